@@ -1,10 +1,30 @@
 #include "comm/named/bucket.h"
 
+#include "base/kernels/scale.h"
+
 #include <cassert>
 #include <cstring>
 #include <utility>
 
 namespace dt {
+
+namespace {
+
+void copy_scaled(const OperationRequest& request, double factor, std::byte* to,
+                 const std::byte* from) {
+  if (factor == 1) {
+    std::memcpy(to, from, request.count * element_bytes(request.type));
+  } else {
+    Scale(request.type, factor).apply(to, from, request.count);
+  }
+}
+
+/// The input of a call that stands in for a rank is the identity, which has no scale.
+double input_factor(const OperationRequest& request) {
+  return request.terms && !request.scaled_input ? request.terms->prescale : 1;
+}
+
+}  // namespace
 
 Bucket::Bucket(std::vector<std::shared_ptr<Operation>> members, int average_over)
     : members_(std::move(members)), average_over_(average_over) {
@@ -40,9 +60,9 @@ OperationRequest Bucket::request(uint32_t group) {
   all.input = all.output = memory_.get();
   std::byte* to = memory_.get();
   for (const auto& member : members_) {
-    const size_t size = member->request.count * bytes;
-    std::memcpy(to, member->request.input, size);
-    to += size;
+    const OperationRequest& request = member->request;
+    copy_scaled(request, input_factor(request), to, static_cast<const std::byte*>(request.input));
+    to += request.count * bytes;
   }
   return all;
 }
@@ -51,10 +71,11 @@ void Bucket::distribute(ScalingRank self) {
   const std::byte* from = memory_.get();
   for (const auto& member : members_) {
     const OperationRequest& request = member->request;
-    const size_t size = request.count * element_bytes(request.type);
     if (memory_) {
-      std::memcpy(request.output, from, size);
-      from += size;
+      // divide_result() scales an average over some of the ranks.
+      const double factor = request.terms && average_over_ == 0 ? request.terms->postscale : 1;
+      copy_scaled(request, factor, static_cast<std::byte*>(request.output), from);
+      from += request.count * element_bytes(request.type);
     }
     if (average_over_ > 0) divide_result(request, self, average_over_);
   }

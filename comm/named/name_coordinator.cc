@@ -293,8 +293,7 @@ std::optional<OperationFailure> NameCoordinator::mismatch(const Pending& pending
 
 bool NameCoordinator::can_be_fused(const Descriptor& descriptor) const {
   return descriptor.kind == OperationKind::all_reduce && descriptor.count > 0 &&
-         descriptor.reduce != ReduceOp::adasum && !descriptor.terms.scales() &&
-         bytes_of(descriptor) <= options_.fused_bytes_max;
+         descriptor.reduce != ReduceOp::adasum && bytes_of(descriptor) <= options_.fused_bytes_max;
 }
 
 std::vector<NameDecision> NameCoordinator::decide() {

@@ -62,6 +62,43 @@ TEST_CASE("a bucket has the compression of its calls") {
   CHECK(*bucket.request(1).terms == OperationTerms{.compression = Compression::float16});
 }
 
+TEST_CASE("each call of a bucket has its own scales, and a stand-in's input has none") {
+  std::vector<float> first = {1, 2};
+  std::vector<float> second = {3};
+  std::vector<float> third = {4};
+  std::vector<std::shared_ptr<Operation>> calls = {
+      sum(first, first.data()), sum(second, second.data()), sum(third, third.data())};
+  calls[0]->request.terms = OperationTerms{.prescale = 10, .postscale = 0.5};
+  calls[2]->request.terms = OperationTerms{.prescale = 3};
+  calls[2]->request.scaled_input = std::make_shared<std::byte[]>(1);
+  Bucket bucket(calls);
+  const OperationRequest request = bucket.request(1);
+  CHECK(!request.terms);
+  const auto* all = static_cast<const float*>(request.input);
+  CHECK(std::vector<float>(all, all + 4) == std::vector<float>{10, 20, 3, 4});
+  CHECK(first == std::vector<float>{1, 2});
+  bucket.distribute({0, 1});
+  CHECK(first == std::vector<float>{5, 10});
+  CHECK(second == std::vector<float>{3});
+}
+
+TEST_CASE("averages over some of the ranks are divided before each is scaled") {
+  std::vector<float> first = {6};
+  std::vector<float> second = {8};
+  std::vector<std::shared_ptr<Operation>> calls = {sum(first, first.data()),
+                                                   sum(second, second.data())};
+  for (const auto& call : calls) {
+    call->request.reduce = ReduceOp::average;
+    call->request.terms = OperationTerms{.average_active = true};
+  }
+  calls[0]->request.terms->postscale = 10;
+  Bucket bucket(calls, 2);
+  CHECK(bucket.request(1).reduce == ReduceOp::sum);
+  bucket.distribute({0, 3});
+  CHECK(first == std::vector<float>{30});
+  CHECK(second == std::vector<float>{4});
+}
+
 TEST_CASE("an average over some of the ranks is a sum, which is divided and then scaled") {
   std::vector<float> values = {1, 2};
   const auto mean = sum(values, values.data());

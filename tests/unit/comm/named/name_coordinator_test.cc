@@ -240,6 +240,18 @@ TEST_CASE("averages over the active ranks are fused where they have the same num
   CHECK(decisions[1].names == Names{hash_of_name("all"), hash_of_name("full")});
 }
 
+TEST_CASE("calls are fused whatever their scales") {
+  NameCoordinator names = coordinator(1);
+  NameArrival scaled = call("scaled");
+  scaled.descriptor.terms.prescale = 0.5;
+  scaled.descriptor.terms.postscale = 4;
+  for (const NameArrival& each : {call("plain"), scaled})
+    REQUIRE(names.add(0, each, start));
+  const auto decisions = names.decide();
+  REQUIRE(decisions.size() == 1);
+  CHECK(decisions[0].names == Names{hash_of_name("plain"), hash_of_name("scaled")});
+}
+
 TEST_CASE("calls are fused where they have the same compression") {
   NameCoordinator names = coordinator(2);
   for (const auto& [name, compression] :
