@@ -15,17 +15,16 @@ extern "C" {
 
 /* *memory = `bytes` of zeroed memory for buffers, aligned to 4,096 bytes at least.
  *
- * Large collectives whose buffers lie in such memory copy nothing in or out, when all ranks are on
- * one host and each has allocated some. all_reduce needs it on every rank for input and output.
- * all_gather, reduce_scatter and broadcast need it where an input is read. Buffers may begin
- * anywhere in it. Other operations, and calls in which a rank has other memory, work as usual.
- * Results have the same bits in all cases.
+ * In large collectives, the ranks of a host read such buffers in place and copy nothing in or out,
+ * when each of these ranks has allocated some. all_reduce needs it on each of them for input and
+ * output. all_gather, reduce_scatter and broadcast need it where an input is read. Buffers may
+ * begin anywhere in it. Other operations, and calls in which a rank of the host has other memory,
+ * work as usual. Results have the same bits in all cases.
  *
  * An allocation has whole pages, and huge pages from 2 MiB on where the kernel gives them. All of
  * it exists when dtrain_alloc returns, which takes up to some seconds per GiB: allocate once, not
- * for each call. It is ordinary memory if ranks are on several hosts, if the rank is alone, with
- * TCP only, and if a limit (ulimit -v, -f) excludes shared memory. The kernel may then provide it
- * at the first access.
+ * for each call. It is ordinary memory if the rank is alone on its host, with TCP only, and if a
+ * limit (ulimit -v, -f) excludes shared memory. The kernel may then provide it at the first access.
  *
  * The memory is valid until dtrain_free, or until dtrain_finalize of the job's context, which frees
  * all of it. That of a group frees nothing. No operation may use memory that is freed. Each context

@@ -11,7 +11,7 @@ namespace {
 constexpr size_t slot_bytes_max = size_t{64} << 10;
 constexpr size_t slot_bytes_min = size_t{4} << 10;
 /// The slots of all members take at most this much, down to the smallest slots.
-constexpr size_t all_slots_bytes_max = size_t{16} << 20;
+constexpr size_t all_slots_bytes_max = size_t{8} << 20;
 /// A slot has a cache line for each member at least.
 constexpr size_t line_bytes = 64;
 

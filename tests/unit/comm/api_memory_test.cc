@@ -7,8 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -82,6 +85,29 @@ void use_buffers(dtrain::Context& all, size_t count) {
     all.broadcast(values, 1);
     wrong += values[count - 1] != 1;
     CHECK(wrong == 0);
+  }
+}
+
+/// True when the address lies in a file that processes may share.
+bool is_shared(const void* address) {
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    const uintptr_t begin = std::stoull(line, nullptr, 16);
+    const uintptr_t end = std::stoull(line.substr(line.find('-') + 1), nullptr, 16);
+    if (at >= begin && at < end) return contains(line, "/memfd:");
+  }
+  return false;
+}
+
+TEST_CASE("memory is shared where a host has several ranks, also beside other hosts") {
+  for (const int per_host : {4, 2, 1}) {
+    CAPTURE(per_host);
+    World world({.size = 4, .per_host = per_host});
+    check_all_well(world.run([&](dtrain::Context& all) {
+      const dtrain::Buffer<int> values = all.alloc<int>(1000);
+      CHECK(is_shared(values.data()) == (per_host > 1));
+    }));
   }
 }
 

@@ -49,7 +49,7 @@ TEST_CASE("an area grows slowly with its members, and a slot has a line for each
     CHECK(SharedArea::slot_bytes(members) >= 64 * static_cast<size_t>(members));
     CHECK(SharedArea::slot_bytes(members) <= size_t{64} << 10);
   }
-  CHECK(SharedArea::bytes_for(128) <= size_t{24} << 20);
+  CHECK(SharedArea::bytes_for(128) <= size_t{13} << 20);
 }
 
 TEST_CASE("blocks use the slots in turn; collectives and their phases the mailboxes") {

@@ -40,6 +40,13 @@ TEST_CASE("a segment's rings and flags do not overlap, and are as small as many 
     CHECK(starts[i] == starts[i - 1] + ShmSegment::ring_bytes(3));
 }
 
+TEST_CASE("128 ranks of a host allocate 64 MiB at most") {
+  const auto segment = ShmSegment::create(128).value();
+  struct stat status = {};
+  REQUIRE(fstat(segment->fd(), &status) == 0);
+  CHECK(static_cast<size_t>(status.st_blocks) * 512 <= size_t{64} << 20);
+}
+
 TEST_CASE("a segment is refused unless its size is right and sealed") {
   const auto segment = ShmSegment::create(2).value();
   CHECK(ftruncate(segment->fd(), 1) < 0);
