@@ -71,12 +71,12 @@ void train(dtrain::Strategy& strategy, const Options& options) {
                       .seconds = took.count()};
     total.samples += speed.samples;
     total.seconds += speed.seconds;
-    const std::vector<double> weights = trainer.weights();
+    const Network::Values weights = trainer.weights();
     if (reports)
       report_epoch(trainer, options, loss, accuracy(Network(weights), split.test), speed);
     if (!options.checkpoint.empty()) trainer.save();
   }
-  const std::vector<double> weights = trainer.weights();
+  const Network::Values weights = trainer.weights();
   if (reports) report_end(Network(weights), split, total);
 }
 

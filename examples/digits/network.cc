@@ -7,13 +7,12 @@
 namespace digits {
 namespace {
 
-// The offset of each layer in the array of weights. Row i of a matrix belongs to its input i, so
-// that the inner loops below access consecutive numbers.
-constexpr std::size_t hidden_weights = 0;
-constexpr std::size_t hidden_biases = hidden_weights + pixel_count * Network::hidden_count;
-constexpr std::size_t output_weights = hidden_biases + Network::hidden_count;
-constexpr std::size_t output_biases = output_weights + Network::hidden_count * digit_count;
-static_assert(output_biases + digit_count == Network::weight_count);
+/// Row i of a matrix belongs to its input i, so that the inner loops below access consecutive
+/// numbers.
+template <class T>
+std::span<T> row(std::span<T> matrix, std::size_t i, std::size_t size) {
+  return matrix.subspan(i * size, size);
+}
 
 void fill_uniform(std::span<double> weights, std::size_t inputs, std::mt19937_64& random) {
   const double limit = std::sqrt(6.0 / static_cast<double>(inputs));
@@ -46,31 +45,38 @@ double log_sum_exp(std::span<const double> scores) {
 
 }  // namespace
 
-std::vector<double> Network::random_weights(std::uint64_t seed) {
+Network::Network(const Values& weights) {
+  std::ranges::copy(weights, weights_.begin());
+}
+
+Network::Values Network::zeros() {
+  Values values;
+  for (std::size_t t = 0; t < tensor_count; t++)
+    values[t].resize(tensors[t].size);
+  return values;
+}
+
+Network::Values Network::random_weights(std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  std::vector<double> weights(weight_count);
-  const std::span<double> all = weights;
-  fill_uniform(all.subspan(hidden_weights, pixel_count * hidden_count), pixel_count, random);
-  fill_uniform(all.subspan(output_weights, hidden_count * digit_count), hidden_count, random);
+  Values weights = zeros();
+  fill_uniform(weights[hidden_weights], pixel_count, random);
+  fill_uniform(weights[output_weights], hidden_count, random);
   return weights;
 }
 
 Network::Activations Network::forward(const Image& image) const {
-  const std::span<const double> all = weights_;
   Activations at;
-  std::copy_n(weights_.begin() + hidden_biases, hidden_count, at.hidden.begin());
+  std::ranges::copy(weights_[hidden_biases], at.hidden.begin());
   for (std::size_t i = 0; i < pixel_count; i++) {
     if (image.pixels[i] == 0) continue;
-    add_scaled(at.hidden, image.pixels[i],
-               all.subspan(hidden_weights + i * hidden_count, hidden_count));
+    add_scaled(at.hidden, image.pixels[i], row(weights_[hidden_weights], i, hidden_count));
   }
   for (double& unit : at.hidden)
     unit = std::max(unit, 0.0);
 
-  std::copy_n(weights_.begin() + output_biases, digit_count, at.scores.begin());
-  for (std::size_t i = 0; i < hidden_count; i++) {
-    add_scaled(at.scores, at.hidden[i], all.subspan(output_weights + i * digit_count, digit_count));
-  }
+  std::ranges::copy(weights_[output_biases], at.scores.begin());
+  for (std::size_t i = 0; i < hidden_count; i++)
+    add_scaled(at.scores, at.hidden[i], row(weights_[output_weights], i, digit_count));
   return at;
 }
 
@@ -79,7 +85,7 @@ double Network::loss(const Image& image) const {
   return log_sum_exp(at.scores) - at.scores[image.digit];
 }
 
-double Network::add_gradient(const Image& image, std::span<double> gradient) const {
+double Network::add_gradient(const Image& image, Values& gradient) const {
   const Activations at = forward(image);
   const double log_sum = log_sum_exp(at.scores);
 
@@ -88,21 +94,21 @@ double Network::add_gradient(const Image& image, std::span<double> gradient) con
   for (std::size_t k = 0; k < digit_count; k++)
     score_slopes[k] = std::exp(at.scores[k] - log_sum);
   score_slopes[image.digit] -= 1;
-  add_scaled(gradient.subspan(output_biases, digit_count), 1, score_slopes);
+  add_scaled(gradient[output_biases], 1, score_slopes);
 
   std::array<double, hidden_count> hidden_slopes;
+  const std::span<double> output_slopes = gradient[output_weights];
   for (std::size_t i = 0; i < hidden_count; i++) {
-    const std::size_t row = output_weights + i * digit_count;
-    add_scaled(gradient.subspan(row, digit_count), at.hidden[i], score_slopes);
-    const std::span<const double> weights = weights_.subspan(row, digit_count);
+    add_scaled(row(output_slopes, i, digit_count), at.hidden[i], score_slopes);
+    const std::span<const double> weights = row(weights_[output_weights], i, digit_count);
     hidden_slopes[i] = at.hidden[i] > 0 ? dot(weights, score_slopes) : 0;
   }
-  add_scaled(gradient.subspan(hidden_biases, hidden_count), 1, hidden_slopes);
+  add_scaled(gradient[hidden_biases], 1, hidden_slopes);
 
+  const std::span<double> pixel_slopes = gradient[hidden_weights];
   for (std::size_t i = 0; i < pixel_count; i++) {
     if (image.pixels[i] == 0) continue;
-    const std::size_t row = hidden_weights + i * hidden_count;
-    add_scaled(gradient.subspan(row, hidden_count), image.pixels[i], hidden_slopes);
+    add_scaled(row(pixel_slopes, i, hidden_count), image.pixels[i], hidden_slopes);
   }
   return log_sum - at.scores[image.digit];
 }

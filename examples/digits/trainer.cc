@@ -19,9 +19,14 @@ Trainer::Trainer(dtrain::Strategy& strategy, const Options& options, std::span<c
       images_(images),
       batch_size_(options.batch),
       learning_rate_(options.learning_rate),
-      weights_(strategy.variable<double>("weights", Network::random_weights(options.seed))),
-      velocity_(strategy.zeros<double>("velocity", Network::weight_count, {.slot = true})),
       progress_(strategy.zeros<std::uint64_t>("progress", 2)) {
+  const Network::Values weights = Network::random_weights(options.seed);
+  for (std::size_t t = 0; t < Network::tensor_count; t++) {
+    const auto [name, size] = Network::tensors[t];
+    const std::string velocity = std::string(name) + ".velocity";
+    tensors_.push_back({.weights = strategy.variable<double>(name, weights[t]),
+                        .velocity = strategy.zeros<double>(velocity, size, {.slot = true})});
+  }
   if (!options.batch_per_rank) return;
   // A batch that is n times as large has a mean gradient with less noise. It needs n times fewer
   // steps, so each step is n times as long (Goyal et al., 2017).
@@ -39,6 +44,13 @@ void Trainer::start() {
     throw std::runtime_error(file + ": this training began with another seed; give --seed " +
                              std::to_string(progress[1]));
   }
+}
+
+Network::Values Trainer::weights() const {
+  Network::Values weights;
+  for (std::size_t t = 0; t < weights.size(); t++)
+    weights[t] = tensors_[t].weights.read();
+  return weights;
 }
 
 void Trainer::save() {
@@ -69,8 +81,11 @@ double Trainer::train_epoch() {
 
 double Trainer::train_part(dtrain::Replica& replica, std::span<const std::size_t> order,
                            dtrain::Range batch) {
-  const Network network(replica.data(weights_));
-  std::vector<double> gradient(Network::weight_count);
+  Network::Views weights;
+  for (std::size_t t = 0; t < weights.size(); t++)
+    weights[t] = replica.data(tensors_[t].weights);
+  const Network network(weights);
+  Network::Values gradient = Network::zeros();
   double loss_sum = 0;
   const dtrain::Range ours = replica.shard(batch);
   for (const std::size_t index : order.subspan(ours.begin, ours.size()))
@@ -79,12 +94,15 @@ double Trainer::train_part(dtrain::Replica& replica, std::span<const std::size_t
   // The sums are divided by the size of the whole batch. An average of the replicas' averages would
   // be wrong, because their parts differ in size.
   const double batch_size = static_cast<double>(batch.size());
-  replica.apply<double>({{weights_, gradient}}, dtrain::Op::sum,
-                        [&](std::size_t, std::span<double> weights, std::span<const double> sum) {
-                          const std::span<double> velocity = replica.data(velocity_);
-                          for (std::size_t i = 0; i < weights.size(); i++) {
+  std::vector<dtrain::Gradient<double>> gradients;
+  for (std::size_t t = 0; t < gradient.size(); t++)
+    gradients.push_back({tensors_[t].weights, gradient[t]});
+  replica.apply<double>(gradients, dtrain::Op::sum,
+                        [&](std::size_t t, std::span<double> values, std::span<const double> sum) {
+                          const std::span<double> velocity = replica.data(tensors_[t].velocity);
+                          for (std::size_t i = 0; i < values.size(); i++) {
                             velocity[i] = momentum * velocity[i] + sum[i] / batch_size;
-                            weights[i] -= learning_rate_ * velocity[i];
+                            values[i] -= learning_rate_ * velocity[i];
                           }
                         });
   return loss_sum;

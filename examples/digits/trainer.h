@@ -14,8 +14,8 @@
 namespace digits {
 
 /// Trains one network on all replicas, under any strategy. Each replica computes the gradient of
-/// its part of every batch. The function apply() adds the gradients and makes the step, which is
-/// SGD with momentum. So all copies of the weights stay equal.
+/// its part of every batch. The function apply() adds the gradients of all tensors and makes the
+/// step, which is SGD with momentum. So all copies of the weights stay equal.
 ///
 /// Every worker must call the functions marked "With all workers", in the same order.
 class Trainer {
@@ -35,9 +35,15 @@ class Trainer {
   void save();
 
   std::size_t epochs_done() const { return epoch_; }
-  std::vector<double> weights() const { return weights_.read(); }
+  Network::Values weights() const;
 
  private:
+  /// The variables of a tensor.
+  struct Tensor {
+    dtrain::Variable<double> weights;
+    dtrain::Variable<double> velocity;
+  };
+
   /// Returns the sum of the losses of a replica's part of the batch.
   double train_part(dtrain::Replica& replica, std::span<const std::size_t> order,
                     dtrain::Range batch);
@@ -49,8 +55,7 @@ class Trainer {
   double learning_rate_;
 
   std::size_t epoch_ = 0;
-  dtrain::Variable<double> weights_;
-  dtrain::Variable<double> velocity_;
+  std::vector<Tensor> tensors_ = {};
   /// The epochs done, and the seed, for checkpoints.
   dtrain::Variable<std::uint64_t> progress_;
 };

@@ -157,61 +157,66 @@ TEST_CASE("an order holds every number once and differs by seed and epoch") {
 }
 
 TEST_CASE("the gradient is the slope of the loss") {
-  std::vector<double> weights = Network::random_weights(3);
+  Network::Values weights = Network::random_weights(3);
   const Network network(weights);
   const Image image = example_image(4);
-  std::vector<double> gradient(Network::weight_count);
+  Network::Values gradient = Network::zeros();
   CHECK(network.add_gradient(image, gradient) == doctest::Approx(network.loss(image)));
 
-  // Central differences, at every 37th weight: some of each layer.
+  // Central differences, at some weights of each tensor.
   constexpr double step = 1e-5;
-  for (std::size_t i = 0; i < Network::weight_count; i += 37) {
-    CAPTURE(i);
-    double& weight = weights[i];
-    const double middle = weight;
-    weight = middle + step;
-    const double above = network.loss(image);
-    weight = middle - step;
-    const double below = network.loss(image);
-    weight = middle;
-    CHECK(gradient[i] == doctest::Approx((above - below) / (2 * step)).epsilon(1e-5).scale(1e-2));
+  for (std::size_t t = 0; t < Network::tensor_count; t++) {
+    CAPTURE(Network::tensors[t].name);
+    for (std::size_t i = 0; i < weights[t].size(); i += 1 + weights[t].size() / 100) {
+      CAPTURE(i);
+      double& weight = weights[t][i];
+      const double middle = weight;
+      weight = middle + step;
+      const double above = network.loss(image);
+      weight = middle - step;
+      const double below = network.loss(image);
+      weight = middle;
+      const double slope = (above - below) / (2 * step);
+      CHECK(gradient[t][i] == doctest::Approx(slope).epsilon(1e-5).scale(1e-2));
+    }
   }
 }
 
 TEST_CASE("gradients of several images add up") {
-  const std::vector<double> weights = Network::random_weights(3);
+  const Network::Values weights = Network::random_weights(3);
   const Network network(weights);
-  std::vector<double> first(Network::weight_count);
-  std::vector<double> second(Network::weight_count);
-  std::vector<double> both(Network::weight_count);
+  Network::Values first = Network::zeros();
+  Network::Values second = Network::zeros();
+  Network::Values both = Network::zeros();
   network.add_gradient(example_image(1), first);
   network.add_gradient(example_image(2), second);
   network.add_gradient(example_image(1), both);
   network.add_gradient(example_image(2), both);
-  for (std::size_t i = 0; i < both.size(); i++) {
-    REQUIRE(both[i] == doctest::Approx(first[i] + second[i]));
-  }
+  for (std::size_t t = 0; t < both.size(); t++)
+    for (std::size_t i = 0; i < both[t].size(); i++)
+      REQUIRE(both[t][i] == doctest::Approx(first[t][i] + second[t][i]));
 }
 
 TEST_CASE("first weights depend on the seed alone, and know nothing yet") {
   CHECK(Network::random_weights(5) == Network::random_weights(5));
   CHECK(Network::random_weights(5) != Network::random_weights(6));
   // A network without weights finds all digits equally likely.
-  const std::vector<double> zeros(Network::weight_count);
+  const Network::Values zeros = Network::zeros();
   CHECK(Network(zeros).loss(example_image(3)) == doctest::Approx(std::log(10)));
 }
 
 TEST_CASE("a step against the gradient lowers the loss until the network reads the images") {
-  std::vector<double> weights = Network::random_weights(1);
+  Network::Values weights = Network::random_weights(1);
   const Network network(weights);
   const std::vector<Image> images = {example_image(1), example_image(5)};
   const double before = mean_loss(network, images);
   for (int step = 0; step < 50; step++) {
-    std::vector<double> gradient(Network::weight_count);
+    Network::Values gradient = Network::zeros();
     for (const Image& image : images)
       network.add_gradient(image, gradient);
-    for (std::size_t i = 0; i < gradient.size(); i++)
-      weights[i] -= 0.01 * gradient[i];
+    for (std::size_t t = 0; t < weights.size(); t++)
+      for (std::size_t i = 0; i < weights[t].size(); i++)
+        weights[t][i] -= 0.01 * gradient[t][i];
   }
   CHECK(mean_loss(network, images) < before / 2);
   CHECK(accuracy(network, images) == 1.0);

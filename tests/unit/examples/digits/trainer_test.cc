@@ -31,7 +31,7 @@ std::vector<Image> example_images() {
 
 struct Trained {
   std::vector<double> losses;
-  std::vector<double> weights;
+  Network::Values weights;
 
   friend bool operator==(const Trained&, const Trained&) = default;
 };
@@ -79,9 +79,9 @@ void check_close(const Trained& a, const Trained& b) {
     CHECK(a.losses[i] == doctest::Approx(b.losses[i]).epsilon(1e-9));
   }
   double worst = 0;
-  for (std::size_t i = 0; i < a.weights.size(); i++) {
-    worst = std::max(worst, std::abs(a.weights[i] - b.weights[i]));
-  }
+  for (std::size_t t = 0; t < a.weights.size(); t++)
+    for (std::size_t i = 0; i < a.weights[t].size(); i++)
+      worst = std::max(worst, std::abs(a.weights[t][i] - b.weights[t][i]));
   CHECK(worst < 1e-9);
 }
 
