@@ -1,5 +1,7 @@
 #include "tests/programs/played_call.h"
 
+#include "comm/dtrain_work.h"
+
 namespace dt {
 
 dtrain_buffers PlayedCall::buffers() {
@@ -26,11 +28,32 @@ dtrain_split_buffers PlayedCall::split_buffers() {
           .type = static_cast<int>(call_.type) + 1};
 }
 
+std::vector<dtrain_buffers> PlayedCall::tensors() {
+  const dtrain_buffers all = buffers();
+  const size_t bytes = element_bytes(call_.type);
+  std::vector<dtrain_buffers> tensors;
+  for (const auto& [begin, end] : tensor_ranges(call_)) {
+    dtrain_buffers tensor = all;
+    if (tensor.input != nullptr)
+      tensor.input = static_cast<const std::byte*>(all.input) + begin * bytes;
+    tensor.output = static_cast<std::byte*>(all.output) + begin * bytes;
+    tensor.count = end - begin;
+    tensors.push_back(tensor);
+  }
+  return tensors;
+}
+
 int PlayedCall::run(dtrain_context* context, dtrain_error& error) {
   const dtrain_op_options with = options();
   const int op = static_cast<int>(call_.reduce);
   if (has_own_counts(call_.kind)) return run_with_result(context, with, error);
   if (receives()) return dtrain_recv(context, buffers(), call_.from, &with, &error);
+  if (call_.tensors > 0) {
+    const std::vector<dtrain_buffers> parts = tensors();
+    const dtrain_tensor_list list = {
+        .struct_size = sizeof list, .tensors = parts.data(), .count = parts.size()};
+    return dtrain_all_reduce_list(context, &list, op, &with, &error);
+  }
   switch (call_.kind) {
     case OperationKind::all_reduce:
       return dtrain_all_reduce(context, buffers(), op, &with, &error);
@@ -79,6 +102,12 @@ dtrain_work* PlayedCall::start_work(dtrain_context* context, const dtrain_op_opt
   const int op = static_cast<int>(call_.reduce);
   const dtrain_split_buffers split = split_buffers();
   if (receives()) return dtrain_recv_async(context, buffers(), call_.from, &with, &error);
+  if (call_.tensors > 0) {
+    const std::vector<dtrain_buffers> parts = tensors();
+    const dtrain_tensor_list list = {
+        .struct_size = sizeof list, .tensors = parts.data(), .count = parts.size()};
+    return dtrain_all_reduce_list_async(context, &list, op, &with, &error);
+  }
   switch (call_.kind) {
     case OperationKind::all_reduce:
       return dtrain_all_reduce_async(context, buffers(), op, &with, &error);

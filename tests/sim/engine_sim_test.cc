@@ -281,16 +281,19 @@ void World::submit(int number, size_t index) {
                            .output = in_place ? running.input->data() : running.output->data(),
                            .name = call.name,
                            .in_sequence = !call.by_name,
-                           .timeout = timeout_of(number, call.group)};
+                           .timeout = timeout_of(number, call.group),
+                           .priority = call.by_name ? call.priority + self : 0};
   if (call.kind == OperationKind::all_to_all_split)
     request.counts = split_counts(call, self, group.size());
   if (call.kind == OperationKind::all_gather_ragged) request.count = ragged_count(call, self);
   if (has_own_counts(call.kind) || call.kind == OperationKind::join)
     request.result = std::make_shared<OperationResult>();
-  if (call.average_active || call.compression != Compression::none) {
-    request.terms =
-        OperationTerms{.average_active = call.average_active, .compression = call.compression};
-  }
+  const OperationTerms terms = {.prescale = call.prescale,
+                                .postscale = call.postscale,
+                                .average_active = call.average_active,
+                                .compression = call.compression};
+  if (terms != OperationTerms()) request.terms = terms;
+  request.tensors = tensors_of(call, request);
   if (call.is_message()) request.peer = receives ? call.from : call.to;
   running.operation = rank(number).engine->submit(request, now_);
   if (in_place) std::swap(running.input, running.output);

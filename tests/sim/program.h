@@ -11,6 +11,7 @@
 #include <cstring>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dt {
@@ -34,6 +35,10 @@ struct Call {
   bool rough = false;  ///< sums are rounded: the test only checks that all ranks have equal bits
   Compression compression = Compression::none;  ///< the results stay exact, unless they are rough
   int exponent = 0;  ///< floating inputs of sums, minima and maxima are scaled by this power of 2
+  double prescale = 1;   ///< powers of 2: the results stay exact
+  double postscale = 1;  ///< as prescale
+  int priority = 0;      ///< of calls by name; plus the rank, so that it differs between the ranks
+  size_t tensors = 0;    ///< an all_reduce by name of so many tensors behind each other; 0: of one
 
   /// The members that make the call. The others have joined, or will.
   std::vector<int> callers = {};  ///< empty: all
@@ -112,7 +117,7 @@ inline double input_value(const Call& call, int rank, size_t i) {
   return rank < 3 && mixed % 2 == 1 ? 2.0 : 1.0;
 }
 
-inline double reduced_value(const Call& call, int size, size_t i) {
+inline double unscaled_value(const Call& call, int size, size_t i) {
   const int first = call.callers.empty() ? 0 : call.callers.front();
   double result = input_value(call, first, i);
   for (int rank = first + 1; rank < size; ++rank) {
@@ -130,6 +135,10 @@ inline double reduced_value(const Call& call, int size, size_t i) {
   if (!is_floating(call.type)) return std::trunc(result / over);
   return wide ? result / over
               : static_cast<double>(static_cast<float>(result) / static_cast<float>(over));
+}
+
+inline double reduced_value(const Call& call, int size, size_t i) {
+  return call.prescale * call.postscale * unscaled_value(call, size, i);
 }
 
 /// Returns the count of the part that one rank sends another in all_to_all_split.
@@ -236,6 +245,30 @@ inline Bytes expected_parts(const Call& call, int rank, int size) {
   return parts;
 }
 
+/// Returns the ranges of elements that are tensors of their own, the first ones the smallest.
+inline std::vector<std::pair<size_t, size_t>> tensor_ranges(const Call& call) {
+  std::vector<std::pair<size_t, size_t>> ranges;
+  size_t begin = 0;
+  for (size_t i = 1; i <= call.tensors; ++i) {
+    const size_t end = call.count * i * i / (call.tensors * call.tensors);
+    ranges.emplace_back(begin, end);
+    begin = end;
+  }
+  return ranges;
+}
+
+/// Returns the tensors of a call that has some: parts of its buffers.
+inline std::vector<TensorOfList> tensors_of(const Call& call, const OperationRequest& request) {
+  std::vector<TensorOfList> tensors;
+  const size_t bytes = element_bytes(call.type);
+  for (const auto& [begin, end] : tensor_ranges(call))
+    tensors.push_back({.type = call.type,
+                       .count = end - begin,
+                       .input = static_cast<const std::byte*>(request.input) + begin * bytes,
+                       .output = static_cast<std::byte*>(request.output) + begin * bytes});
+  return tensors;
+}
+
 /// False for ranks of a rooted collective that get nothing.
 inline bool has_output(const Call& call, int rank) {
   if (call.kind == OperationKind::broadcast) return rank != call.root;
@@ -272,7 +305,22 @@ inline Call random_call(Random& random, int size, bool large) {
     call.compression = static_cast<Compression>(1 + random.below(2));
   call.count = counts[random.below(large ? 9 : 7)];
   if (random.percent(30)) call.name = "t" + std::to_string(random.below(100));
+  const bool scales = reduces(call.kind) && floating && call.reduce != ReduceOp::adasum &&
+                      call.reduce != ReduceOp::product && is_floating(call.type);
+  if (scales && random.percent(30)) {
+    call.prescale = std::ldexp(1.0, random.between(-2, 2));
+    call.postscale = std::ldexp(1.0, random.between(-2, 2));
+  }
   return call;
+}
+
+/// Lets the call match by its name.
+inline void make_named(Random& random, Call& call, std::string name) {
+  call.by_name = true;
+  call.name = std::move(name);
+  if (random.percent(30)) call.priority = random.between(-3, 3);
+  if (call.kind == OperationKind::all_reduce && random.percent(30))
+    call.tensors = 1 + random.below(4);
 }
 
 /// Returns the call as its odd rank makes it.
@@ -308,6 +356,7 @@ inline Call random_message(Random& random, int size, const CallRange& range) {
   call.kind = OperationKind::send;
   call.reduce = ReduceOp::sum;
   call.compression = Compression::none;
+  call.prescale = call.postscale = 1;
   call.rough = false;
   call.odd_by_name = true;
   call.from = call.root;
@@ -332,8 +381,7 @@ inline void add_joins(Random& random, Program& program, bool large, GroupCalls& 
   for (size_t i = 0; i < calls; ++i) {
     Call call = random_call(random, size, large);
     if (random.percent(60)) call.kind = OperationKind::all_reduce;
-    call.by_name = true;
-    call.name = "j" + std::to_string(i);
+    make_named(random, call, "j" + std::to_string(i));
     call.average_active = reduces(call.kind) && call.reduce == ReduceOp::average && i % 2 == 0;
     for (int member = 0; member < size; ++member) {
       if (!random.percent(60)) continue;
@@ -359,8 +407,7 @@ inline GroupCalls add_group(Random& random, Program& program, int size, const Ca
     Call call = random_call(random, size, range.large);
     const bool odd = size > 1 && range.mismatches && random.percent(25);
     if (odd) call.odd_rank = random.between(0, size - 1);
-    call.by_name = random.percent(40);
-    if (call.by_name) call.name = "n" + std::to_string(i);
+    if (random.percent(40)) make_named(random, call, "n" + std::to_string(i));
     call.odd_by_name = !call.by_name;
     program.calls.push_back(call);
   }
