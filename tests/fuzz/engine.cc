@@ -1,11 +1,13 @@
 // The frames between the engines of ranks. The first byte of the input chooses the run. After 'd',
-// the rest is a descriptor; after 'a', announcements of named calls; after 'n', a decision about
-// some. After 's', the rest arrives on a link whose frames have MACs, from a sender without the
-// key. After any other byte, rank 2 of three ranks has proved itself, and sends what the input
-// commands. The other two make calls meanwhile. After its death, each call must have ended.
+// the rest is a descriptor. After 'a', it is announcements of named calls, and after 'n', a
+// decision about some. After 'g', 'f' or 'm', it is a message about a new group. After 's', the
+// rest arrives on a link whose frames have MACs, from a sender without the key. After any other
+// byte, rank 2 of three ranks has proved itself, and sends what the input commands. The other two
+// make calls meanwhile. After its death, each call must have ended.
 
 #include "comm/collective/descriptor.h"
 #include "comm/collective/messages.h"
+#include "comm/engine/group_call.h"
 #include "comm/named/name_messages.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/comm/engine/engine_group.h"
@@ -47,6 +49,17 @@ void read_decision(ByteSpan bytes) {
   assert(!decision->names.empty() && decision->names.size() <= names_per_decision_max);
   const Bytes again = encode(*decision);
   assert(std::ranges::equal(again, bytes));
+}
+
+/// Reads a message about a new group. Texts become printable, so its own encoding is read again.
+template <class Message>
+void read_group_message(Result<Message> (*decode)(ByteSpan), ByteSpan bytes) {
+  const Result<Message> message = decode(bytes);
+  if (!message) return check_message(message.error());
+  const Bytes again = encode(*message);
+  const Result<Message> second = decode(again);
+  assert(second.has_value());
+  assert(std::ranges::equal(encode(*second), again));
 }
 
 /// Counts the frames that reach it.
@@ -111,7 +124,7 @@ class Attack {
   static constexpr uint8_t kinds = static_cast<uint8_t>(OperationKind::receive) + 1;
 
   void obey() {
-    switch (input_.number<uint8_t>() % 9) {
+    switch (input_.number<uint8_t>() % 12) {
       case 0:
         return send(bytes());
       case 1:
@@ -128,8 +141,14 @@ class Attack {
         return submit(false, name());
       case 7:
         return submit(true, name());
-      default:
+      case 8:
         return join();
+      case 9:
+        return submit_list(false);
+      case 10:
+        return submit_list(true);
+      default:
+        return make_group();
     }
   }
 
@@ -188,6 +207,46 @@ class Attack {
     settle(all);
   }
 
+  /// A list of two tensors: an ordinary one, or one with a quorum.
+  void submit_list(bool all) {
+    const std::string list = name();
+    const size_t count = input_.number<uint8_t>();
+    const uint8_t form = input_.number<uint8_t>();
+    if (calls_.size() == calls_max) return;
+    calls_.push_back(std::make_unique<FuzzedCall>());
+    FuzzedCall& call = *calls_.back();
+    for (int rank = 0; rank < (all ? 3 : 2); ++rank) {
+      const auto index = static_cast<size_t>(rank);
+      std::vector<float>& values = call.inputs[index];
+      values.assign(count + 1, 1.0F);
+      OperationRequest request{.kind = OperationKind::all_reduce, .name = list};
+      request.tensors = {{.count = 1, .input = values.data(), .output = values.data()},
+                         {.count = count, .input = &values[1], .output = &values[1]}};
+      if (form % 4 == 1) request.priority = form;
+      if (form % 4 == 2) request.terms = OperationTerms{.prescale = 0.5, .postscale = 2};
+      if (form % 4 == 3)
+        request.terms =
+            OperationTerms{.quorum = {.ranks = 2, .deadline_ms = form, .behind_max = 1}};
+      call.operations[index] = group_.submit(rank, std::move(request));
+    }
+    settle(all);
+  }
+
+  /// The honest ranks make a group, with the attacker or without.
+  void make_group() {
+    const bool with_attacker = input_.number<uint8_t>() % 2 == 1;
+    if (calls_.size() == calls_max) return;
+    calls_.push_back(std::make_unique<FuzzedCall>());
+    for (const int rank : {0, 1}) {
+      OperationRequest request{.kind = OperationKind::group, .members = {0, 1}};
+      if (with_attacker) request.members.push_back(attacker);
+      request.result = std::make_shared<OperationResult>();
+      calls_.back()->operations[static_cast<size_t>(rank)] =
+          group_.submit(rank, std::move(request));
+    }
+    settle(false);
+  }
+
   /// One honest rank joins, or all three ranks do. A peer of ranks that have all joined would
   /// choose how much memory they need. So no second one joins alone, and all join only with an
   /// attacker that has behaved well. It may send again when all joins have ended.
@@ -240,6 +299,12 @@ void fuzz_one(ByteSpan bytes) {
       return read_arrivals(input.rest());
     case 'n':
       return read_decision(input.rest());
+    case 'g':
+      return read_group_message(decode_group_call, input.rest());
+    case 'f':
+      return read_group_message(decode_group_call_end, input.rest());
+    case 'm':
+      return read_group_message(decode_made_group, input.rest());
     case 's':
       return receive_without_key(input.rest());
     default:
