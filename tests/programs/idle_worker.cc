@@ -2,8 +2,9 @@
 //
 //    idle_worker TRANSPORT    shm or tcp
 //
-// A job of two ranks. Each prints "idle: N wake-ups, in recv: N wake-ups" for one second without
-// operations and one second in which a thread waits for a message.
+// A job of two ranks, which have reduced tensors with and without names. Each prints "idle: N
+// wake-ups, in recv: N wake-ups". The first number is of one second without operations. The second
+// one is of a second in which a thread waits for a message.
 #include <unistd.h>
 
 #include <chrono>
@@ -52,6 +53,10 @@ int run(dtrain::Transport transport) {
   // This starts the engine's thread.
   std::vector<float> values(100'000, 1.0F);
   world.all_reduce_async(values).wait();
+  std::vector<std::vector<float>> list(200, std::vector<float>(10, 1.0F));
+  world.all_reduce_list(list);
+  for (int step = 0; step < 3; ++step)
+    world.all_reduce_async(values, dtrain::Op::average, {.name = "values"}).wait();
   const long idle = wake_ups_in_one_second(world);
   const int other = 1 - world.rank();
   std::vector<int> message(1);

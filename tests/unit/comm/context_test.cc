@@ -80,6 +80,21 @@ TEST_CASE("every operation gives its result on every transport, for small and la
   }
 }
 
+TEST_CASE("a process that has finalized joins the job again, with a new engine") {
+  for (const World::Options& options : all_transports()) {
+    World world(options);
+    check_all_well(world.on_threads([&](int rank) {
+      for (int turn = 1; turn <= 5; ++turn) {
+        Context context = dtrain::init(world.init_options(rank));
+        std::vector<int32_t> sum = {turn};
+        context.all_reduce(sum, Op::sum, {.name = "g"});
+        CHECK(sum[0] == turn * context.size());
+        context.finalize();
+      }
+    }));
+  }
+}
+
 TEST_CASE("ranks send to and receive from each other beside the collectives") {
   for (const World::Options& options : all_transports()) {
     World world(options);

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <string>
 #include <vector>
 
 namespace dt {
@@ -104,6 +106,48 @@ TEST_CASE("calls of one name that differ fail on every rank, and the engine stay
   group.settle();
   for (const auto& work : works)
     CHECK(failure(work) == "ok");
+}
+
+TEST_CASE("each difference of named calls fails on every rank, and is named") {
+  struct Difference {
+    std::string text;
+    std::function<void(OperationRequest&)> make;
+    OperationKind kind = OperationKind::all_reduce;
+  };
+  const Difference differences[] = {
+      {"rank 1 asked for max, others sum", [](OperationRequest& r) { r.reduce = ReduceOp::max; }},
+      {"rank 1 sent int32[4], others float32[4]",
+       [](OperationRequest& r) { r.type = ElementType::int32; }},
+      {"rank 1 called broadcast, others all_reduce",
+       [](OperationRequest& r) { r.kind = OperationKind::broadcast; }},
+      {"rank 1 asked for root 2, others root 0", [](OperationRequest& r) { r.peer = 2; },
+       OperationKind::broadcast},
+      {"rank 1 asked for prescale 2 and postscale 1, others prescale 1 and postscale 1",
+       [](OperationRequest& r) { r.terms = OperationTerms{.prescale = 2}; }},
+      {"rank 1 asked for compression to float16, others none",
+       [](OperationRequest& r) { r.terms = OperationTerms{.compression = Compression::float16}; }},
+  };
+  EngineGroup group(3);
+  for (const Difference& difference : differences) {
+    std::vector<std::vector<float>> data(3, std::vector<float>(4, 1));
+    std::vector<std::shared_ptr<Operation>> works;
+    for (const bool odd : {true, false}) {
+      works.clear();
+      for (int rank = 0; rank < 3; ++rank) {
+        OperationRequest request = sum_of(data[rank], "grad");
+        request.kind = difference.kind;
+        if (odd && rank == 1) difference.make(request);
+        works.push_back(group.submit(rank, std::move(request)));
+      }
+      group.settle();
+      for (const auto& work : works) {
+        if (!odd) CHECK(failure(work) == "ok");
+        if (odd) CHECK(failure_code(work) == Errc::mismatch);
+        if (odd) CHECK(work->blamed_rank == 1);
+        if (odd) CHECK(failure(work).ends_with(": " + difference.text));
+      }
+    }
+  }
 }
 
 TEST_CASE("a time limit names the ranks that have not made the call") {
