@@ -1,14 +1,21 @@
 // Measures costs of libdtrain beside the time of its operations. Each rank prints a line. The
 // argument `reinit` measures finalize and init again in one process, in ms. `submit` measures the
 // call that starts an all_reduce of 4 KiB, in us. `memory` measures the resident memory beyond
-// tensors of 100 MB.
+// tensors of 100 MB. `names` measures a step of 200 such calls in us: with the same names in each
+// step, with new ones, and without names. `sparse` measures all_reduce_sparse of a growing part of
+// a matrix with 20,000 rows of 64 floats, in us, and all_reduce of the whole matrix.
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <dtrain/dtrain.hpp>
 #include <fstream>
+#include <iterator>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -43,11 +50,12 @@ void measure_reinit() {
 }
 
 /// Starts an all_reduce of each tensor, and waits for all. Returns the times of the calls in us.
-std::vector<double> reduce_all(dtrain::Context& world, Tensors& tensors) {
+std::vector<double> reduce_all(dtrain::Context& world, Tensors& tensors,
+                               const std::string& prefix = "") {
   std::vector<double> times;
   std::vector<dtrain::Work> works;
   for (std::vector<float>& tensor : tensors) {
-    const std::string name = std::to_string(works.size());
+    const std::string name = prefix + std::to_string(works.size());
     const Clock::time_point begin = Clock::now();
     works.push_back(world.all_reduce_async(tensor, dtrain::Op::sum, {.name = name}));
     times.push_back(microseconds_since(begin));
@@ -89,6 +97,73 @@ void measure_memory() {
               resident_kib() - before);
 }
 
+void reduce_one_by_one(dtrain::Context& world, Tensors& tensors) {
+  for (std::vector<float>& tensor : tensors)
+    world.all_reduce(tensor);
+}
+
+/// Runs the steps of all forms in turn, so that a slow moment of the machine concerns each of them.
+void measure_names() {
+  constexpr int rounds = 200;
+  dtrain::Context world = dtrain::init();
+  Tensors tensors(200, std::vector<float>(1024, 1));
+  std::vector<double> same;
+  std::vector<double> fresh;
+  std::vector<double> none;
+  const auto time = [&](std::vector<double>& times, const auto& step) {
+    world.barrier();
+    const Clock::time_point begin = Clock::now();
+    step();
+    times.push_back(microseconds_since(begin));
+  };
+  for (int round = 0; round < rounds; ++round) {
+    time(same, [&] { reduce_all(world, tensors); });
+    time(fresh, [&] { reduce_all(world, tensors, "step" + std::to_string(round) + "."); });
+    time(none, [&] { reduce_one_by_one(world, tensors); });
+  }
+  const std::pair<const char*, std::vector<double>*> forms[] = {
+      {"same names", &same}, {"new names", &fresh}, {"no names", &none}};
+  for (const auto& [form, times] : forms) {
+    std::printf("%s: ", form);
+    print_spread(world.rank(), *times);
+  }
+}
+
+void measure_sparse() {
+  constexpr int rounds = 41;
+  constexpr std::size_t rows = 20'000;
+  constexpr std::size_t width = 64;
+  constexpr std::size_t percents[] = {1, 5, 10, 20, 30, 40, 45, 49, 50, 60, 80};
+  dtrain::Context world = dtrain::init();
+  std::vector<float> matrix(rows * width, 1);
+  std::vector<std::vector<double>> times(std::size(percents) + 1);
+  for (int round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      world.barrier();
+      const bool whole = i == std::size(percents);
+      std::vector<std::int64_t> indices;
+      // The ranks have different rows, of which some are common.
+      const std::size_t given = whole ? 0 : rows * percents[i] / 100;
+      for (std::size_t row = 0; row < given; ++row)
+        indices.push_back(static_cast<std::int64_t>(
+            (row * 7919 + static_cast<std::size_t>(world.rank())) % rows));
+      const std::span<const float> values(matrix.data(), given * width);
+      const Clock::time_point begin = Clock::now();
+      if (whole) {
+        world.all_reduce(matrix, dtrain::Op::max);
+      } else {
+        world.all_reduce_sparse(indices, values, {.rows = rows, .width = width}, dtrain::Op::max);
+      }
+      times[i].push_back(microseconds_since(begin));
+    }
+  }
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (i < std::size(percents)) std::printf("%zu %% of the rows: ", percents[i]);
+    if (i == std::size(percents)) std::printf("all_reduce of the matrix: ");
+    print_spread(world.rank(), times[i]);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -100,8 +175,12 @@ int main(int argc, char** argv) {
       measure_submit();
     } else if (what == "memory") {
       measure_memory();
+    } else if (what == "names") {
+      measure_names();
+    } else if (what == "sparse") {
+      measure_sparse();
     } else {
-      std::fprintf(stderr, "usage: library_costs reinit|submit|memory\n");
+      std::fprintf(stderr, "usage: library_costs reinit|submit|memory|names|sparse\n");
       return 2;
     }
   } catch (const dtrain::Error& error) {
