@@ -47,7 +47,8 @@ cmake --preset asan
 cmake --build --preset asan --target tests/all
 $fixed_addresses ctest --preset asan -j "$jobs"
 
-# Simulations and fuzzers have one thread. This build compiles each file by itself, so each includes all that it uses.
+# Simulations and fuzzers have one thread. This build compiles each file by itself, so each includes all that it
+# uses; `make check` does so for the launcher.
 step 'tsan: unit tests of code with threads'
 cmake --preset tsan
 cmake --build --preset tsan --target dtrain_unit out_of_memory_test
