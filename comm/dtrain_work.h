@@ -112,7 +112,7 @@ typedef struct dtrain_sparse_result {
   size_t count;           /* rows */
   size_t width;           /* elements of each row */
   int type;               /* enum dtrain_type */
-  int dense;              /* 1: the result has all rows of the matrix, because a rank gave half of
+  int dense;              /* 1: the result has all rows of the matrix, because a rank gave 40 % of
                              them or more */
 } dtrain_sparse_result;
 

@@ -62,7 +62,8 @@ Result<SparseRows> merged_rows(const SparseShape& shape, std::span<const int64_t
 }
 
 bool is_dense(const SparseRows& rows) {
-  return rows.indices.size() * dense_one_in >= rows.shape.rows;
+  return static_cast<double>(rows.indices.size()) >=
+         dense_share * static_cast<double>(rows.shape.rows);
 }
 
 std::vector<int64_t> row_message(const SparseRows& rows) {

@@ -38,8 +38,8 @@ Result<SparseRows> merged_rows(const SparseShape& shape, std::span<const int64_t
                                const std::byte* values);
 
 /// A rank that has at least this share of the rows makes the reduction dense. The exchange of
-/// indices then costs more than the rows that it saves.
-inline constexpr size_t dense_one_in = 2;
+/// indices then costs more than the rows that it saves, as BENCHMARKS.md shows.
+inline constexpr double dense_share = 0.4;
 bool is_dense(const SparseRows& rows);
 
 /// Returns the message of a rank to the others before the elements. It has the shape, and the

@@ -13,8 +13,9 @@ namespace {
 /// A peer that has left is gone after so much silence on its link, unless the link ends before. In
 /// shared memory, all that it has sent is there when it leaves.
 constexpr Duration drain_time = milliseconds(500);
-/// A network may delay what the peer has sent before its end of the stream, which always comes
-/// unless a forked child holds the socket. This is the kernel's longest pause between two attempts.
+/// A network may delay what the peer has sent before its end of the stream. This end always comes
+/// unless a forked child holds the socket. The time is the kernel's longest pause between two
+/// attempts.
 constexpr Duration exposed_drain_time = seconds(120);
 /// Most systems acknowledge sooner, so that an engine without work wakes up once and then sleeps.
 constexpr Duration acknowledged_within = milliseconds(200);

@@ -15,8 +15,8 @@
 namespace dt {
 
 /// Groups that their members make without the other ranks. Each member sends its call to the lowest
-/// one, the leader. When the calls of all are there, the leader chooses the highest of the numbers
-/// that they propose, and every member creates the group.
+/// one, the leader. It waits for the calls of all, and chooses the highest of the numbers that they
+/// propose. Every member then creates the group.
 ///
 ///   member:  queued ─ call ▶ leader … made ▶ done
 ///                └─ late: call ▶ every other member; each compares it with its own call

@@ -1,9 +1,9 @@
 // Measures costs of libdtrain beside the time of its operations. Each rank prints a line. The
 // argument `reinit` measures finalize and init again in one process, in ms. `submit` measures the
 // call that starts an all_reduce of 4 KiB, in us. `memory` measures the resident memory beyond
-// tensors of 100 MB. `names` measures a step of 200 such calls in us: with the same names in each
-// step, with new ones, and without names. `sparse` measures all_reduce_sparse of a growing part of
-// a matrix with 20,000 rows of 64 floats, in us, and all_reduce of the whole matrix.
+// tensors of 100 MB. `names` measures a step of 200 such calls, in us. Each step has the same
+// names, or new ones, or none. `sparse` measures all_reduce_sparse of a growing part of a matrix,
+// in us, and all_reduce of the whole. The matrix has 20,000 rows of 64 floats.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>

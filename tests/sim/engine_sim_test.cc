@@ -135,8 +135,8 @@ void World::strike() {
   }
 }
 
-/// Ends a task: its engine never steps again, and the others get a notice, sooner or later than
-/// the end of its links.
+/// Ends a task: its engine never steps again. The others get a notice, sooner or later than the end
+/// of its links.
 void World::end_task(int number, Notice::Kind kind) {
   if (!rank(number).alive) return;
   rank(number).alive = false;
