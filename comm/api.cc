@@ -125,11 +125,11 @@ Result<std::optional<InitOptions>> init_options_of(const dtrain_init_options& op
 }
 
 Result<dtrain_context*> init(const dtrain_init_options* given, int* blamed_rank) {
-  if (text_of(environment_variable("DTRAIN_DUMP_STACKS")) == "1") install_stack_dump();
+  install_wanted_stack_dump();
   const std::optional<InitOptions> known = TRY(read_init_options(given));
-  if (!known) return std::make_unique<dtrain_context>(dtrain_context{Context::alone()}).release();
+  if (!known) return new_context(Context::alone());
   auto context = TRY(Context::join(*known, blamed_rank));
-  return std::make_unique<dtrain_context>(dtrain_context{std::move(context)}).release();
+  return new_context(std::move(context));
 }
 
 const RankLayout* layout_of(const dtrain_context* context) {
@@ -137,6 +137,14 @@ const RankLayout* layout_of(const dtrain_context* context) {
 }
 
 }  // namespace
+
+dtrain_context* new_context(std::shared_ptr<Context> context) {
+  return std::make_unique<dtrain_context>(dtrain_context{std::move(context)}).release();
+}
+
+void install_wanted_stack_dump() {
+  if (text_of(environment_variable("DTRAIN_DUMP_STACKS")) == "1") install_stack_dump();
+}
 
 Result<std::optional<InitOptions>> read_init_options(const dtrain_init_options* given) {
   const dtrain_init_options options = TRY(read_struct(given, "dtrain_init_options"));

@@ -57,6 +57,10 @@ Result<T> read_struct(const T* given, const char* type) {
   return known;
 }
 
+/// Returns a handle, which the caller frees.
+dtrain_context* new_context(std::shared_ptr<Context> context);
+/// Called before a task joins: with --dump-stacks, SIGQUIT gets its handler.
+void install_wanted_stack_dump();
 /// Reads how a caller joins; none if this process belongs to no job.
 Result<std::optional<InitOptions>> read_init_options(const dtrain_init_options* given);
 

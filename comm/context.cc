@@ -96,6 +96,15 @@ Result<std::unique_ptr<RendezvousClient>> Context::connect(const InitOptions& op
                      client.error().message));
 }
 
+Result<Context::Connected> Context::connect(const InitOptions& options) {
+  const Time start = Clock::now();
+  const Duration connect_limit = std::min(options.timeout, connect_timeout);
+  std::unique_ptr<RendezvousClient> client = TRY(connect(options, start + connect_limit));
+  // If the connection took longer than its limit, this process was stopped; that does not count.
+  const Duration connecting = std::min(Clock::now() - start, connect_limit);
+  return Connected{std::move(client), Clock::now() + (options.timeout - connecting)};
+}
+
 Context::Context(Members members, RankLayout layout, std::shared_ptr<Shared> shared)
     : members_(std::move(members)), layout_(std::move(layout)), shared_(std::move(shared)) {
 }
@@ -116,12 +125,13 @@ std::shared_ptr<Context> Context::alone() {
 }
 
 Result<std::shared_ptr<Context>> Context::join(const InitOptions& options, int* blamed_rank) {
-  const Time start = Clock::now();
-  const Duration connect_limit = std::min(options.timeout, connect_timeout);
-  std::unique_ptr<RendezvousClient> client = TRY(connect(options, start + connect_limit));
-  // If the connection took longer than its limit, this process was stopped; that does not count.
-  const Duration connecting = std::min(Clock::now() - start, connect_limit);
-  const Time deadline = Clock::now() + (options.timeout - connecting);
+  Connected connected = TRY(connect(options));
+  return join(options, std::move(connected.client), connected.deadline, blamed_rank);
+}
+
+Result<std::shared_ptr<Context>> Context::join(const InitOptions& options,
+                                               std::unique_ptr<RendezvousClient> client,
+                                               Time deadline, int* blamed_rank) {
   const TaskEntry& self = client->self();
   RankLayout layout = TRY(rank_layout(client->table(), self));
   TRY(check_agrees("DTRAIN_RANK", options.rank, layout.rank));

@@ -27,10 +27,21 @@ class Context {
   static std::shared_ptr<Context> alone();
   /// Joins all other ranks. On failure *blamed_rank is the rank to blame, if there is one.
   static Result<std::shared_ptr<Context>> join(const InitOptions& options, int* blamed_rank);
+  /// The same over a connection of this task to the rendezvous.
+  static Result<std::shared_ptr<Context>> join(const InitOptions& options,
+                                               std::unique_ptr<RendezvousClient> client,
+                                               Time deadline, int* blamed_rank);
 
   /// Connects to the job's rendezvous, which only a lost or foreign job lacks.
   static Result<std::unique_ptr<RendezvousClient>> connect(const InitOptions& options,
                                                            Time deadline);
+  /// A connection to the rendezvous, and the end of the time in which to join.
+  struct Connected {
+    std::unique_ptr<RendezvousClient> client;
+    Time deadline;
+  };
+  /// The same within the time of `options`.
+  static Result<Connected> connect(const InitOptions& options);
 
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;

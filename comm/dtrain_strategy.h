@@ -53,11 +53,12 @@ typedef struct dtrain_strategy_options {
 } dtrain_strategy_options;
 
 /* Makes a strategy for the ranks of the context. Without a context (NULL), the strategy joins the
- * job by itself, by dtrain_init, or by dtrain_ps_connect for parameter_server, which takes no
- * context, and whose workers do not wait for each other to join. A collective: all ranks make the
- * same one, with equally many devices. Fails at every rank when one of them cannot, or differs; the
- * text names that rank. Errors: _INPUT, _MISMATCH, and those of a collective. The caller frees the
- * strategy with dtrain_strategy_free, before the context. */
+ * job by itself, as dtrain_init does, or as dtrain_ps_connect does for parameter_server, which
+ * takes no context. A collective: all ranks make the same one, with equally many devices. Fails at
+ * every rank when one of them cannot, or differs; the text names that rank. An asynchronous worker
+ * of parameter servers waits for rank 0 alone, and learns how it differs from that. Errors: _INPUT,
+ * _MISMATCH, _TIMEOUT, and those of a collective. The caller frees the strategy with
+ * dtrain_strategy_free, before the context. */
 DTRAIN_API dtrain_strategy* dtrain_strategy_create(dtrain_context* context,
                                                    const dtrain_strategy_options* options,
                                                    dtrain_error* error);

@@ -6,6 +6,7 @@
 #include "comm/init_options.h"
 #include "comm/ps/client.h"
 #include "comm/ps/server.h"
+#include "comm/ps_api/connect_servers.h"
 #include "comm/ps_api/context_directory.h"
 
 #include <algorithm>
@@ -35,29 +36,16 @@ namespace {
 constexpr Duration connect_timeout = seconds(10);
 constexpr Duration leave_timeout = seconds(2);
 
-/// This task's connection to the rendezvous, and its claim towards other tasks.
-struct Joined {
-  std::unique_ptr<RendezvousClient> rendezvous;
-  Claim claim;
-  uint16_t held_port = 0;
-  Duration dead_after = {};
-};
-
-Result<Joined> join(const dtrain_init_options* identity, const char* function) {
+Result<JoinedTask> join(const dtrain_init_options* identity, const char* function) {
   const std::optional<InitOptions> options = TRY(read_init_options(identity));
   if (!options) {
     return fail(Errc::input, format("{}: this process belongs to no job; start it by dtrain run "
                                     "--role ps=1 --role worker=2",
                                     function));
   }
-  Joined joined;
-  joined.rendezvous =
+  auto rendezvous =
       TRY(Context::connect(*options, Clock::now() + std::min(options->timeout, connect_timeout)));
-  joined.claim = options->claim;
-  joined.claim.encrypt_data = joined.rendezvous->engine_settings().encrypt_data;
-  joined.held_port = options->port;
-  joined.dead_after = options->dead_after.value_or(joined.rendezvous->dead_after());
-  return joined;
+  return joined_task(*options, std::move(rendezvous));
 }
 
 template <class T>
@@ -98,7 +86,7 @@ Result<> serve(const dtrain_ps_serve_options* given) {
       options.report(text.c_str(), options.report_data);
     };
   }
-  Joined joined = TRY(join(options.identity, "dtrain_ps_serve"));
+  JoinedTask joined = TRY(join(options.identity, "dtrain_ps_serve"));
   server.claim = std::move(joined.claim);
   server.held_port = joined.held_port;
   server.dead_after = joined.dead_after;
@@ -107,41 +95,52 @@ Result<> serve(const dtrain_ps_serve_options* given) {
   return serving->run();
 }
 
-Result<dtrain_ps*> connect(const dtrain_ps_options* given) {
-  const dtrain_ps_options options = TRY(read_struct(given, "dtrain_ps_options"));
-  constexpr int64_t ms_max = std::numeric_limits<int>::max();
-  const auto timeout_ms =
-      TRY(number_in_range<int>("dtrain_ps_options.timeout_ms", options.timeout_ms, ms_max));
-  const auto call_timeout_ms = TRY(
-      number_in_range<int>("dtrain_ps_options.call_timeout_ms", options.call_timeout_ms, ms_max));
+/// Returns the options of a client, without its claim.
+Result<PsClient::Options> client_options(const dtrain_ps_options& options) {
+  const auto call_timeout_ms =
+      TRY(number_in_range<int>("dtrain_ps_options.call_timeout_ms", options.call_timeout_ms,
+                               std::numeric_limits<int>::max()));
   const Placement::Options placement = TRY(placement_of(options));
   PsClient::Options client{.call_timeout = milliseconds(call_timeout_ms), .placement = placement};
   if (options.role != nullptr) client.role = options.role;
-  const Duration limit = timeout_ms == 0 ? join_timeout_default : milliseconds(timeout_ms);
-  const Time deadline = Clock::now() + limit;
+  return client;
+}
+
+Result<Time> connect_deadline(const dtrain_ps_options& options) {
+  const auto timeout_ms = TRY(number_in_range<int>(
+      "dtrain_ps_options.timeout_ms", options.timeout_ms, std::numeric_limits<int>::max()));
+  return Clock::now() + (timeout_ms == 0 ? join_timeout_default : milliseconds(timeout_ms));
+}
+
+Result<dtrain_ps*> connect_by(std::unique_ptr<PsDirectory> directory, PsClient::Options client,
+                              Time deadline) {
   auto ps = std::make_unique<dtrain_ps>();
-  std::unique_ptr<PsDirectory> directory;
-  if (options.context != nullptr) {
-    const auto context = TRY(usable(&options.context->context));
-    if (!context->claim() || context->group() != 0 || options.identity != nullptr) {
-      return fail(Errc::input,
-                  "dtrain_ps_options.context must be that of dtrain_init, in a job; "
-                  "it has the identity");
-    }
-    client.claim = *context->claim();
-    client.dead_after = context->dead_after();
-    directory = std::make_unique<ContextDirectory>(context);
-  } else {
-    Joined joined = TRY(join(options.identity, "dtrain_ps_connect"));
-    client.claim = std::move(joined.claim);
-    client.dead_after = joined.dead_after;
-    directory = std::make_unique<RendezvousDirectory>(std::move(joined.rendezvous));
-  }
   ps->client = TRY(PsClient::connect(std::move(directory), std::move(client), deadline));
   const auto& tasks = ps->client->tasks().tasks;
   const auto self = std::ranges::find(tasks, ps->client->self().id, &TaskEntry::id);
   ps->worker = static_cast<uint32_t>(self - tasks.begin());
   return ps.release();
+}
+
+Result<dtrain_ps*> connect_alone(const dtrain_ps_options& options) {
+  JoinedTask joined = TRY(join(options.identity, "dtrain_ps_connect"));
+  return connect_servers(options, std::move(joined));
+}
+
+Result<dtrain_ps*> connect(const dtrain_ps_options* given) {
+  const dtrain_ps_options options = TRY(read_struct(given, "dtrain_ps_options"));
+  const Time deadline = TRY(connect_deadline(options));
+  PsClient::Options client = TRY(client_options(options));
+  if (options.context == nullptr) return connect_alone(options);
+  const auto context = TRY(usable(&options.context->context));
+  if (!context->claim() || context->group() != 0 || options.identity != nullptr) {
+    return fail(Errc::input,
+                "dtrain_ps_options.context must be that of dtrain_init, in a job; "
+                "it has the identity");
+  }
+  client.claim = *context->claim();
+  client.dead_after = context->dead_after();
+  return connect_by(std::make_unique<ContextDirectory>(context), std::move(client), deadline);
 }
 
 /// Calls `body` with the client, alone, and reports its result.
@@ -301,6 +300,23 @@ Result<> count(PsClient& client, uint32_t worker, dtrain_ps_statistics* into) {
 }
 
 }  // namespace
+
+JoinedTask joined_task(const InitOptions& options, std::unique_ptr<RendezvousClient> rendezvous) {
+  JoinedTask joined = {
+      .rendezvous = std::move(rendezvous), .claim = options.claim, .held_port = options.port};
+  joined.claim.encrypt_data = joined.rendezvous->engine_settings().encrypt_data;
+  joined.dead_after = options.dead_after.value_or(joined.rendezvous->dead_after());
+  return joined;
+}
+
+Result<dtrain_ps*> connect_servers(const dtrain_ps_options& options, JoinedTask joined) {
+  const Time deadline = TRY(connect_deadline(options));
+  PsClient::Options client = TRY(client_options(options));
+  client.claim = std::move(joined.claim);
+  client.dead_after = joined.dead_after;
+  auto directory = std::make_unique<RendezvousDirectory>(std::move(joined.rendezvous));
+  return connect_by(std::move(directory), std::move(client), deadline);
+}
 
 }  // namespace dt
 

@@ -1,7 +1,6 @@
 #include "comm/strategy/api_strategy.h"
 
 #include "base/format.h"
-#include "comm/context.h"
 #include "comm/strategy/call_status.h"
 
 #include <unistd.h>
@@ -57,39 +56,19 @@ Result<dtrain_variable*> create_variable(dtrain_strategy* strategy,
   return strategy->variables.back().get();
 }
 
-/// Joins the job as the strategy of this request does.
-Result<dtrain_context*> join_for(const StrategyRequest& request, const Environment& environment,
-                                 int* blamed_rank) {
-  const auto decided = decide_strategy(request, environment, 1);
-  // A wrong option is an error that all workers get, once they have joined.
-  if (decided && decided->name == StrategyName::parameter_server)
-    return std::make_unique<dtrain_context>(dtrain_context{Context::alone()}).release();
-  dtrain_error error = empty_c_error();
-  dtrain_context* const context = dtrain_init(nullptr, &error);
-  if (context != nullptr) return context;
-  *blamed_rank = error.rank;
-  return fail(errc_of(error.code), error.text);
-}
-
 Result<dtrain_strategy*> create_strategy(dtrain_context* context, const StrategyRequest& request,
                                          int* blamed_rank) {
   const Environment environment = process_environment();
-  if (context != nullptr) {
-    TRY(usable(&context->context));
-    auto made = TRY(Strategy::create(context, request, environment, blamed_rank));
-    return new_handle(std::move(made));
-  }
-  dtrain_context* const joined = TRY(join_for(request, environment, blamed_rank));
-  std::unique_ptr<dtrain_context, dtrain_strategy::Finalize> own(joined);
-  auto made = TRY(Strategy::create(own.get(), request, environment, blamed_rank));
-  return new_handle(std::move(made), own.release());
+  if (context != nullptr) TRY(usable(&context->context));
+  auto made = TRY(context != nullptr ? Strategy::create(context, request, environment, blamed_rank)
+                                     : Strategy::join(request, environment, blamed_rank));
+  return new_handle(std::move(made));
 }
 
 }  // namespace
 
-dtrain_strategy* new_handle(std::unique_ptr<Strategy> strategy, dtrain_context* own_context) {
+dtrain_strategy* new_handle(std::unique_ptr<Strategy> strategy) {
   auto handle = std::make_unique<dtrain_strategy>();
-  handle->own_context.reset(own_context);
   handle->strategy = std::move(strategy);
   for (size_t i = 0; i < handle->strategy->local_replicas(); ++i)
     handle->device_names.push_back(handle->strategy->devices().device(i).name());

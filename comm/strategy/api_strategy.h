@@ -15,10 +15,6 @@ struct dtrain_variable {
   dt::Variable* variable = nullptr;
 };
 struct dtrain_strategy {
-  struct Finalize {
-    void operator()(dtrain_context* context) const { dtrain_finalize(context); }
-  };
-  std::unique_ptr<dtrain_context, Finalize> own_context = {};  ///< null: the caller's is used
   std::unique_ptr<dt::Strategy> strategy = {};
   std::vector<std::string> device_names = {};  ///< by local replica
   std::vector<std::unique_ptr<dtrain_variable>> variables = {};
@@ -32,8 +28,7 @@ struct dtrain_replica {
 namespace dt {
 
 /// Returns a handle of the C functions, which the caller frees.
-dtrain_strategy* new_handle(std::unique_ptr<Strategy> strategy,
-                            dtrain_context* own_context = nullptr);
+dtrain_strategy* new_handle(std::unique_ptr<Strategy> strategy);
 Result<> check_handle(const dtrain_strategy* strategy);
 /// Reports the outcome of a call, and returns its status.
 int report_strategy(const dtrain_strategy* strategy, const Result<>& outcome, dtrain_error* error);

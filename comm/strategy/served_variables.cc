@@ -32,15 +32,13 @@ std::vector<std::byte> difference_of(const ServedChange& change) {
 
 }  // namespace
 
-Result<std::unique_ptr<ServedVariables>> ServedVariables::connect(const Options& options) {
+Result<std::unique_ptr<ServedVariables>> ServedVariables::connect(const Options& options,
+                                                                  JoinedTask joined) {
   std::unique_ptr<ServedVariables> made(new ServedVariables(options));
   dtrain_ps_options given = {};
   given.struct_size = sizeof given;
-  given.identity = options.identity;
   given.call_timeout_ms = options.timeout_ms;
-  dtrain_error error = empty_c_error();
-  made->ps_ = dtrain_ps_connect(&given, &error);
-  if (made->ps_ == nullptr) return fail(errc_of(error.code), error.text);
+  made->ps_ = TRY(connect_servers(given, std::move(joined)));
   // Servers begin in the asynchronous mode. No worker steps before all have declared a variable.
   if (options.chief && options.synchronous) TRY(made->set_mode(true));
   return made;

@@ -2,6 +2,7 @@
 
 #include "base/result.h"
 #include "comm/dtrain_ps.h"
+#include "comm/ps_api/connect_servers.h"
 #include "comm/strategy/variable.h"
 
 #include <cstddef>
@@ -27,12 +28,12 @@ class ServedVariables {
  public:
   struct Options {
     bool synchronous = true;
-    bool chief = false;                             ///< it sets the mode, and values
-    int timeout_ms = 0;                             ///< of each call; 0: none
-    const dtrain_init_options* identity = nullptr;  ///< null: the environment has it
+    bool chief = false;  ///< it sets the mode, and values
+    int timeout_ms = 0;  ///< of each call; 0: none
   };
   /// Connects this task to all servers. Fails as dtrain_ps_connect does.
-  static Result<std::unique_ptr<ServedVariables>> connect(const Options& options);
+  static Result<std::unique_ptr<ServedVariables>> connect(const Options& options,
+                                                          JoinedTask joined);
   ServedVariables(const ServedVariables&) = delete;
   ServedVariables& operator=(const ServedVariables&) = delete;
   ~ServedVariables();

@@ -76,65 +76,103 @@ Result<std::unique_ptr<Strategy>> Strategy::open(const StrategyOptions& options,
   return made;
 }
 
+Strategy::Prepared Strategy::prepare(const StrategyRequest& request, const Environment& environment,
+                                     int workers) {
+  // A failure here reaches all workers: none of them waits for this one.
+  const auto decide = [&]() -> Result<std::unique_ptr<Strategy>> {
+    const StrategyOptions options = TRY(decide_strategy(request, environment, workers));
+    return open(options, environment);
+  };
+  Prepared prepared = {.strategy = decide()};
+  if (!prepared.strategy) {
+    prepared.record.failure = prepared.strategy.error().message;
+    return prepared;
+  }
+  const Strategy& strategy = **prepared.strategy;
+  prepared.record = {.name = strategy.options_.name,
+                     .cross_device = strategy.options_.cross_device,
+                     .devices = static_cast<uint32_t>(strategy.devices_->count()),
+                     .bytes_per_pack = strategy.options_.bytes_per_pack};
+  return prepared;
+}
+
+Result<std::unique_ptr<Strategy>> Strategy::with_workers(Prepared prepared, dtrain_context* context,
+                                                         int timeout_ms, int* blamed_rank) {
+  auto workers = Workers::join(context, prepared.record, timeout_ms, blamed_rank);
+  if (!prepared.strategy) return std::move(prepared.strategy);
+  if (!workers) return tl::unexpected(std::move(workers).error());
+  Strategy& strategy = **prepared.strategy;
+  strategy.workers_ = *std::move(workers);
+  strategy.worker_ = static_cast<size_t>(strategy.workers_->rank());
+  strategy.worker_count_ = static_cast<size_t>(strategy.workers_->size());
+  strategy.begin();
+  return std::move(prepared.strategy);
+}
+
 Result<std::unique_ptr<Strategy>> Strategy::create(dtrain_context* context,
                                                    const StrategyRequest& request,
                                                    const Environment& environment,
                                                    int* blamed_rank) {
-  // A failure here reaches all workers: none of them waits for this one.
-  WorkerRecord record;
-  const auto decide = [&]() -> Result<std::unique_ptr<Strategy>> {
-    const StrategyOptions options =
-        TRY(decide_strategy(request, environment, dtrain_size(context)));
-    return open(options, environment);
-  };
-  auto made = decide();
-  if (made) {
-    const StrategyOptions& options = (*made)->options_;
-    record = {.name = options.name,
-              .cross_device = options.cross_device,
-              .devices = static_cast<uint32_t>((*made)->devices_->count()),
-              .bytes_per_pack = options.bytes_per_pack};
-  } else {
-    record.failure = made.error().message;
+  Prepared prepared = prepare(request, environment, dtrain_size(context));
+  if (prepared.strategy && (*prepared.strategy)->name() == StrategyName::parameter_server) {
+    prepared.record.failure =
+        "parameter_server joins the job by itself; create the strategy without a context";
+    prepared.strategy = fail(Errc::input, prepared.record.failure);
   }
-  auto workers = Workers::join(context, record, std::max(request.timeout_ms, 0), blamed_rank);
-  if (!made) return made;
-  if (!workers) return tl::unexpected(std::move(workers).error());
-  Strategy& strategy = **made;
-  strategy.workers_ = *std::move(workers);
-  strategy.worker_ = static_cast<size_t>(strategy.workers_->rank());
-  strategy.worker_count_ = static_cast<size_t>(strategy.workers_->size());
-  if (strategy.options_.name == StrategyName::parameter_server)
-    TRY(strategy.serve(environment, request.identity));
-  strategy.meeting_ = std::make_unique<ReplicaMeeting>(ReplicaMeeting::Numbers{
-      .count = strategy.local_replicas(), .first = strategy.first_replica()});
-  strategy.reducer_ = std::make_unique<ReplicaReducer>(*strategy.devices_, *strategy.workers_,
-                                                       request.bytes_per_pack);
-  return made;
+  return with_workers(std::move(prepared), context, std::max(request.timeout_ms, 0), blamed_rank);
 }
 
-Result<> Strategy::serve(const Environment& environment, const dtrain_init_options* identity) {
-  if (!workers_->alone()) {
-    return fail(Errc::input,
-                "parameter_server joins the job by itself; create the strategy without a context");
-  }
-  const auto number = [&](const char* name) -> std::optional<int64_t> {
-    const auto found = environment.find(name);
-    return found == environment.end() ? std::nullopt : parse_integer(found->second);
-  };
-  const auto rank = number("DTRAIN_RANK");
-  const auto size = number("DTRAIN_SIZE");
-  if (!rank || !size || *rank < 0 || *rank >= *size) {
+Result<std::unique_ptr<Strategy>> Strategy::join(const StrategyRequest& request,
+                                                 const Environment& environment, int* blamed_rank) {
+  std::optional<JobEntry> entry = TRY(JobEntry::open(request.identity));
+  const bool ranked = entry && entry->rank() >= 0;
+  Prepared prepared = prepare(request, environment, ranked ? entry->workers() : 1);
+  const StrategyOptions options =
+      prepared.strategy ? (*prepared.strategy)->options_ : StrategyOptions();
+  const bool served = options.name == StrategyName::parameter_server;
+  if (served && !ranked) {
     return fail(Errc::input,
                 "parameter_server needs the ranks of a job; start it by dtrain run --role ps=1 "
                 "--role worker=2 --strategy parameter_server");
   }
-  worker_ = static_cast<size_t>(*rank);
-  worker_count_ = static_cast<size_t>(*size);
+  if (ranked) {
+    using enum JobEntry::Awaited;
+    const auto awaited = !served ? all : options.asynchronous ? first : living;
+    const Result<> compared = entry->compare(prepared.record, awaited, blamed_rank);
+    // The others have this worker's failure with its rank.
+    if (!prepared.strategy) return std::move(prepared.strategy);
+    TRY(compared);
+  }
+  if (!served) {
+    OwnContext context = lone_context();
+    if (entry) context = TRY(entry->join(blamed_rank));
+    auto made = TRY(with_workers(std::move(prepared), context.get(),
+                                 std::max(request.timeout_ms, 0), blamed_rank));
+    made->own_context_ = std::move(context);
+    return made;
+  }
+  TRY((*prepared.strategy)->serve(*std::move(entry)));
+  return std::move(prepared.strategy);
+}
+
+void Strategy::begin() {
+  meeting_ = std::make_unique<ReplicaMeeting>(
+      ReplicaMeeting::Numbers{.count = local_replicas(), .first = first_replica()});
+  reducer_ = std::make_unique<ReplicaReducer>(*devices_, *workers_, options_.bytes_per_pack);
+}
+
+Result<> Strategy::serve(JobEntry entry) {
+  // Each worker is alone with the servers.
+  own_context_ = lone_context();
+  int no_rank = -1;
+  workers_ = TRY(Workers::join(own_context_.get(), {}, options_.timeout_ms, &no_rank));
+  worker_ = static_cast<size_t>(entry.rank());
+  worker_count_ = static_cast<size_t>(entry.workers());
   served_ = TRY(ServedVariables::connect({.synchronous = !options_.asynchronous,
                                           .chief = is_chief(),
-                                          .timeout_ms = options_.timeout_ms,
-                                          .identity = identity}));
+                                          .timeout_ms = options_.timeout_ms},
+                                         entry.take()));
+  begin();
   return {};
 }
 

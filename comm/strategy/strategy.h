@@ -1,5 +1,6 @@
 #pragma once
 
+#include "comm/strategy/job_entry.h"
 #include "comm/strategy/replica_meeting.h"
 #include "comm/strategy/replica_reducer.h"
 #include "comm/strategy/replica_threads.h"
@@ -39,6 +40,9 @@ class Strategy {
   static Result<std::unique_ptr<Strategy>> create(dtrain_context* context,
                                                   const StrategyRequest& request,
                                                   const Environment& environment, int* blamed_rank);
+  /// Joins the job by itself, after all workers have compared their strategies.
+  static Result<std::unique_ptr<Strategy>> join(const StrategyRequest& request,
+                                                const Environment& environment, int* blamed_rank);
 
   StrategyName name() const { return options_.name; }
   size_t local_replicas() const { return devices_->count(); }
@@ -84,8 +88,19 @@ class Strategy {
   /// Opens the devices of this process.
   static Result<std::unique_ptr<Strategy>> open(const StrategyOptions& options,
                                                 const Environment& environment);
+  /// A strategy without workers, or the reason why there is none, for their record.
+  struct Prepared {
+    Result<std::unique_ptr<Strategy>> strategy;
+    WorkerRecord record = {};
+  };
+  static Prepared prepare(const StrategyRequest& request, const Environment& environment,
+                          int workers);
+  /// Makes the group of all ranks of the context. `prepared` may have failed.
+  static Result<std::unique_ptr<Strategy>> with_workers(Prepared prepared, dtrain_context* context,
+                                                        int timeout_ms, int* blamed_rank);
   /// Connects to the parameter servers.
-  Result<> serve(const Environment& environment, const dtrain_init_options* identity);
+  Result<> serve(JobEntry entry);
+  void begin();
   Result<> check_open() const;
   Result<> check_gradient(const Gradient& gradient) const;
   /// A reduction of an apply(), or of an all_reduce(), which has no gradients.
@@ -109,6 +124,7 @@ class Strategy {
   Result<> end_served(std::span<const Gradient> gradients);
 
   StrategyOptions options_;
+  OwnContext own_context_ = {};  ///< null: the caller's is used
   std::unique_ptr<Workers> workers_ = {};
   std::unique_ptr<ReplicaDevices> devices_ = {};
   std::unique_ptr<ReplicaReducer> reducer_ = {};

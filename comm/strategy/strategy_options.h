@@ -20,7 +20,7 @@ struct StrategyRequest {
   size_t bytes_per_pack = 0;
   int timeout_ms = 0;
   bool asynchronous = false;
-  /// The identity of this worker for parameter servers; null: the environment has it.
+  /// The identity with which the strategy joins by itself; null: the environment has it.
   const dtrain_init_options* identity = nullptr;
 };
 

@@ -1,10 +1,10 @@
 #include "comm/strategy/worker_record.h"
 
-#include "base/bytes.h"
 #include "base/format.h"
 
-#include <algorithm>
 #include <span>
+#include <string_view>
+#include <utility>
 
 namespace dt {
 namespace {
@@ -41,8 +41,7 @@ std::string difference_of(const WorkerRecord& first, const WorkerRecord& other, 
 
 }  // namespace
 
-std::array<std::byte, worker_record_bytes> encode(const WorkerRecord& record) {
-  std::array<std::byte, worker_record_bytes> bytes = {};
+Bytes encode(const WorkerRecord& record) {
   Writer writer;
   writer.number(record.name)
       .number(record.cross_device.kind)
@@ -51,11 +50,10 @@ std::array<std::byte, worker_record_bytes> encode(const WorkerRecord& record) {
       .number(record.bytes_per_pack)
       .raw(std::as_bytes(std::span(record.id)))
       .text(std::string_view(record.failure).substr(0, failure_bytes_max));
-  std::ranges::copy(writer.view(), bytes.begin());
-  return bytes;
+  return writer.take();
 }
 
-Result<WorkerRecord> decode_worker_record(std::span<const std::byte> bytes) {
+Result<WorkerRecord> decode_worker_record(ByteSpan bytes) {
   Reader reader(bytes);
   WorkerRecord record;
   record.name = reader.number<StrategyName>();
@@ -68,24 +66,26 @@ Result<WorkerRecord> decode_worker_record(std::span<const std::byte> bytes) {
   record.failure = reader.text();
   const bool known = record.name <= StrategyName::one_device &&
                      record.cross_device.kind <= CrossDeviceName::Kind::all_reduce;
-  if (bytes.size() == worker_record_bytes && known) return record;
+  if (reader.ok() && known) return record;
   return fail(Errc::protocol, "a worker sent no record of a strategy of this version");
 }
 
-std::optional<WorkerDifference> find_difference(const std::vector<WorkerRecord>& by_rank) {
+std::optional<WorkerDifference> find_difference(const WorkerRecords& by_rank) {
   for (size_t i = 0; i < by_rank.size(); ++i) {
     const int rank = static_cast<int>(i);
-    if (by_rank[i].failure.empty()) continue;
-    const std::string& failure = by_rank[i].failure;
+    if (!by_rank[i] || by_rank[i]->failure.empty()) continue;
+    const std::string& failure = by_rank[i]->failure;
     return WorkerDifference{
         rank, {Errc::input, by_rank.size() == 1 ? failure : format("rank {}: {}", rank, failure)}};
   }
+  if (!by_rank.front()) return std::nullopt;
+  const WorkerRecord& first = *by_rank.front();
   for (size_t i = 1; i < by_rank.size(); ++i) {
+    if (!by_rank[i]) continue;
     const int rank = static_cast<int>(i);
-    std::string text = difference_of(by_rank[0], by_rank[i], rank);
+    std::string text = difference_of(first, *by_rank[i], rank);
     if (!text.empty()) return WorkerDifference{rank, {Errc::mismatch, std::move(text)}};
   }
-  const WorkerRecord& first = by_rank.front();
   if (by_rank.size() == 1 || !is_of_one_process(first.name)) return std::nullopt;
   return WorkerDifference{
       -1,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/bytes.h"
 #include "base/result.h"
 #include "comm/strategy/strategy_options.h"
 
@@ -7,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -24,18 +24,22 @@ struct WorkerRecord {
   bool operator==(const WorkerRecord&) const = default;
 };
 
-/// The bytes of an encoded record. Longer failures are cut.
-inline constexpr size_t worker_record_bytes = 512;
-std::array<std::byte, worker_record_bytes> encode(const WorkerRecord& record);
-Result<WorkerRecord> decode_worker_record(std::span<const std::byte> bytes);
+/// The most bytes of an encoded record. Longer failures are cut.
+inline constexpr size_t worker_record_bytes_max = 512;
+Bytes encode(const WorkerRecord& record);
+/// Bytes behind the record are ignored.
+Result<WorkerRecord> decode_worker_record(ByteSpan bytes);
 
 /// A rank to blame, and the reason.
 struct WorkerDifference {
   int rank = 0;
   Error error;
 };
+/// The records of all ranks, as far as they are known.
+using WorkerRecords = std::vector<std::optional<WorkerRecord>>;
 /// Returns the first rank that cannot take part or differs from rank 0, or the reason why the
-/// strategy cannot have so many workers; none: they agree. The same at every rank.
-std::optional<WorkerDifference> find_difference(const std::vector<WorkerRecord>& by_rank);
+/// strategy cannot have so many workers; none: they agree. The same at every rank that knows all
+/// records.
+std::optional<WorkerDifference> find_difference(const WorkerRecords& by_rank);
 
 }  // namespace dt

@@ -38,24 +38,25 @@ Result<> Workers::join_all(const WorkerRecord& own) {
   const auto size = static_cast<size_t>(dtrain_size(context_));
   WorkerRecord record = own;
   TRY(random_bytes(std::as_writable_bytes(std::span(record.id))));
-  const auto bytes = encode(record);
+  Bytes bytes = encode(record);
+  bytes.resize(worker_record_bytes_max);
   std::vector<std::byte> all(bytes.size() * size);
   dtrain_error error = empty_c_error();
   const dtrain_op_options options = call_options();
   TRY(checked(dtrain_all_gather(context_, {bytes.data(), all.data(), bytes.size(), DTRAIN_UINT8},
                                 &options, &error),
               error));
-  std::vector<WorkerRecord> records;
+  WorkerRecords records;
   for (size_t i = 0; i < size; ++i) {
     WorkerRecord one = TRY(decode_worker_record(
         std::span<const std::byte>(all).subspan(i * bytes.size(), bytes.size())));
-    records.push_back(std::move(one));
+    records.emplace_back(std::move(one));
   }
   if (auto difference = find_difference(records)) {
     blamed_rank_ = difference->rank;
     return tl::unexpected(std::move(difference->error));
   }
-  reason_key_ = "dtrain.strategy/" + hex_text(records[0].id);
+  reason_key_ = "dtrain.strategy/" + hex_text(records[0]->id);
   if (size == 1) return {};
   std::vector<int> ranks(size);
   std::iota(ranks.begin(), ranks.end(), 0);

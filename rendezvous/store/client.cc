@@ -47,6 +47,7 @@ class Client final : public RendezvousClient {
   int fd() const override { return fd_.get(); }
   Result<> pump() override;
   std::optional<Notice> next_notice() override;
+  const std::deque<Notice>& unread_notices() const override { return notices_; }
   std::optional<Change> next_change() override;
   bool take_wait_query() override { return std::exchange(wait_query_, false); }
 

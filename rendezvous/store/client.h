@@ -10,6 +10,7 @@
 #include "rendezvous/store/wire.h"
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -61,6 +62,8 @@ class RendezvousClient : public StorePort {
   /// Return the notices and changes that pump() or a request has received, oldest first. The
   /// notices begin with the dead and left tasks of the welcome.
   virtual std::optional<Notice> next_notice() = 0;
+  /// The notices that next_notice() has not returned yet.
+  virtual const std::deque<Notice>& unread_notices() const = 0;
   virtual std::optional<Change> next_change() = 0;
   /// Returns whether the server has asked for a WaitReport since the last call.
   virtual bool take_wait_query() = 0;

@@ -66,4 +66,29 @@ test_parameter_server_needs_a_ps() {
   expect_refusal_of '--strategy parameter_server: the job has no ps; add --role ps=1'
 }
 
+digits=$(dirname "$DTRAIN")/examples/digits
+
+# Runs three workers, of which the last has the strategy $1, under --strategy $2.
+run_with_another_strategy() {
+  # shellcheck disable=SC2016  # the task's shell expands it
+  run_dtrain run --role ps=1,worker=3 --strategy "$2" --on-failure continue --no-tag -x "OTHER=$1" -x DTRAIN_CPU_DEVICES=1 \
+    sh -c '[ "$DTRAIN_RANK" -lt 2 ] || export $OTHER; exec "$0"' "$digits"
+  expect_status 1
+}
+
+test_a_task_with_another_strategy_is_named_by_every_rank_at_once() {
+  local begin
+  begin=$(now_ms)
+  run_with_another_strategy DTRAIN_STRATEGY=mirrored parameter_server
+  expect test "$(grep -c 'rank 2 has the strategy mirrored, but rank 0 parameter_server' "$out/stderr")" = 3
+  run_with_another_strategy DTRAIN_STRATEGY=parameter_server multi_worker_mirrored
+  expect test "$(grep -c 'rank 2 has the strategy parameter_server, but rank 0 multi_worker_mirrored' "$out/stderr")" = 3
+  expect test $(($(now_ms) - begin)) -lt "$(long_or 30000 10000)"
+}
+
+test_another_number_of_devices_is_named_by_every_rank_of_parameter_servers() {
+  run_with_another_strategy DTRAIN_CPU_DEVICES=2 parameter_server
+  expect test "$(grep -c 'rank 2 has 2 devices, but rank 0 1; each worker needs equally many' "$out/stderr")" = 3
+}
+
 run_tests "$@"

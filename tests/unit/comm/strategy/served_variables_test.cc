@@ -3,6 +3,7 @@
 #include "comm/strategy/call_status.h"
 #include "tests/unit/comm/ps/ps_job.h"
 #include "tests/unit/comm/strategy/strategies.h"
+#include "tests/unit/comm/strategy/worker_identity.h"
 
 #include <algorithm>
 
@@ -11,32 +12,6 @@ namespace {
 
 using dtrain::Op;
 using dtrain::Replica;
-
-/// The identity of a worker of a PsJob.
-class WorkerIdentity {
- public:
-  WorkerIdentity(PsJob& job, int worker)
-      : rendezvous_(job.rendezvous().address().text()),
-        token_(job.rendezvous().token().text()),
-        job_(job.rendezvous().table().job) {
-    options_.struct_size = sizeof options_;
-    options_.role = "worker";
-    options_.task_index = worker;
-    options_.rendezvous = rendezvous_.c_str();
-    options_.token = token_.c_str();
-    options_.job = job_.c_str();
-    options_.generation = job.rendezvous().table().generation;
-  }
-  WorkerIdentity(const WorkerIdentity&) = delete;
-  WorkerIdentity& operator=(const WorkerIdentity&) = delete;
-  const dtrain_init_options* get() const { return &options_; }
-
- private:
-  std::string rendezvous_;
-  std::string token_;
-  std::string job_;
-  dtrain_init_options options_ = {};
-};
 
 const VariableTerms three_doubles = {.name = "w", .type = ElementType::float64, .count = 3};
 
@@ -61,8 +36,9 @@ TEST_CASE("servers hold shared variables of float32 and float64 alone") {
 
 TEST_CASE("a worker's change becomes the servers', and an assigned value is exact") {
   PsJob job({.workers = 1, .servers = 2});
-  const WorkerIdentity identity(job, 0);
-  const auto served = ServedVariables::connect({.chief = true, .identity = identity.get()}).value();
+  JoinedTask joined = {.rendezvous = job.rendezvous().join_worker(0),
+                       .claim = job.claim({"worker", 0})};
+  const auto served = ServedVariables::connect({.chief = true}, std::move(joined)).value();
   const std::vector<double> initial = {1, 2, 3};
   const auto* const at = reinterpret_cast<const std::byte*>(initial.data());
   REQUIRE(served->declare(three_doubles, at).has_value());
@@ -94,18 +70,8 @@ std::string with_two_workers(bool asynchronous,
   for (int worker = 0; worker < 2; ++worker) {
     threads[static_cast<size_t>(worker)] = std::thread([&, worker] {
       try {
-        const WorkerIdentity identity(job, worker);
-        const Alone alone;
-        int blamed_rank = -1;
-        auto made = Strategy::create(
-            alone.context,
-            {.name = "parameter_server", .asynchronous = asynchronous, .identity = identity.get()},
-            {{"DTRAIN_CPU_DEVICES", "2"},
-             {"DTRAIN_RANK", std::to_string(worker)},
-             {"DTRAIN_SIZE", "2"}},
-            &blamed_rank);
-        if (!made) throw std::runtime_error(made.error().message);
-        dtrain::Strategy strategy(new_handle(*std::move(made)));
+        dtrain::Strategy strategy = join_strategy(
+            job, worker, {.name = "parameter_server", .request = {.asynchronous = asynchronous}});
         body(strategy);
       } catch (const std::exception& thrown) {
         failures[static_cast<size_t>(worker)] = thrown.what();

@@ -8,7 +8,7 @@ namespace {
 constexpr StrategyName several = StrategyName::multi_worker_mirrored;
 
 std::string difference(const std::vector<WorkerRecord>& records, int rank) {
-  const auto found = find_difference(records);
+  const auto found = find_difference({records.begin(), records.end()});
   if (!found) return "none";
   CHECK(found->rank == rank);
   return found->error.message;
