@@ -12,6 +12,8 @@ namespace dt {
 namespace {
 
 constexpr int packs_max = 1024;
+constexpr int server_count_max = 1'000'000;
+constexpr std::string_view server_modes[] = {"sync", "async", "bounded"};
 constexpr std::string_view cross_device_names[] = {"ReductionToOneDevice",
                                                    "HierarchicalCopyAllReduce", "AllReduce"};
 
@@ -36,6 +38,32 @@ Result<StrategyName> parse_strategy_name(std::string_view word) {
   const auto guess = nearest(word, names);
   return fail(Errc::input, format("no strategy \"{}\"; {}", printable(word),
                                   guess ? format("did you mean {}?", *guess) : known));
+}
+
+Result<ServerMode> parse_server_mode(std::string_view text) {
+  const std::string_view word = text.substr(0, text.find(':'));
+  const auto* const found = std::ranges::find(server_modes, word);
+  ServerMode mode;
+  if (found != std::end(server_modes))
+    mode.kind = static_cast<ServerMode::Kind>(found - std::begin(server_modes));
+  const bool counts = word.size() < text.size();
+  const auto count = counts ? parse_integer(text.substr(word.size() + 1)) : std::nullopt;
+  mode.count = static_cast<int>(count.value_or(0));
+  const int64_t least = mode.kind == ServerMode::Kind::sync ? 1 : 0;
+  const bool in_range = count && *count >= least && *count <= server_count_max;
+  const bool bare = !counts && mode.kind != ServerMode::Kind::bounded;
+  const bool counted = counts && mode.kind != ServerMode::Kind::async && in_range;
+  if (found != std::end(server_modes) && (bare || counted)) return mode;
+  return fail(Errc::input,
+              format("no mode of parameter servers \"{}\"; they are sync, sync:N with N workers in "
+                     "each step, async, and bounded:N with N pushes of staleness",
+                     printable(text)));
+}
+
+std::string server_mode_text(const ServerMode& mode) {
+  const std::string_view name = server_modes[static_cast<size_t>(mode.kind)];
+  const bool counts = mode.count > 0 || mode.kind == ServerMode::Kind::bounded;
+  return counts ? format("{}:{}", name, mode.count) : std::string(name);
 }
 
 Result<CrossDeviceName> parse_cross_device_name(std::string_view text) {

@@ -3,6 +3,7 @@
 #include "base/result.h"
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -33,6 +34,26 @@ constexpr bool is_of_one_process(StrategyName name) {
   return name == StrategyName::mirrored || name == StrategyName::central_storage ||
          name == StrategyName::one_device;
 }
+
+/// When parameter servers apply what workers push.
+struct ServerMode {
+  /// The order is that of the names.
+  enum class Kind : uint8_t {
+    sync,     ///< in steps of `count` workers, the first that push; 0: of all
+    async,    ///< at once
+    bounded,  ///< at once; a worker waits while it is more than `count` pushes ahead
+  };
+  Kind kind = Kind::sync;
+  int count = 0;
+  bool operator==(const ServerMode&) const = default;
+
+  /// True when each step needs every worker.
+  bool needs_all() const { return kind == Kind::sync && count == 0; }
+};
+
+/// Reads sync, sync:N, async or bounded:N. Fails with Errc::input for another text.
+Result<ServerMode> parse_server_mode(std::string_view text);
+std::string server_mode_text(const ServerMode& mode);
 
 /// How the replicas of one process reduce tensors.
 struct CrossDeviceName {

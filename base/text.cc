@@ -57,6 +57,23 @@ std::optional<int64_t> parse_integer(std::string_view text) {
   return value;
 }
 
+std::optional<uint64_t> parse_size(std::string_view text) {
+  constexpr std::string_view units = "KMG";
+  int shift = 0;
+  if (!text.empty()) {
+    const char last = text.back();
+    const char capital = last >= 'a' && last <= 'z' ? static_cast<char>(last - 'a' + 'A') : last;
+    const size_t unit = units.find(capital);
+    if (unit != std::string_view::npos) {
+      shift = 10 * (static_cast<int>(unit) + 1);
+      text.remove_suffix(1);
+    }
+  }
+  const std::optional<int64_t> number = parse_integer(text);
+  if (!number || *number < 0 || *number > (INT64_MAX >> shift)) return std::nullopt;
+  return static_cast<uint64_t>(*number) << shift;
+}
+
 Result<Duration> parse_duration(std::string_view text) {
   struct Unit {
     std::string_view name;

@@ -21,6 +21,8 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
 /// Reads a whole decimal number. Returns none for a plus sign, blanks, other characters or
 /// overflow.
 std::optional<int64_t> parse_integer(std::string_view text);
+/// Reads a number of bytes: "8", "64K", "256M" or "1G", with units of 1024.
+std::optional<uint64_t> parse_size(std::string_view text);
 /// Reads a duration, such as "10", "10s", "1.5s", "500ms", "2m", "1h". A number without a unit is
 /// seconds. Never negative.
 Result<Duration> parse_duration(std::string_view text);

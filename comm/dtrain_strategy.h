@@ -44,12 +44,18 @@ typedef struct dtrain_strategy_options {
    * DTRAIN_CROSS_DEVICE_OP, else "AllReduce". */
   const char* cross_device_op;
   /* Between workers, gradients of a type are sent in packs of that many bytes, or little more. 0:
-   * each alone, or small ones together. The algorithm is that of `dtrain run --algorithms`. */
+   * DTRAIN_BYTES_PER_PACK, else each alone, or small ones together. The algorithm is that of
+   * `dtrain run --algorithms`. */
   size_t bytes_per_pack;
-  int timeout_ms; /* of each operation between workers, which ends the strategy; 0: none */
-  /* Of parameter_server. 0: a step averages what all workers push; 1: servers take each push at
-   * once, and workers do not wait for each other. */
-  int asynchronous;
+  /* Of each operation between workers, which ends the strategy. 0: DTRAIN_STRATEGY_TIMEOUT, else
+   * none. */
+  int timeout_ms;
+  int asynchronous; /* 1: as ps_mode "async" */
+  /* Of parameter_server. "sync": a step averages what all workers push. "sync:N": it averages what
+   * the first N workers push, and later pushes have no effect. "async": servers take each push at
+   * once, and workers do not wait for each other. "bounded:N": the same, but a worker waits while
+   * it is more than N pushes ahead of another. NULL: DTRAIN_PS_MODE, else "sync". */
+  const char* ps_mode;
 } dtrain_strategy_options;
 
 /* Makes a strategy for the ranks of the context. Without a context (NULL), the strategy joins the

@@ -39,6 +39,7 @@ struct StrategyOptions {
   std::size_t bytes_per_pack = 0;
   std::chrono::milliseconds timeout = {};
   bool asynchronous = false;
+  std::string ps_mode = {};
 };
 
 enum class Synchronization { on_write = DTRAIN_ON_WRITE, on_read = DTRAIN_ON_READ };
@@ -420,6 +421,7 @@ class Strategy {
     c.bytes_per_pack = options.bytes_per_pack;
     c.timeout_ms = detail::milliseconds_of(options.timeout);
     c.asynchronous = options.asynchronous ? 1 : 0;
+    c.ps_mode = options.ps_mode.empty() ? nullptr : options.ps_mode.c_str();
     dtrain_error error = detail::empty_error();
     strategy_.reset(dtrain_strategy_create(context, &c, &error));
     if (!strategy_) throw Error(error);

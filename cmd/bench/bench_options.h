@@ -78,7 +78,4 @@ Result<BenchOptions> parse_rank_words(std::span<const std::string> words);
 /// Returns the sizes to measure, in bytes: from bytes_min to bytes_max, by the factor.
 std::vector<uint64_t> bench_sizes(const BenchOptions& options);
 
-/// Reads "8", "64K", "256M" or "1G", with units of 1024.
-std::optional<uint64_t> parse_size(std::string_view text);
-
 }  // namespace dt

@@ -99,7 +99,8 @@ dtrain_strategy* dtrain_strategy_create(dtrain_context* context,
                                          .cross_device = dt::optional_text(given.cross_device_op),
                                          .bytes_per_pack = given.bytes_per_pack,
                                          .timeout_ms = given.timeout_ms,
-                                         .asynchronous = given.asynchronous != 0};
+                                         .asynchronous = given.asynchronous != 0,
+                                         .ps_mode = dt::optional_text(given.ps_mode)};
     return dt::create_strategy(context, request, &blamed_rank);
   });
   if (!created) {

@@ -40,7 +40,7 @@ Result<std::unique_ptr<ServedVariables>> ServedVariables::connect(const Options&
   given.call_timeout_ms = options.timeout_ms;
   made->ps_ = TRY(connect_servers(given, std::move(joined)));
   // Servers begin in the asynchronous mode. No worker steps before all have declared a variable.
-  if (options.chief && options.synchronous) TRY(made->set_mode(true));
+  if (options.chief && !made->asynchronous()) TRY(made->set_mode(options.mode));
   return made;
 }
 
@@ -59,10 +59,11 @@ bool ServedVariables::serves(const VariableTerms& terms) {
   return floats && !terms.on_read && !terms.slot && terms.count > 0;
 }
 
-Result<> ServedVariables::set_mode(bool synchronous) {
+Result<> ServedVariables::set_mode(const ServerMode& mode) {
+  constexpr int modes[] = {DTRAIN_PS_SYNC, DTRAIN_PS_ASYNC, DTRAIN_PS_BOUNDED};
   dtrain_error error = empty_c_error();
-  const int mode = synchronous ? DTRAIN_PS_SYNC : DTRAIN_PS_ASYNC;
-  return checked(dtrain_ps_set_mode(ps_, mode, 0, &error), error);
+  const int kind = modes[static_cast<size_t>(mode.kind)];
+  return checked(dtrain_ps_set_mode(ps_, kind, mode.count, &error), error);
 }
 
 Result<> ServedVariables::declare(const VariableTerms& terms, const std::byte* initial) {
@@ -112,11 +113,11 @@ Result<> ServedVariables::barrier() {
 Result<> ServedVariables::assign(const VariableTerms& terms, const std::byte* wanted) {
   TRY(barrier());
   if (options_.chief) {
-    if (options_.synchronous) TRY(set_mode(false));
+    if (!asynchronous()) TRY(set_mode({ServerMode::Kind::async, 0}));
     // The first difference is rounded. The second one, between close numbers, is exact.
     TRY(move_to(terms, wanted));
     TRY(move_to(terms, wanted));
-    if (options_.synchronous) TRY(set_mode(true));
+    if (!asynchronous()) TRY(set_mode(options_.mode));
   }
   return barrier();
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "base/strategy_name.h"
 #include "comm/dtrain_ps.h"
 #include "comm/ps_api/connect_servers.h"
 #include "comm/strategy/variable.h"
@@ -27,7 +28,7 @@ struct ServedChange {
 class ServedVariables {
  public:
   struct Options {
-    bool synchronous = true;
+    ServerMode mode = {};
     bool chief = false;  ///< it sets the mode, and values
     int timeout_ms = 0;  ///< of each call; 0: none
   };
@@ -38,7 +39,7 @@ class ServedVariables {
   ServedVariables& operator=(const ServedVariables&) = delete;
   ~ServedVariables();
 
-  bool synchronous() const { return options_.synchronous; }
+  bool synchronous() const { return options_.mode.kind == ServerMode::Kind::sync; }
   /// True for variables of float32 and float64 that all workers share.
   static bool serves(const VariableTerms& terms);
 
@@ -56,7 +57,8 @@ class ServedVariables {
  private:
   explicit ServedVariables(const Options& options) : options_(options) {}
   Result<> checked(int status, const dtrain_error& error);
-  Result<> set_mode(bool synchronous);
+  Result<> set_mode(const ServerMode& mode);
+  bool asynchronous() const { return options_.mode.kind == ServerMode::Kind::async; }
   /// Lets this worker alone move the servers' value towards `wanted`.
   Result<> move_to(const VariableTerms& terms, const std::byte* wanted);
 

@@ -92,12 +92,14 @@ Strategy::Prepared Strategy::prepare(const StrategyRequest& request, const Envir
   prepared.record = {.name = strategy.options_.name,
                      .cross_device = strategy.options_.cross_device,
                      .devices = static_cast<uint32_t>(strategy.devices_->count()),
-                     .bytes_per_pack = strategy.options_.bytes_per_pack};
+                     .bytes_per_pack = strategy.options_.bytes_per_pack,
+                     .mode = strategy.options_.mode};
   return prepared;
 }
 
 Result<std::unique_ptr<Strategy>> Strategy::with_workers(Prepared prepared, dtrain_context* context,
-                                                         int timeout_ms, int* blamed_rank) {
+                                                         int* blamed_rank) {
+  const int timeout_ms = prepared.strategy ? (*prepared.strategy)->options_.timeout_ms : 0;
   auto workers = Workers::join(context, prepared.record, timeout_ms, blamed_rank);
   if (!prepared.strategy) return std::move(prepared.strategy);
   if (!workers) return tl::unexpected(std::move(workers).error());
@@ -119,7 +121,7 @@ Result<std::unique_ptr<Strategy>> Strategy::create(dtrain_context* context,
         "parameter_server joins the job by itself; create the strategy without a context";
     prepared.strategy = fail(Errc::input, prepared.record.failure);
   }
-  return with_workers(std::move(prepared), context, std::max(request.timeout_ms, 0), blamed_rank);
+  return with_workers(std::move(prepared), context, blamed_rank);
 }
 
 Result<std::unique_ptr<Strategy>> Strategy::join(const StrategyRequest& request,
@@ -137,7 +139,7 @@ Result<std::unique_ptr<Strategy>> Strategy::join(const StrategyRequest& request,
   }
   if (ranked) {
     using enum JobEntry::Awaited;
-    const auto awaited = !served ? all : options.asynchronous ? first : living;
+    const auto awaited = !served ? all : options.mode.needs_all() ? living : first;
     const Result<> compared = entry->compare(prepared.record, awaited, blamed_rank);
     // The others have this worker's failure with its rank.
     if (!prepared.strategy) return std::move(prepared.strategy);
@@ -146,8 +148,7 @@ Result<std::unique_ptr<Strategy>> Strategy::join(const StrategyRequest& request,
   if (!served) {
     OwnContext context = lone_context();
     if (entry) context = TRY(entry->join(blamed_rank));
-    auto made = TRY(with_workers(std::move(prepared), context.get(),
-                                 std::max(request.timeout_ms, 0), blamed_rank));
+    auto made = TRY(with_workers(std::move(prepared), context.get(), blamed_rank));
     made->own_context_ = std::move(context);
     return made;
   }
@@ -168,10 +169,9 @@ Result<> Strategy::serve(JobEntry entry) {
   workers_ = TRY(Workers::join(own_context_.get(), {}, options_.timeout_ms, &no_rank));
   worker_ = static_cast<size_t>(entry.rank());
   worker_count_ = static_cast<size_t>(entry.workers());
-  served_ = TRY(ServedVariables::connect({.synchronous = !options_.asynchronous,
-                                          .chief = is_chief(),
-                                          .timeout_ms = options_.timeout_ms},
-                                         entry.take()));
+  served_ = TRY(ServedVariables::connect(
+      {.mode = options_.mode, .chief = is_chief(), .timeout_ms = options_.timeout_ms},
+      entry.take()));
   begin();
   return {};
 }

@@ -97,7 +97,7 @@ class Strategy {
                           int workers);
   /// Makes the group of all ranks of the context. `prepared` may have failed.
   static Result<std::unique_ptr<Strategy>> with_workers(Prepared prepared, dtrain_context* context,
-                                                        int timeout_ms, int* blamed_rank);
+                                                        int* blamed_rank);
   /// Connects to the parameter servers.
   Result<> serve(JobEntry entry);
   void begin();

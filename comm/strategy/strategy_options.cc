@@ -1,7 +1,14 @@
 #include "comm/strategy/strategy_options.h"
 
 #include "base/format.h"
+#include "base/text.h"
 #include "rendezvous/cluster/tf_config.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <utility>
 
 namespace dt {
 namespace {
@@ -35,13 +42,42 @@ Result<StrategyName> default_strategy(const Environment& environment, int worker
   return workers > 1 ? StrategyName::multi_worker_mirrored : StrategyName::mirrored;
 }
 
+/// Reads the limits of transfers between workers, where the request has none.
+Result<> decide_transfers(const Environment& environment, StrategyOptions& options) {
+  if (options.bytes_per_pack == 0) {
+    if (const auto given = find_given({}, {}, environment, "DTRAIN_BYTES_PER_PACK")) {
+      const auto bytes = parse_size(given->text);
+      if (!bytes || *bytes == 0)
+        return fail(Errc::input, format("{}: expected a size from 1, got \"{}\"", given->origin,
+                                        printable(given->text)));
+      options.bytes_per_pack = *bytes;
+    }
+  }
+  if (options.timeout_ms != 0) return {};
+  const auto given = find_given({}, {}, environment, "DTRAIN_STRATEGY_TIMEOUT");
+  if (!given) return {};
+  const auto timeout = parse_duration(given->text);
+  if (!timeout) return tl::unexpected(Error(timeout.error()).during(given->origin));
+  const auto ms = std::chrono::ceil<milliseconds>(*timeout).count();
+  options.timeout_ms = static_cast<int>(std::min<int64_t>(ms, std::numeric_limits<int>::max()));
+  return {};
+}
+
+Result<ServerMode> decide_mode(const StrategyRequest& request, const Environment& environment) {
+  if (!request.ps_mode && request.asynchronous) return ServerMode{ServerMode::Kind::async, 0};
+  const auto given = find_given(request.ps_mode, "ps_mode", environment, "DTRAIN_PS_MODE");
+  if (!given) return ServerMode();
+  auto mode = parse_server_mode(given->text);
+  if (!mode) return tl::unexpected(std::move(mode).error().during(given->origin));
+  return mode;
+}
+
 }  // namespace
 
 Result<StrategyOptions> decide_strategy(const StrategyRequest& request,
                                         const Environment& environment, int workers) {
   StrategyOptions options = {.bytes_per_pack = request.bytes_per_pack,
-                             .timeout_ms = request.timeout_ms,
-                             .asynchronous = request.asynchronous};
+                             .timeout_ms = request.timeout_ms};
   if (request.timeout_ms < 0)
     return fail(Errc::input, "the timeout of a strategy must not be negative");
   if (const auto given = find_given(request.name, "strategy", environment, "DTRAIN_STRATEGY")) {
@@ -59,6 +95,8 @@ Result<StrategyOptions> decide_strategy(const StrategyRequest& request,
     if (!name) return tl::unexpected(std::move(name).error().during(given->origin));
     options.cross_device = *name;
   }
+  options.mode = TRY(decide_mode(request, environment));
+  TRY(decide_transfers(environment, options));
   return options;
 }
 

@@ -20,6 +20,7 @@ struct StrategyRequest {
   size_t bytes_per_pack = 0;
   int timeout_ms = 0;
   bool asynchronous = false;
+  std::optional<std::string> ps_mode = {};
   /// The identity with which the strategy joins by itself; null: the environment has it.
   const dtrain_init_options* identity = nullptr;
 };
@@ -30,14 +31,13 @@ struct StrategyOptions {
   std::string devices = {};  ///< names; empty: all
   CrossDeviceName cross_device = {.kind = CrossDeviceName::Kind::all_reduce};
   size_t bytes_per_pack = 0;
-  int timeout_ms = 0;         ///< 0: none
-  bool asynchronous = false;  ///< of parameter servers
+  int timeout_ms = 0;  ///< 0: none
+  ServerMode mode = {};
   bool operator==(const StrategyOptions&) const = default;
 };
 
-/// Decides by the request, then DTRAIN_STRATEGY, DTRAIN_DEVICES and DTRAIN_CROSS_DEVICE_OP, then
-/// TF_CONFIG and the number of workers. Fails with Errc::input for a wrong value, and names its
-/// origin.
+/// Decides by the request, then the variables of --strategy and its options, then TF_CONFIG and the
+/// number of workers. Fails with Errc::input for a wrong value, and names its origin.
 Result<StrategyOptions> decide_strategy(const StrategyRequest& request,
                                         const Environment& environment, int workers);
 

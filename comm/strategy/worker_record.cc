@@ -36,6 +36,12 @@ std::string difference_of(const WorkerRecord& first, const WorkerRecord& other, 
     return format("rank {} has {} bytes_per_pack, but rank 0 {}", rank, other.bytes_per_pack,
                   first.bytes_per_pack);
   }
+  if (first.mode != other.mode) {
+    return format(
+        "rank {} has the mode {} of parameter servers, but rank 0 {}; --ps-mode gives all "
+        "the same",
+        rank, server_mode_text(other.mode), server_mode_text(first.mode));
+  }
   return {};
 }
 
@@ -48,6 +54,8 @@ Bytes encode(const WorkerRecord& record) {
       .number(record.cross_device.packs)
       .number(record.devices)
       .number(record.bytes_per_pack)
+      .number(record.mode.kind)
+      .number(record.mode.count)
       .raw(std::as_bytes(std::span(record.id)))
       .text(std::string_view(record.failure).substr(0, failure_bytes_max));
   return writer.take();
@@ -61,11 +69,14 @@ Result<WorkerRecord> decode_worker_record(ByteSpan bytes) {
   record.cross_device.packs = reader.number<int>();
   record.devices = reader.number<uint32_t>();
   record.bytes_per_pack = reader.number<uint64_t>();
+  record.mode.kind = reader.number<ServerMode::Kind>();
+  record.mode.count = reader.number<int>();
   const ByteSpan id = reader.raw(record.id.size());
   if (id.size() == record.id.size()) std::memcpy(record.id.data(), id.data(), id.size());
   record.failure = reader.text();
   const bool known = record.name <= StrategyName::one_device &&
-                     record.cross_device.kind <= CrossDeviceName::Kind::all_reduce;
+                     record.cross_device.kind <= CrossDeviceName::Kind::all_reduce &&
+                     record.mode.kind <= ServerMode::Kind::bounded;
   if (reader.ok() && known) return record;
   return fail(Errc::protocol, "a worker sent no record of a strategy of this version");
 }

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -132,6 +133,20 @@ Result<> read_engine(const OptionSources& sources, RunConfig& config) {
   return {};
 }
 
+Result<> read_transfers(const OptionSources& sources, RunConfig& config) {
+  if (const auto given = find_option(sources, "bytes-per-pack")) {
+    const auto bytes = parse_size(given->value());
+    if (!bytes || *bytes == 0) return given->expected("a size from 1, such as 65536, 64K or 4M");
+    config.bytes_per_pack = *bytes;
+  }
+  if (const auto given = find_option(sources, "strategy-timeout")) {
+    config.strategy_timeout = TRY(given->positive_duration());
+    constexpr Duration most = milliseconds(std::numeric_limits<int>::max());
+    if (config.strategy_timeout > most) return given->expected("at most " + duration_text(most));
+  }
+  return {};
+}
+
 Result<> read_strategy(const OptionSources& sources, RunConfig& config) {
   if (const auto given = find_option(sources, "strategy")) {
     const auto name = parse_strategy_name(given->value());
@@ -145,7 +160,12 @@ Result<> read_strategy(const OptionSources& sources, RunConfig& config) {
     if (!name) return given->refuse(name.error().message);
     config.cross_device_op = given->value();
   }
-  return {};
+  if (const auto given = find_option(sources, "ps-mode")) {
+    const auto mode = parse_server_mode(given->value());
+    if (!mode) return given->refuse(mode.error().message);
+    config.ps_mode = *mode;
+  }
+  return read_transfers(sources, config);
 }
 
 Result<> read_texts(const OptionSources& sources, RunConfig& config) {

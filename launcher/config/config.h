@@ -53,6 +53,9 @@ struct RunConfig {
   std::string transport = "auto";        ///< of libdtrain: auto, shm or tcp
   std::string devices;                   ///< of the strategy; empty: all
   std::string cross_device_op;           ///< of the strategy; empty: libdtrain decides
+  uint64_t bytes_per_pack = 0;           ///< of the strategy; 0: libdtrain decides
+  Duration strategy_timeout = {};        ///< of the strategy's operations; zero: none
+  std::optional<ServerMode> ps_mode;     ///< none: the program decides
   std::optional<std::string> chdir;
   std::optional<Duration> timeout;
   PlacementOptions placement;

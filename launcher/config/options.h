@@ -160,6 +160,23 @@ inline constexpr std::array own_options = {
            "How the devices of a process reduce tensors under a strategy, by "
            "DTRAIN_CROSS_DEVICE_OP: ReductionToOneDevice, HierarchicalCopyAllReduce or AllReduce. "
            "The last two pack tensors into PACKS parts."},
+    Option{
+        "bytes-per-pack", "--bytes-per-pack", OptionKind::text, "SIZE", OptionGroup::workers,
+        "Under multi_worker_mirrored, workers send gradients of one type in packs of SIZE bytes, "
+        "such as 4M, or little more, by DTRAIN_BYTES_PER_PACK. Without it, large gradients are "
+        "sent alone, and small ones together."},
+    Option{
+        "strategy-timeout", "--strategy-timeout", OptionKind::duration, "TIME",
+        OptionGroup::workers,
+        "How long an operation between the workers of a strategy may take, by "
+        "DTRAIN_STRATEGY_TIMEOUT. The strategy ends then, with an error that names the rank that "
+        "is missing. Without it, there is no limit."},
+    Option{
+        "ps-mode", "--ps-mode", OptionKind::text, "MODE", OptionGroup::workers,
+        "When the servers of parameter_server apply what workers push, by DTRAIN_PS_MODE. sync, "
+        "the default: in steps of all workers. sync:N: in steps of the first N workers, so that "
+        "the others are to spare. async: at once. bounded:N: at once, but a worker waits while it "
+        "is more than N pushes ahead of another."},
     Option{"chdir", "--chdir -wdir --wdir -wd", OptionKind::text, "DIR", OptionGroup::workers,
            "Start the workers in DIR instead of the current folder."},
     Option{"cluster-filter", "--cluster-filter", OptionKind::text, "none|ps", OptionGroup::workers,

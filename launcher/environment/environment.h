@@ -29,7 +29,7 @@ struct JobFacts {
   EnvSets env_sets = default_env_sets();
   JobShape shape;
   bool dump_stacks = false;   ///< libdtrain writes its stack on SIGQUIT
-  Environment strategy = {};  ///< the variables of --strategy, --devices and --cross-device-op
+  Environment strategy = {};  ///< the variables of --strategy and its options
   bool own_gpu = false;       ///< each task sees only one GPU, as number 0
 };
 

@@ -1,5 +1,8 @@
 #include "launcher/environment/job_facts.h"
 
+#include "base/format.h"
+#include "base/strategy_name.h"
+#include "base/text.h"
 #include "launcher/config/external_cluster.h"
 
 namespace dt {
@@ -21,6 +24,11 @@ Environment strategy_variables(const RunConfig& config) {
   if (config.strategy) variables["DTRAIN_STRATEGY"] = strategy_text(*config.strategy);
   if (!config.devices.empty()) variables["DTRAIN_DEVICES"] = config.devices;
   if (!config.cross_device_op.empty()) variables["DTRAIN_CROSS_DEVICE_OP"] = config.cross_device_op;
+  if (config.bytes_per_pack > 0)
+    variables["DTRAIN_BYTES_PER_PACK"] = format("{}", config.bytes_per_pack);
+  if (config.strategy_timeout > Duration::zero())
+    variables["DTRAIN_STRATEGY_TIMEOUT"] = duration_text(config.strategy_timeout);
+  if (config.ps_mode) variables["DTRAIN_PS_MODE"] = server_mode_text(*config.ps_mode);
   return variables;
 }
 

@@ -5,6 +5,11 @@
 namespace dt {
 
 Result<> check_strategy(const RunConfig& config, const Plan& plan) {
+  const ServerMode mode = config.ps_mode.value_or(ServerMode());
+  if (mode.kind == ServerMode::Kind::sync && mode.count > plan.world_size) {
+    return fail(Errc::input, format("--ps-mode {}: the job has {} workers; give sync:1 to sync:{}",
+                                    server_mode_text(mode), plan.world_size, plan.world_size));
+  }
   if (!config.strategy) return {};
   const std::string_view name = strategy_text(*config.strategy);
   const bool servers = find_role(plan.roles, "ps") != nullptr;

@@ -24,6 +24,10 @@ test_every_task_gets_the_strategy_with_its_options() {
   run_dtrain run -np 1 --strategy mirrored --devices 0,1 --cross-device-op AllReduce:2 --no-tag sh -c "$print_strategy"
   expect_status 0
   expect_stdout 'worker:0 mirrored 0,1 AllReduce:2'
+  # shellcheck disable=SC2016  # the task's shell expands it
+  run_dtrain run -np 1 --bytes-per-pack 4M --strategy-timeout 2m --ps-mode sync:1 --no-tag \
+    sh -c 'echo "$DTRAIN_BYTES_PER_PACK $DTRAIN_STRATEGY_TIMEOUT $DTRAIN_PS_MODE"'
+  expect_stdout '4194304 2m sync:1'
 }
 
 test_without_the_option_there_is_no_variable() {
@@ -66,6 +70,11 @@ test_parameter_server_needs_a_ps() {
   expect_refusal_of '--strategy parameter_server: the job has no ps; add --role ps=1'
 }
 
+test_a_step_of_more_workers_than_there_are_is_refused() {
+  run_dtrain run --role ps=1,worker=2 --strategy parameter_server --ps-mode sync:3 touch started
+  expect_refusal_of '--ps-mode sync:3: the job has 2 workers; give sync:1 to sync:2'
+}
+
 digits=$(dirname "$DTRAIN")/examples/digits
 
 # Runs three workers, of which the last has the strategy $1, under --strategy $2.
@@ -89,6 +98,17 @@ test_a_task_with_another_strategy_is_named_by_every_rank_at_once() {
 test_another_number_of_devices_is_named_by_every_rank_of_parameter_servers() {
   run_with_another_strategy DTRAIN_CPU_DEVICES=2 parameter_server
   expect test "$(grep -c 'rank 2 has 2 devices, but rank 0 1; each worker needs equally many' "$out/stderr")" = 3
+}
+
+test_the_options_of_a_strategy_reach_the_program() {
+  run_dtrain run --role ps=1,worker=2 --strategy parameter_server --ps-mode async --no-tag "$digits" --epochs 1
+  expect_status 0
+  run_dtrain run -np 2 --strategy multi_worker_mirrored --bytes-per-pack 64K --strategy-timeout 1m --no-tag "$digits" --epochs 1
+  expect_status 0
+  # Where dtrain cannot see the value, the program refuses it.
+  run_dtrain run -np 1 -x DTRAIN_BYTES_PER_PACK=none --no-tag "$digits" --epochs 1
+  expect_status 1
+  expect_stderr_contains 'DTRAIN_BYTES_PER_PACK: expected a size from 1, got "none"'
 }
 
 run_tests "$@"

@@ -1,5 +1,6 @@
 #include "base/strategy_name.h"
 
+#include "base/format.h"
 #include "base/text.h"
 
 #include <doctest/doctest.h>
@@ -34,6 +35,38 @@ TEST_CASE("an unknown strategy lists the names, or the nearest one") {
   CHECK(message("horovod") == "no strategy \"horovod\"; " + known);
   CHECK(message("") == "no strategy \"\"; " + known);
   CHECK(message("mirored") == "no strategy \"mirored\"; did you mean mirrored?");
+}
+
+TEST_CASE("a mode of parameter servers survives its text") {
+  using Kind = ServerMode::Kind;
+  struct Case {
+    const char* text;
+    ServerMode mode;
+    bool needs_all;
+  };
+  for (const Case& test :
+       {Case{"sync", {}, true}, Case{"sync:3", {Kind::sync, 3}, false},
+        Case{"async", {Kind::async, 0}, false}, Case{"bounded:0", {Kind::bounded, 0}, false},
+        Case{"bounded:4", {Kind::bounded, 4}, false}}) {
+    CAPTURE(test.text);
+    CHECK(parse_server_mode(test.text).value() == test.mode);
+    CHECK(server_mode_text(test.mode) == test.text);
+    CHECK(test.mode.needs_all() == test.needs_all);
+  }
+}
+
+TEST_CASE("another mode of parameter servers is refused with the known ones") {
+  for (const char* const text : {"", "fast", "sync:0", "sync:", "sync:-1", "sync:1:2", "async:1",
+                                 "bounded", "bounded:x", "bounded:9999999"}) {
+    CAPTURE(text);
+    const auto mode = parse_server_mode(text);
+    REQUIRE_FALSE(mode);
+    CHECK(
+        mode.error().message ==
+        format("no mode of parameter servers \"{}\"; they are sync, sync:N with N workers in each "
+               "step, async, and bounded:N with N pushes of staleness",
+               text));
+  }
 }
 
 TEST_CASE("a cross-device operation has a name, and packs where it packs") {

@@ -39,6 +39,31 @@ TEST_CASE("parse_integer takes whole decimal numbers only") {
   }
 }
 
+TEST_CASE("a size has units of 1024") {
+  struct Case {
+    std::string_view text;
+    std::optional<uint64_t> bytes;
+  };
+  const Case cases[] = {{"0", 0},
+                        {"8", 8},
+                        {"3k", 3072},
+                        {"64K", 65536},
+                        {"256M", uint64_t{256} << 20},
+                        {"2G", uint64_t{2} << 30},
+                        {"", std::nullopt},
+                        {"K", std::nullopt},
+                        {"-1", std::nullopt},
+                        {"1.5M", std::nullopt},
+                        {"1T", std::nullopt},
+                        {"1MB", std::nullopt},
+                        {"9999999999G", std::nullopt},
+                        {"99999999999999999999", std::nullopt}};
+  for (const Case& one : cases) {
+    CAPTURE(one.text);
+    CHECK(parse_size(one.text) == one.bytes);
+  }
+}
+
 TEST_CASE("printable shows control bytes and broken UTF-8 as hex") {
   CHECK(printable("plain ä €") == "plain ä €");
   CHECK(printable("a\x1b[31m\n") == "a\\x1B[31m\\x0A");

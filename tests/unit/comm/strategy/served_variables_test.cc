@@ -125,6 +125,28 @@ TEST_CASE("asynchronous workers do not wait for each other, and no push is lost"
         }) == "");
 }
 
+TEST_CASE("with a worker to spare, a step does not wait for the other, and values stay common") {
+  PsJob job({.workers = 2});
+  const TestedStrategy spare = {.name = "parameter_server", .request = {.ps_mode = "sync:1"}};
+  dtrain::Strategy chief = join_strategy(job, 0, spare);
+  const auto w = chief.zeros<double>("w", 1);
+  const auto step = [&](dtrain::Strategy& strategy, const dtrain::Variable<double>& variable) {
+    strategy.run([&](Replica& replica) {
+      std::vector<double> gradient = {1};
+      replica.apply<double>({{variable, gradient}}, Op::average,
+                            [](auto, auto value, auto reduced) { value[0] -= reduced[0]; });
+    });
+  };
+  for (int i = 0; i < 3; ++i)
+    step(chief, w);
+  CHECK(w.read()[0] == -3);
+  // One that comes later continues with the value of the servers.
+  dtrain::Strategy second = join_strategy(job, 1, spare);
+  const auto same = second.zeros<double>("w", 1);
+  step(second, same);
+  CHECK(w.read()[0] == -4);
+}
+
 TEST_CASE("a checkpoint of parameter servers is restored by them and by other strategies") {
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/saved";

@@ -51,6 +51,29 @@ TEST_CASE("devices and the cross-device operation come from the argument, else t
   CHECK(decide_strategy({}, {}, 1).value().devices.empty());
 }
 
+TEST_CASE("limits of transfers and the mode come from the argument, else the environment") {
+  const Environment environment = {{"DTRAIN_BYTES_PER_PACK", "64K"},
+                                   {"DTRAIN_STRATEGY_TIMEOUT", "1.5s"},
+                                   {"DTRAIN_PS_MODE", "sync:2"}};
+  const StrategyOptions by_environment = decide_strategy({}, environment, 1).value();
+  CHECK(by_environment.bytes_per_pack == 65536);
+  CHECK(by_environment.timeout_ms == 1500);
+  CHECK(by_environment.mode == ServerMode{ServerMode::Kind::sync, 2});
+  const StrategyOptions by_argument =
+      decide_strategy({.bytes_per_pack = 9, .timeout_ms = 7, .ps_mode = "bounded:3"}, environment,
+                      1)
+          .value();
+  CHECK(by_argument.bytes_per_pack == 9);
+  CHECK(by_argument.timeout_ms == 7);
+  CHECK(by_argument.mode == ServerMode{ServerMode::Kind::bounded, 3});
+  CHECK(decide_strategy({.asynchronous = true}, environment, 1).value().mode.kind ==
+        ServerMode::Kind::async);
+  const StrategyOptions by_default = decide_strategy({}, {}, 1).value();
+  CHECK(by_default.bytes_per_pack == 0);
+  CHECK(by_default.timeout_ms == 0);
+  CHECK(by_default.mode.needs_all());
+}
+
 TEST_CASE("a wrong value is named with its origin") {
   const auto message = [](const StrategyRequest& request, const Environment& environment) {
     const auto decided = decide_strategy(request, environment, 1);
@@ -62,6 +85,12 @@ TEST_CASE("a wrong value is named with its origin") {
   CHECK(message({}, {{"DTRAIN_CROSS_DEVICE_OP", "x"}})
             .starts_with("DTRAIN_CROSS_DEVICE_OP: no cross-device operation \"x\""));
   CHECK(message({}, {{"TF_CONFIG", "{"}}).starts_with("TF_CONFIG: "));
+  CHECK(message({}, {{"DTRAIN_BYTES_PER_PACK", "0"}}) ==
+        "DTRAIN_BYTES_PER_PACK: expected a size from 1, got \"0\"");
+  CHECK(message({}, {{"DTRAIN_STRATEGY_TIMEOUT", "soon"}})
+            .starts_with("DTRAIN_STRATEGY_TIMEOUT: expected a duration"));
+  CHECK(message({.ps_mode = "x"}, {}).starts_with("ps_mode: no mode of parameter servers \"x\""));
+  CHECK(message({}, {{"DTRAIN_PS_MODE", "y"}}).starts_with("DTRAIN_PS_MODE: no mode"));
   CHECK(message({.timeout_ms = -1}, {}) == "the timeout of a strategy must not be negative");
 }
 

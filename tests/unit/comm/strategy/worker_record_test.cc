@@ -20,6 +20,7 @@ TEST_CASE("a record survives its bytes, and a long failure is cut") {
                          .cross_device = {CrossDeviceName::Kind::all_reduce, 7},
                          .devices = 3,
                          .bytes_per_pack = 1ull << 40,
+                         .mode = {ServerMode::Kind::bounded, 4},
                          .id = {1, 2, 3}};
   CHECK(decode_worker_record(encode(record)).value() == record);
   record.failure = std::string(5000, 'x');
@@ -47,6 +48,10 @@ TEST_CASE("the first worker that differs is named with both values") {
         "the same");
   CHECK(difference({{.name = several}, {.name = several, .bytes_per_pack = 5}}, 1) ==
         "rank 1 has 5 bytes_per_pack, but rank 0 0");
+  CHECK(
+      difference({{.name = several}, {.name = several, .mode = {ServerMode::Kind::sync, 2}}}, 1) ==
+      "rank 1 has the mode sync:2 of parameter servers, but rank 0 sync; --ps-mode gives all the "
+      "same");
   CHECK(difference({{.name = several},
                     {.name = several, .cross_device = {CrossDeviceName::Kind::all_reduce, 2}}},
                    1) ==

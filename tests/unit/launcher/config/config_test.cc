@@ -90,11 +90,17 @@ TEST_CASE("the strategy and its options set their members") {
   const RunConfig config = decide({flags({{"np", {"3"}},
                                           {"strategy", {"multi_worker_mirrored"}},
                                           {"devices", {"0,1"}},
-                                          {"cross-device-op", {"AllReduce:2"}}})})
+                                          {"cross-device-op", {"AllReduce:2"}},
+                                          {"bytes-per-pack", {"4M"}},
+                                          {"strategy-timeout", {"1.5s"}},
+                                          {"ps-mode", {"sync:2"}}})})
                                .value();
   CHECK(config.strategy == StrategyName::multi_worker_mirrored);
   CHECK(config.devices == "0,1");
   CHECK(config.cross_device_op == "AllReduce:2");
+  CHECK(config.bytes_per_pack == 4 << 20);
+  CHECK(config.strategy_timeout == milliseconds(1500));
+  CHECK(config.ps_mode == ServerMode{ServerMode::Kind::sync, 2});
 }
 
 TEST_CASE("the transport of libdtrain is one of three words") {
@@ -128,6 +134,13 @@ TEST_CASE("B12 and other invalid values are refused, with option and value") {
       {{{"np", {"1"}}, {"devices", {""}}}, "--devices: expected names of devices, got \"\""},
       {{{"np", {"1"}}, {"cross-device-op", {"AllReduce:-1"}}},
        "--cross-device-op: AllReduce: expected 0..1024 packs behind the colon, got \"-1\""},
+      {{{"np", {"1"}}, {"bytes-per-pack", {"0"}}},
+       "--bytes-per-pack: expected a size from 1, such as 65536, 64K or 4M, got 0"},
+      {{{"np", {"1"}}, {"strategy-timeout", {"1000h"}}},
+       "--strategy-timeout: expected at most 2147483647ms, got \"1000h\""},
+      {{{"np", {"1"}}, {"ps-mode", {"fast"}}},
+       "--ps-mode: no mode of parameter servers \"fast\"; they are sync, sync:N with N workers in "
+       "each step, async, and bounded:N with N pushes of staleness"},
       {{{"np", {"1"}}, {"algorithms", {""}}},
        "--algorithms: expected a table of algorithms, got \"\""},
       {{{"np", {"1"}}, {"chdir", {""}}}, "--chdir: expected a folder, got \"\""},

@@ -57,6 +57,13 @@ TEST_CASE("job_facts makes variables of the strategy's options, and none of thos
   CHECK(variables(config) == Environment{{"DTRAIN_STRATEGY", "central_storage"},
                                          {"DTRAIN_DEVICES", "0,1"},
                                          {"DTRAIN_CROSS_DEVICE_OP", "AllReduce:2"}});
+  config = RunConfig();
+  config.bytes_per_pack = 4 << 20;
+  config.strategy_timeout = milliseconds(1500);
+  config.ps_mode = ServerMode{ServerMode::Kind::bounded, 0};
+  CHECK(variables(config) == Environment{{"DTRAIN_BYTES_PER_PACK", "4194304"},
+                                         {"DTRAIN_STRATEGY_TIMEOUT", "1500ms"},
+                                         {"DTRAIN_PS_MODE", "bounded:0"}});
 }
 
 TEST_CASE("MASTER_PORT and JAX's are held on rank 0's host, be it first or not") {

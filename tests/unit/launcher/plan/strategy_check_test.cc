@@ -48,6 +48,21 @@ TEST_CASE("parameter_server needs a ps") {
   CHECK(answer(StrategyName::parameter_server, with_servers(2)) == "good");
 }
 
+TEST_CASE("a synchronous step of more workers than the job has is refused") {
+  const auto answer_to = [](int count) {
+    const Plan plan =
+        make_plan({.hosts = {{.name = "a", .slots = 3}}, .roles = with_servers(2)}).value();
+    RunConfig config;
+    config.strategy = StrategyName::parameter_server;
+    config.ps_mode = ServerMode{ServerMode::Kind::sync, count};
+    const Result<> checked = check_strategy(config, plan);
+    return checked ? "good" : checked.error().message;
+  };
+  CHECK(answer_to(0) == "good");
+  CHECK(answer_to(2) == "good");
+  CHECK(answer_to(3) == "--ps-mode sync:3: the job has 2 workers; give sync:1 to sync:2");
+}
+
 TEST_CASE("all other jobs are good") {
   CHECK(answer(StrategyName::multi_worker_mirrored, workers(1)) == "good");
   CHECK(answer(StrategyName::multi_worker_mirrored, workers(4)) == "good");
