@@ -12,6 +12,7 @@ namespace dt {
 namespace {
 
 constexpr int packs_max = 1024;
+constexpr size_t device_bytes_max = 64;
 constexpr int server_count_max = 1'000'000;
 constexpr std::string_view server_modes[] = {"sync", "async", "bounded"};
 constexpr std::string_view cross_device_names[] = {"ReductionToOneDevice",
@@ -78,16 +79,35 @@ Result<CrossDeviceName> parse_cross_device_name(std::string_view text) {
   CrossDeviceName name = {
       .kind = static_cast<CrossDeviceName::Kind>(found - std::begin(cross_device_names))};
   if (parts.size() == 1) return name;
-  const auto packs = parse_integer(text.substr(parts.front().size() + 1));
-  const bool packing = name.kind != CrossDeviceName::Kind::reduction_to_one_device;
-  if (!packing || !packs || *packs < 0 || *packs > packs_max) {
-    return fail(Errc::input,
-                packing ? format("{}: expected 0..{} packs behind the colon, got \"{}\"", *found,
-                                 packs_max, printable(text.substr(parts.front().size() + 1)))
-                        : format("{} has no packs; leave the colon out", *found));
+  const std::string_view argument = text.substr(parts.front().size() + 1);
+  if (name.kind == CrossDeviceName::Kind::reduction_to_one_device) {
+    if (argument.empty() || argument.size() > device_bytes_max ||
+        argument.find(',') != argument.npos)
+      return fail(Errc::input, format("{}: expected one device behind the colon, got \"{}\"",
+                                      *found, printable(argument)));
+    name.device = argument;
+    return name;
+  }
+  const auto packs = parse_integer(argument);
+  if (!packs || *packs < 0 || *packs > packs_max) {
+    return fail(Errc::input, format("{}: expected 0..{} packs behind the colon, got \"{}\"", *found,
+                                    packs_max, printable(argument)));
   }
   name.packs = static_cast<int>(*packs);
   return name;
+}
+
+std::string_view communication_text(Communication communication) {
+  return split(communication_choices, '|')[static_cast<size_t>(communication)];
+}
+
+Result<Communication> parse_communication(std::string_view word) {
+  const auto choices = split(communication_choices, '|');
+  const std::string small = lower_case(word);
+  const auto found = std::ranges::find(choices, small);
+  if (found != choices.end()) return static_cast<Communication>(found - choices.begin());
+  return fail(Errc::input, format("no communication \"{}\"; they are {}", printable(word),
+                                  listed({choices.begin(), choices.end()})));
 }
 
 }  // namespace dt

@@ -61,11 +61,29 @@ struct CrossDeviceName {
   enum class Kind : uint8_t { reduction_to_one_device, hierarchical_copy_all_reduce, all_reduce };
   Kind kind = Kind::reduction_to_one_device;
   int packs = 1;  ///< into so many parts tensors are packed; 0: no packing
+  /// The name of the one device, or "cpu" for the host; empty: the first one.
+  std::string device = {};
   bool operator==(const CrossDeviceName&) const = default;
 };
 
-/// Reads ReductionToOneDevice, HierarchicalCopyAllReduce or AllReduce. The last two may have the
-/// number of packs behind a colon: "AllReduce:4". Fails with Errc::input for another text.
+/// Reads ReductionToOneDevice, HierarchicalCopyAllReduce or AllReduce. Behind a colon, the first
+/// may have its device, "ReductionToOneDevice:cpu:1", and the last two the number of packs,
+/// "AllReduce:4". Fails with Errc::input for another text.
 Result<CrossDeviceName> parse_cross_device_name(std::string_view text);
+
+/// How the workers of multi_worker_mirrored reduce.
+enum class Communication : uint8_t {
+  automatic,  ///< libdtrain decides
+  ring,       ///< libdtrain's engine, which needs no GPU
+  nccl,       ///< NVIDIA's NCCL, between GPUs
+};
+
+/// The names, as the placeholder of an option has them.
+inline constexpr std::string_view communication_choices = "auto|ring|nccl";
+
+std::string_view communication_text(Communication communication);
+/// Reads the name in any case, as TensorFlow's AUTO, RING and NCCL. Fails with Errc::input for
+/// another word.
+Result<Communication> parse_communication(std::string_view word);
 
 }  // namespace dt

@@ -40,6 +40,14 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
+std::string lower_case(std::string_view text) {
+  std::string all(text);
+  std::ranges::transform(all, all.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return all;
+}
+
 std::string join(std::span<const std::string> parts, std::string_view separator) {
   std::string all;
   for (const std::string& part : parts) {

@@ -16,6 +16,8 @@ std::vector<std::string_view> split(std::string_view text, char separator);
 /// Splits at runs of blanks and tabs; no empty pieces.
 std::vector<std::string_view> split_words(std::string_view text);
 std::string_view trim(std::string_view text);
+/// Turns ASCII letters to lower case in every locale.
+std::string lower_case(std::string_view text);
 std::string join(std::span<const std::string> parts, std::string_view separator);
 
 /// Reads a whole decimal number. Returns none for a plus sign, blanks, other characters or

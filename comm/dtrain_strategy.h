@@ -40,8 +40,9 @@ typedef struct dtrain_strategy_options {
   /* This process's devices, as "0,2", "cpu:1" or "/cpu:1". NULL: DTRAIN_DEVICES, else all; where
    * there is no GPU, one device of the CPU, or DTRAIN_CPU_DEVICES of them. */
   const char* devices;
-  /* "ReductionToOneDevice", "HierarchicalCopyAllReduce:PACKS" or "AllReduce:PACKS". NULL:
-   * DTRAIN_CROSS_DEVICE_OP, else "AllReduce". */
+  /* "ReductionToOneDevice", "ReductionToOneDevice:DEVICE" (one of the strategy's devices, or
+   * "cpu"), "HierarchicalCopyAllReduce:PACKS" or "AllReduce:PACKS". NULL: DTRAIN_CROSS_DEVICE_OP,
+   * else "AllReduce". */
   const char* cross_device_op;
   /* Between workers, gradients of a type are sent in packs of that many bytes, or little more. 0:
    * DTRAIN_BYTES_PER_PACK, else each alone, or small ones together. The algorithm is that of
@@ -56,6 +57,9 @@ typedef struct dtrain_strategy_options {
    * once, and workers do not wait for each other. "bounded:N": the same, but a worker waits while
    * it is more than N pushes ahead of another. NULL: DTRAIN_PS_MODE, else "sync". */
   const char* ps_mode;
+  /* Of multi_worker_mirrored: "auto", "ring" (libdtrain's engine) or "nccl", which needs GPUs and
+   * fails with _SYSTEM there, until libdtrain has it. NULL: DTRAIN_COMMUNICATION, else "auto". */
+  const char* communication;
 } dtrain_strategy_options;
 
 /* Makes a strategy for the ranks of the context. Without a context (NULL), the strategy joins the

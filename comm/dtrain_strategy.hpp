@@ -40,6 +40,7 @@ struct StrategyOptions {
   std::chrono::milliseconds timeout = {};
   bool asynchronous = false;
   std::string ps_mode = {};
+  std::string communication = {};
 };
 
 enum class Synchronization { on_write = DTRAIN_ON_WRITE, on_read = DTRAIN_ON_READ };
@@ -422,6 +423,7 @@ class Strategy {
     c.timeout_ms = detail::milliseconds_of(options.timeout);
     c.asynchronous = options.asynchronous ? 1 : 0;
     c.ps_mode = options.ps_mode.empty() ? nullptr : options.ps_mode.c_str();
+    c.communication = options.communication.empty() ? nullptr : options.communication.c_str();
     dtrain_error error = detail::empty_error();
     strategy_.reset(dtrain_strategy_create(context, &c, &error));
     if (!strategy_) throw Error(error);

@@ -100,7 +100,8 @@ dtrain_strategy* dtrain_strategy_create(dtrain_context* context,
                                          .bytes_per_pack = given.bytes_per_pack,
                                          .timeout_ms = given.timeout_ms,
                                          .asynchronous = given.asynchronous != 0,
-                                         .ps_mode = dt::optional_text(given.ps_mode)};
+                                         .ps_mode = dt::optional_text(given.ps_mode),
+                                         .communication = dt::optional_text(given.communication)};
     return dt::create_strategy(context, request, &blamed_rank);
   });
   if (!created) {

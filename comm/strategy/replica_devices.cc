@@ -25,6 +25,20 @@ Result<std::vector<size_t>> chosen_devices(const StrategyOptions& options,
   return chosen;
 }
 
+Result<> check_communication(const StrategyOptions& options, const Device& device) {
+  if (options.communication != Communication::nccl) return {};
+  if (device.host_can_access()) {
+    return fail(Errc::input,
+                format("the communication nccl needs GPUs, and this worker computes on "
+                       "{}; use ring or auto",
+                       device.name()));
+  }
+  return fail(Errc::unsupported,
+              format("the communication nccl between workers is not part of this libdtrain, which "
+                     "sends what {} computes through memory of the host; use ring or auto",
+                     device.name()));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ReplicaDevices>> ReplicaDevices::open(const StrategyOptions& options,
@@ -38,6 +52,7 @@ Result<std::unique_ptr<ReplicaDevices>> ReplicaDevices::open(const StrategyOptio
     streams.push_back(stream.get());
     made->streams_.push_back(std::move(stream));
   }
+  TRY(check_communication(options, *made->devices_.front()));
   // One replica is never copied, so it needs no scratch memory.
   const size_t scratch = streams.size() == 1 ? 0 : DeviceGroup::default_scratch_bytes;
   made->group_ = TRY(DeviceGroup::make(streams, scratch));

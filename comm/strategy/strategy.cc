@@ -93,7 +93,8 @@ Strategy::Prepared Strategy::prepare(const StrategyRequest& request, const Envir
                      .cross_device = strategy.options_.cross_device,
                      .devices = static_cast<uint32_t>(strategy.devices_->count()),
                      .bytes_per_pack = strategy.options_.bytes_per_pack,
-                     .mode = strategy.options_.mode};
+                     .mode = strategy.options_.mode,
+                     .communication = strategy.options_.communication};
   return prepared;
 }
 

@@ -95,6 +95,13 @@ Result<StrategyOptions> decide_strategy(const StrategyRequest& request,
     if (!name) return tl::unexpected(std::move(name).error().during(given->origin));
     options.cross_device = *name;
   }
+  if (const auto given =
+          find_given(request.communication, "communication", environment, "DTRAIN_COMMUNICATION")) {
+    auto communication = parse_communication(given->text);
+    if (!communication)
+      return tl::unexpected(std::move(communication).error().during(given->origin));
+    options.communication = *communication;
+  }
   options.mode = TRY(decide_mode(request, environment));
   TRY(decide_transfers(environment, options));
   return options;

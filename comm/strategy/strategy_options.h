@@ -21,6 +21,7 @@ struct StrategyRequest {
   int timeout_ms = 0;
   bool asynchronous = false;
   std::optional<std::string> ps_mode = {};
+  std::optional<std::string> communication = {};
   /// The identity with which the strategy joins by itself; null: the environment has it.
   const dtrain_init_options* identity = nullptr;
 };
@@ -33,6 +34,7 @@ struct StrategyOptions {
   size_t bytes_per_pack = 0;
   int timeout_ms = 0;  ///< 0: none
   ServerMode mode = {};
+  Communication communication = Communication::automatic;
   bool operator==(const StrategyOptions&) const = default;
 };
 

@@ -1,6 +1,7 @@
 #include "comm/strategy/worker_record.h"
 
 #include "base/format.h"
+#include "base/text.h"
 
 #include <span>
 #include <string_view>
@@ -9,11 +10,13 @@
 namespace dt {
 namespace {
 
-constexpr size_t failure_bytes_max = 400;
+constexpr size_t failure_bytes_max = 340;
 
 std::string operation_text(const CrossDeviceName& name) {
   constexpr const char* names[] = {"ReductionToOneDevice", "HierarchicalCopyAllReduce",
                                    "AllReduce"};
+  if (!name.device.empty())
+    return format("{} on {}", names[static_cast<size_t>(name.kind)], printable(name.device));
   return format("{} with {} pack{}", names[static_cast<size_t>(name.kind)], name.packs,
                 name.packs == 1 ? "" : "s");
 }
@@ -36,6 +39,10 @@ std::string difference_of(const WorkerRecord& first, const WorkerRecord& other, 
     return format("rank {} has {} bytes_per_pack, but rank 0 {}", rank, other.bytes_per_pack,
                   first.bytes_per_pack);
   }
+  if (first.communication != other.communication) {
+    return format("rank {} has the communication {}, but rank 0 {}", rank,
+                  communication_text(other.communication), communication_text(first.communication));
+  }
   if (first.mode != other.mode) {
     return format(
         "rank {} has the mode {} of parameter servers, but rank 0 {}; --ps-mode gives all "
@@ -52,10 +59,12 @@ Bytes encode(const WorkerRecord& record) {
   writer.number(record.name)
       .number(record.cross_device.kind)
       .number(record.cross_device.packs)
+      .text(record.cross_device.device)
       .number(record.devices)
       .number(record.bytes_per_pack)
       .number(record.mode.kind)
       .number(record.mode.count)
+      .number(record.communication)
       .raw(std::as_bytes(std::span(record.id)))
       .text(std::string_view(record.failure).substr(0, failure_bytes_max));
   return writer.take();
@@ -67,16 +76,19 @@ Result<WorkerRecord> decode_worker_record(ByteSpan bytes) {
   record.name = reader.number<StrategyName>();
   record.cross_device.kind = reader.number<CrossDeviceName::Kind>();
   record.cross_device.packs = reader.number<int>();
+  record.cross_device.device = reader.text();
   record.devices = reader.number<uint32_t>();
   record.bytes_per_pack = reader.number<uint64_t>();
   record.mode.kind = reader.number<ServerMode::Kind>();
   record.mode.count = reader.number<int>();
+  record.communication = reader.number<Communication>();
   const ByteSpan id = reader.raw(record.id.size());
   if (id.size() == record.id.size()) std::memcpy(record.id.data(), id.data(), id.size());
   record.failure = reader.text();
   const bool known = record.name <= StrategyName::one_device &&
                      record.cross_device.kind <= CrossDeviceName::Kind::all_reduce &&
-                     record.mode.kind <= ServerMode::Kind::bounded;
+                     record.mode.kind <= ServerMode::Kind::bounded &&
+                     record.communication <= Communication::nccl;
   if (reader.ok() && known) return record;
   return fail(Errc::protocol, "a worker sent no record of a strategy of this version");
 }

@@ -21,6 +21,7 @@ struct WorkerRecord {
   uint32_t devices = 0;
   uint64_t bytes_per_pack = 0;
   ServerMode mode = {};
+  Communication communication = Communication::automatic;
   std::array<uint8_t, 16> id = {};  ///< random; that of rank 0 is the strategy's
   bool operator==(const WorkerRecord&) const = default;
 };

@@ -5,13 +5,15 @@
 
 #include <memory>
 #include <span>
+#include <utility>
 
 namespace dt {
 
 /// The operation with a name that users know: how the devices of a group reduce tensors.
 class CrossDeviceOperation {
  public:
-  /// The group must outlive this.
+  /// The group must outlive this. Fails with Errc::input when the device of ReductionToOneDevice is
+  /// neither one of the group nor the CPU.
   static Result<std::unique_ptr<CrossDeviceOperation>> make(DeviceGroup& group,
                                                             CrossDeviceName name);
 
@@ -20,7 +22,8 @@ class CrossDeviceOperation {
   Result<> reduce(const CrossDeviceTerms& terms, std::span<const ReplicatedTensor> tensors);
 
  private:
-  CrossDeviceOperation(DeviceGroup& group, CrossDeviceName name) : group_(group), name_(name) {}
+  CrossDeviceOperation(DeviceGroup& group, CrossDeviceName name)
+      : group_(group), name_(std::move(name)) {}
 
   DeviceGroup& group_;
   CrossDeviceName name_;

@@ -16,28 +16,29 @@ std::string listed(const DeviceList& devices) {
   return join(names, ", ");
 }
 
-/// Returns "cpu:1" for "/device:CPU:1". A number stays as it is.
-std::string plain_name(std::string_view name) {
+}  // namespace
+
+std::string plain_device_name(std::string_view name) {
   constexpr std::string_view prefixes[] = {"/", "device:"};
+  std::string plain = lower_case(name);
   for (const std::string_view prefix : prefixes) {
-    if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
+    if (plain.starts_with(prefix)) plain.erase(0, prefix.size());
   }
-  std::string plain(name);
-  std::ranges::transform(plain, plain.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
-  return plain;
+  constexpr std::string_view gpu = "gpu:";
+  return plain.starts_with(gpu) ? "cuda:" + plain.substr(gpu.size()) : plain;
 }
 
-}  // namespace
+bool names_device(std::string_view name, const Device& device) {
+  const std::string plain = plain_device_name(trim(name));
+  const auto number = parse_integer(plain);
+  return number ? device.index() == *number : device.name() == plain;
+}
 
 Result<std::vector<size_t>> find_devices(std::string_view names, const DeviceList& devices) {
   std::vector<size_t> found;
   for (const std::string_view word : split(names, ',')) {
-    const std::string name = plain_name(trim(word));
-    const auto number = parse_integer(name);
-    const auto same = std::ranges::find_if(devices, [&](const auto& device) {
-      return number ? device->index() == *number : device->name() == name;
-    });
+    const auto same = std::ranges::find_if(
+        devices, [&](const auto& device) { return names_device(word, *device); });
     if (same == devices.end()) {
       return fail(Errc::input, format("no device \"{}\"; this process has {}",
                                       printable(trim(word)), listed(devices)));

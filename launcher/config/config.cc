@@ -130,6 +130,8 @@ Result<> read_engine(const OptionSources& sources, RunConfig& config) {
     const bool deterministic = TRY(given->flag());
     if (deterministic) config.algorithms = deterministic_algorithms(config.algorithms);
   }
+  if (config.communication == Communication::ring && config.algorithms.empty())
+    config.algorithms = "ring";
   return {};
 }
 
@@ -159,6 +161,11 @@ Result<> read_strategy(const OptionSources& sources, RunConfig& config) {
     const auto name = parse_cross_device_name(given->value());
     if (!name) return given->refuse(name.error().message);
     config.cross_device_op = given->value();
+  }
+  if (const auto given = find_option(sources, "communication")) {
+    const auto name = parse_communication(given->value());
+    if (!name) return given->refuse(name.error().message);
+    config.communication = *name;
   }
   if (const auto given = find_option(sources, "ps-mode")) {
     const auto mode = parse_server_mode(given->value());

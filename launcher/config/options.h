@@ -155,11 +155,18 @@ inline constexpr std::array own_options = {
            "The devices of each process that its strategy uses, by DTRAIN_DEVICES: numbers or "
            "names such as 0,1 or cpu:0,cpu:1. Without it, all. -x DTRAIN_CPU_DEVICES=4 makes four "
            "devices of the CPU."},
-    Option{"cross-device-op", "--cross-device-op", OptionKind::text, "OPERATION[:PACKS]",
+    Option{
+        "cross-device-op", "--cross-device-op", OptionKind::text, "OPERATION[:ARGUMENT]",
+        OptionGroup::workers,
+        "How the devices of a process reduce tensors under a strategy, by "
+        "DTRAIN_CROSS_DEVICE_OP: ReductionToOneDevice, HierarchicalCopyAllReduce or AllReduce. "
+        "The argument of the first is its device, one of the strategy's or cpu; that of the last "
+        "two is the number of parts into which they pack tensors."},
+    Option{"communication", "--communication", OptionKind::text, communication_choices,
            OptionGroup::workers,
-           "How the devices of a process reduce tensors under a strategy, by "
-           "DTRAIN_CROSS_DEVICE_OP: ReductionToOneDevice, HierarchicalCopyAllReduce or AllReduce. "
-           "The last two pack tensors into PACKS parts."},
+           "How the workers of multi_worker_mirrored reduce, by DTRAIN_COMMUNICATION. ring is "
+           "libdtrain's engine with --algorithms ring, unless another table is given. nccl needs "
+           "GPUs. auto, the default, leaves the choice to libdtrain."},
     Option{
         "bytes-per-pack", "--bytes-per-pack", OptionKind::text, "SIZE", OptionGroup::workers,
         "Under multi_worker_mirrored, workers send gradients of one type in packs of SIZE bytes, "

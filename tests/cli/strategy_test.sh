@@ -3,6 +3,8 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
+digits=$(dirname "$DTRAIN")/examples/digits
+
 expect_refusal_of() { # in words that contain $1
   expect_status 2
   expect_stderr_contains "$1"
@@ -70,12 +72,19 @@ test_parameter_server_needs_a_ps() {
   expect_refusal_of '--strategy parameter_server: the job has no ps; add --role ps=1'
 }
 
+test_nccl_between_devices_of_the_cpu_is_refused_by_every_rank() {
+  run_dtrain run -np 2 --strategy multi_worker_mirrored --communication nccl --on-failure continue --no-tag \
+    -x DTRAIN_CPU_DEVICES=1 "$digits"
+  expect_status 1
+  expect test "$(grep -c '^digits: rank .: .*the communication nccl needs GPUs, and this worker computes on cpu:0; use ring or auto' "$out/stderr")" = 2
+  run_dtrain run -np 2 --strategy multi_worker_mirrored --communication gloo touch started
+  expect_refusal_of '--communication: no communication "gloo"; they are auto, ring and nccl'
+}
+
 test_a_step_of_more_workers_than_there_are_is_refused() {
   run_dtrain run --role ps=1,worker=2 --strategy parameter_server --ps-mode sync:3 touch started
   expect_refusal_of '--ps-mode sync:3: the job has 2 workers; give sync:1 to sync:2'
 }
-
-digits=$(dirname "$DTRAIN")/examples/digits
 
 # Runs three workers, of which the last has the strategy $1, under --strategy $2.
 run_with_another_strategy() {
@@ -89,15 +98,15 @@ test_a_task_with_another_strategy_is_named_by_every_rank_at_once() {
   local begin
   begin=$(now_ms)
   run_with_another_strategy DTRAIN_STRATEGY=mirrored parameter_server
-  expect test "$(grep -c 'rank 2 has the strategy mirrored, but rank 0 parameter_server' "$out/stderr")" = 3
+  expect test "$(grep -c '^digits: rank .: rank 2 has the strategy mirrored, but rank 0 parameter_server' "$out/stderr")" = 3
   run_with_another_strategy DTRAIN_STRATEGY=parameter_server multi_worker_mirrored
-  expect test "$(grep -c 'rank 2 has the strategy parameter_server, but rank 0 multi_worker_mirrored' "$out/stderr")" = 3
+  expect test "$(grep -c '^digits: rank .: rank 2 has the strategy parameter_server, but rank 0 multi_worker_mirrored' "$out/stderr")" = 3
   expect test $(($(now_ms) - begin)) -lt "$(long_or 30000 10000)"
 }
 
 test_another_number_of_devices_is_named_by_every_rank_of_parameter_servers() {
   run_with_another_strategy DTRAIN_CPU_DEVICES=2 parameter_server
-  expect test "$(grep -c 'rank 2 has 2 devices, but rank 0 1; each worker needs equally many' "$out/stderr")" = 3
+  expect test "$(grep -c '^digits: rank .: rank 2 has 2 devices, but rank 0 1; each worker needs equally many' "$out/stderr")" = 3
 }
 
 test_the_options_of_a_strategy_reach_the_program() {

@@ -39,12 +39,6 @@ bool matches(std::string_view text, std::string_view pattern, Fold fold) {
 
 }  // namespace
 
-std::string lower_case(std::string_view text) {
-  std::string all(text);
-  std::ranges::transform(all, all.begin(), lower);
-  return all;
-}
-
 bool equals_ignoring_case(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, {}, lower, lower);
 }

@@ -16,8 +16,6 @@ enum class ListMatch : unsigned char { none, yes, negated };
 /// or more makes the result `none`, as in OpenSSH.
 ListMatch matches_pattern_list(std::string_view text, std::string_view patterns);
 
-/// Turns ASCII letters to lower case in every locale.
-std::string lower_case(std::string_view text);
 bool equals_ignoring_case(std::string_view a, std::string_view b);
 
 }  // namespace dt

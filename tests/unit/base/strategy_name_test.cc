@@ -72,11 +72,11 @@ TEST_CASE("another mode of parameter servers is refused with the known ones") {
 TEST_CASE("a cross-device operation has a name, and packs where it packs") {
   using Kind = CrossDeviceName::Kind;
   const auto parsed = [](std::string_view text) { return parse_cross_device_name(text).value(); };
-  CHECK(parsed("ReductionToOneDevice") == CrossDeviceName{Kind::reduction_to_one_device, 1});
+  CHECK(parsed("ReductionToOneDevice") == CrossDeviceName{.kind = Kind::reduction_to_one_device});
   CHECK(parsed("HierarchicalCopyAllReduce:0") ==
-        CrossDeviceName{Kind::hierarchical_copy_all_reduce, 0});
-  CHECK(parsed("AllReduce") == CrossDeviceName{Kind::all_reduce, 1});
-  CHECK(parsed("AllReduce:4") == CrossDeviceName{Kind::all_reduce, 4});
+        CrossDeviceName{.kind = Kind::hierarchical_copy_all_reduce, .packs = 0});
+  CHECK(parsed("AllReduce") == CrossDeviceName{.kind = Kind::all_reduce, .packs = 1});
+  CHECK(parsed("AllReduce:4") == CrossDeviceName{.kind = Kind::all_reduce, .packs = 4});
   const auto message = [](std::string_view text) {
     const auto name = parse_cross_device_name(text);
     return name ? "parsed" : name.error().message;
@@ -89,8 +89,21 @@ TEST_CASE("a cross-device operation has a name, and packs where it packs") {
         "AllReduce: expected 0..1024 packs behind the colon, got \"2:3\"");
   CHECK(message("AllReduce:1025") ==
         "AllReduce: expected 0..1024 packs behind the colon, got \"1025\"");
-  CHECK(message("ReductionToOneDevice:2") ==
-        "ReductionToOneDevice has no packs; leave the colon out");
+  CHECK(parsed("ReductionToOneDevice:/cpu:1").device == "/cpu:1");
+  CHECK(parsed("ReductionToOneDevice:2").packs == 1);
+  CHECK(message("ReductionToOneDevice:") ==
+        "ReductionToOneDevice: expected one device behind the colon, got \"\"");
+  CHECK(message("ReductionToOneDevice:0,1") ==
+        "ReductionToOneDevice: expected one device behind the colon, got \"0,1\"");
+}
+
+TEST_CASE("a communication has TensorFlow's names, in any case") {
+  CHECK(parse_communication("AUTO").value() == Communication::automatic);
+  CHECK(parse_communication("ring").value() == Communication::ring);
+  CHECK(parse_communication("Nccl").value() == Communication::nccl);
+  CHECK(communication_text(Communication::nccl) == "nccl");
+  CHECK(parse_communication("gloo").error().message ==
+        "no communication \"gloo\"; they are auto, ring and nccl");
 }
 
 }  // namespace

@@ -42,7 +42,8 @@ TEST_CASE("devices and the cross-device operation come from the argument, else t
                                    {"DTRAIN_CROSS_DEVICE_OP", "AllReduce:2"}};
   const StrategyOptions by_environment = decide_strategy({}, environment, 1).value();
   CHECK(by_environment.devices == "0,1");
-  CHECK(by_environment.cross_device == CrossDeviceName{CrossDeviceName::Kind::all_reduce, 2});
+  CHECK(by_environment.cross_device ==
+        CrossDeviceName{.kind = CrossDeviceName::Kind::all_reduce, .packs = 2});
   const StrategyOptions by_argument =
       decide_strategy({.devices = "2", .cross_device = "ReductionToOneDevice"}, environment, 1)
           .value();
@@ -54,10 +55,12 @@ TEST_CASE("devices and the cross-device operation come from the argument, else t
 TEST_CASE("limits of transfers and the mode come from the argument, else the environment") {
   const Environment environment = {{"DTRAIN_BYTES_PER_PACK", "64K"},
                                    {"DTRAIN_STRATEGY_TIMEOUT", "1.5s"},
-                                   {"DTRAIN_PS_MODE", "sync:2"}};
+                                   {"DTRAIN_PS_MODE", "sync:2"},
+                                   {"DTRAIN_COMMUNICATION", "RING"}};
   const StrategyOptions by_environment = decide_strategy({}, environment, 1).value();
   CHECK(by_environment.bytes_per_pack == 65536);
   CHECK(by_environment.timeout_ms == 1500);
+  CHECK(by_environment.communication == Communication::ring);
   CHECK(by_environment.mode == ServerMode{ServerMode::Kind::sync, 2});
   const StrategyOptions by_argument =
       decide_strategy({.bytes_per_pack = 9, .timeout_ms = 7, .ps_mode = "bounded:3"}, environment,
@@ -89,6 +92,7 @@ TEST_CASE("a wrong value is named with its origin") {
         "DTRAIN_BYTES_PER_PACK: expected a size from 1, got \"0\"");
   CHECK(message({}, {{"DTRAIN_STRATEGY_TIMEOUT", "soon"}})
             .starts_with("DTRAIN_STRATEGY_TIMEOUT: expected a duration"));
+  CHECK(message({.communication = "x"}, {}).starts_with("communication: no communication \"x\""));
   CHECK(message({.ps_mode = "x"}, {}).starts_with("ps_mode: no mode of parameter servers \"x\""));
   CHECK(message({}, {{"DTRAIN_PS_MODE", "y"}}).starts_with("DTRAIN_PS_MODE: no mode"));
   CHECK(message({.timeout_ms = -1}, {}) == "the timeout of a strategy must not be negative");

@@ -67,7 +67,8 @@ TEST_CASE("replicas have numbers, and devices in the order of their names") {
 
 TEST_CASE("each cross-device operation gives the same sums, of any memory") {
   for (const char* const operation :
-       {"ReductionToOneDevice", "HierarchicalCopyAllReduce:2", "AllReduce", "AllReduce:3"}) {
+       {"ReductionToOneDevice", "ReductionToOneDevice:cpu:2", "ReductionToOneDevice:cpu",
+        "HierarchicalCopyAllReduce:2", "AllReduce", "AllReduce:3"}) {
     CAPTURE(operation);
     OneProcess one({.devices = 3, .request = {.cross_device = operation}});
     const auto own =
@@ -284,6 +285,12 @@ TEST_CASE("devices and strategies that do not exist are refused by name") {
         "no device \"gpu:1\"; this process has cpu:0, cpu:1");
   CHECK(text({.name = "one_device", .request = {.devices = "0,1"}}) ==
         "one_device has one device, and \"0,1\" names 2");
+  CHECK(
+      text({.request = {.cross_device = "ReductionToOneDevice:2"}}) ==
+      "ReductionToOneDevice cannot reduce on \"2\"; give one of its devices, cpu:0, cpu:1, or cpu");
+  CHECK(text({.name = "multi_worker_mirrored", .request = {.communication = "NCCL"}}) ==
+        "the communication nccl needs GPUs, and this worker computes on cpu:0; use ring or auto");
+  CHECK(text({.name = "multi_worker_mirrored", .request = {.communication = "RING"}}).empty());
   CHECK(text({.name = "tpu"}).starts_with("strategy: there is no TPU here"));
   CHECK(text({.devices = 99}).starts_with("DTRAIN_CPU_DEVICES: must be a number from 1 to 64"));
 }

@@ -17,14 +17,15 @@ std::string difference(const std::vector<WorkerRecord>& records, int rank) {
 TEST_CASE("a record survives its bytes, and a long failure is cut") {
   WorkerRecord record = {.failure = "no device",
                          .name = StrategyName::central_storage,
-                         .cross_device = {CrossDeviceName::Kind::all_reduce, 7},
+                         .cross_device = {CrossDeviceName::Kind::all_reduce, 7, "cpu:1"},
                          .devices = 3,
                          .bytes_per_pack = 1ull << 40,
                          .mode = {ServerMode::Kind::bounded, 4},
+                         .communication = Communication::ring,
                          .id = {1, 2, 3}};
   CHECK(decode_worker_record(encode(record)).value() == record);
   record.failure = std::string(5000, 'x');
-  CHECK(decode_worker_record(encode(record)).value().failure.size() == 400);
+  CHECK(decode_worker_record(encode(record)).value().failure.size() == 340);
   CHECK_FALSE(decode_worker_record({}));
   auto bytes = encode(record);
   bytes[0] = std::byte{99};
@@ -48,12 +49,18 @@ TEST_CASE("the first worker that differs is named with both values") {
         "the same");
   CHECK(difference({{.name = several}, {.name = several, .bytes_per_pack = 5}}, 1) ==
         "rank 1 has 5 bytes_per_pack, but rank 0 0");
+  CHECK(difference({{.name = several}, {.name = several, .communication = Communication::ring}},
+                   1) == "rank 1 has the communication ring, but rank 0 auto");
+  CHECK(
+      difference({{.name = several}, {.name = several, .cross_device = {.device = "cpu:1"}}}, 1) ==
+      "rank 1 reduces by ReductionToOneDevice on cpu:1, but rank 0 by ReductionToOneDevice with 1 "
+      "pack");
   CHECK(
       difference({{.name = several}, {.name = several, .mode = {ServerMode::Kind::sync, 2}}}, 1) ==
       "rank 1 has the mode sync:2 of parameter servers, but rank 0 sync; --ps-mode gives all the "
       "same");
   CHECK(difference({{.name = several},
-                    {.name = several, .cross_device = {CrossDeviceName::Kind::all_reduce, 2}}},
+                    {.name = several, .cross_device = {CrossDeviceName::Kind::all_reduce, 2, {}}}},
                    1) ==
         "rank 1 reduces by AllReduce with 2 packs, but rank 0 by ReductionToOneDevice with "
         "1 pack");

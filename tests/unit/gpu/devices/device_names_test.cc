@@ -14,6 +14,14 @@ TEST_CASE("devices are found by number, by name, and by TensorFlow's names, in t
   CHECK(find_devices("/cpu:1,/device:CPU:0,2", devices).value() == Places{1, 0, 2});
 }
 
+TEST_CASE("TensorFlow's names become those of devices here") {
+  CHECK(plain_device_name("/gpu:1") == "cuda:1");
+  CHECK(plain_device_name("/device:GPU:0") == "cuda:0");
+  CHECK(plain_device_name("cuda:2") == "cuda:2");
+  CHECK(plain_device_name("/CPU:3") == "cpu:3");
+  CHECK(plain_device_name("3") == "3");
+}
+
 TEST_CASE("a device that does not exist is an error that lists those that do") {
   const DeviceList devices = open_cpu_devices({.count = 2}).value();
   for (const char* const name : {"2", "-1", "gpu:0", "cpu:2", "cpu", "", "cpu:0x1"}) {

@@ -91,6 +91,7 @@ TEST_CASE("the strategy and its options set their members") {
                                           {"strategy", {"multi_worker_mirrored"}},
                                           {"devices", {"0,1"}},
                                           {"cross-device-op", {"AllReduce:2"}},
+                                          {"communication", {"ring"}},
                                           {"bytes-per-pack", {"4M"}},
                                           {"strategy-timeout", {"1.5s"}},
                                           {"ps-mode", {"sync:2"}}})})
@@ -98,6 +99,8 @@ TEST_CASE("the strategy and its options set their members") {
   CHECK(config.strategy == StrategyName::multi_worker_mirrored);
   CHECK(config.devices == "0,1");
   CHECK(config.cross_device_op == "AllReduce:2");
+  CHECK(config.communication == Communication::ring);
+  CHECK(config.algorithms == "ring");
   CHECK(config.bytes_per_pack == 4 << 20);
   CHECK(config.strategy_timeout == milliseconds(1500));
   CHECK(config.ps_mode == ServerMode{ServerMode::Kind::sync, 2});

@@ -58,10 +58,12 @@ TEST_CASE("job_facts makes variables of the strategy's options, and none of thos
                                          {"DTRAIN_DEVICES", "0,1"},
                                          {"DTRAIN_CROSS_DEVICE_OP", "AllReduce:2"}});
   config = RunConfig();
+  config.communication = Communication::automatic;
   config.bytes_per_pack = 4 << 20;
   config.strategy_timeout = milliseconds(1500);
   config.ps_mode = ServerMode{ServerMode::Kind::bounded, 0};
-  CHECK(variables(config) == Environment{{"DTRAIN_BYTES_PER_PACK", "4194304"},
+  CHECK(variables(config) == Environment{{"DTRAIN_COMMUNICATION", "auto"},
+                                         {"DTRAIN_BYTES_PER_PACK", "4194304"},
                                          {"DTRAIN_STRATEGY_TIMEOUT", "1500ms"},
                                          {"DTRAIN_PS_MODE", "bounded:0"}});
 }
