@@ -37,8 +37,9 @@ typedef struct dtrain_strategy_options {
    * NULL: DTRAIN_STRATEGY,
    * else multi_worker_mirrored where the job or TF_CONFIG has several workers, else mirrored. */
   const char* name;
-  /* This process's devices, as "0,2", "cpu:1" or "/cpu:1". NULL: DTRAIN_DEVICES, else all; where
-   * there is no GPU, one device of the CPU, or DTRAIN_CPU_DEVICES of them. */
+  /* This process's devices, as "0,2", "cpu:1", "/gpu:1" or "/job:worker/task:0/gpu:1", which only
+   * that task takes. NULL: DTRAIN_DEVICES, else all; where there is no GPU, one device of the CPU,
+   * or DTRAIN_CPU_DEVICES of them. */
   const char* devices;
   /* "ReductionToOneDevice", "ReductionToOneDevice:DEVICE" (one of the strategy's devices, or
    * "cpu"), "HierarchicalCopyAllReduce:PACKS" or "AllReduce:PACKS". NULL: DTRAIN_CROSS_DEVICE_OP,
@@ -60,6 +61,11 @@ typedef struct dtrain_strategy_options {
   /* Of multi_worker_mirrored: "auto", "ring" (libdtrain's engine) or "nccl", which needs GPUs and
    * fails with _SYSTEM there, until libdtrain has it. NULL: DTRAIN_COMMUNICATION, else "auto". */
   const char* communication;
+  /* 1: where a named device does not exist, one of the CPU takes its place. 0:
+   * DTRAIN_SOFT_PLACEMENT. */
+  int soft_placement;
+  /* 1: print the lines of dtrain_strategy_placement on standard error. 0: DTRAIN_LOG_PLACEMENT. */
+  int log_placement;
 } dtrain_strategy_options;
 
 /* Makes a strategy for the ranks of the context. Without a context (NULL), the strategy joins the
@@ -89,6 +95,10 @@ DTRAIN_API int dtrain_strategy_worker(const dtrain_strategy* strategy);
 DTRAIN_API int dtrain_strategy_workers(const dtrain_strategy* strategy);
 /* The device of one of this process's replicas, as "cpu:1"; NULL if there is no such replica. */
 DTRAIN_API const char* dtrain_strategy_device(const dtrain_strategy* strategy, int local_replica);
+/* Writes where the replicas and variables are, a line each, and which devices the CPU replaces.
+ * Returns the length of the whole text; cuts it to `size` bytes with its NUL. */
+DTRAIN_API size_t dtrain_strategy_placement(const dtrain_strategy* strategy, char* text,
+                                            size_t size);
 /* The context of the strategy's workers, for collectives beside its own. Owned by the strategy. */
 DTRAIN_API dtrain_context* dtrain_strategy_context(const dtrain_strategy* strategy);
 
@@ -118,6 +128,11 @@ typedef struct dtrain_variable_options {
   /* 1: a number of an optimiser, which only updates of another variable change. Under
    * parameter_server, each worker has its own, and a checkpoint has those of rank 0. */
   int slot;
+  /* The device of one of this process's replicas, which has the only copy and updates it, or "cpu":
+   * memory of the host. All replicas use that copy. NULL: the strategy decides. Not for variables
+   * that are synchronized on read. With soft_placement, the host replaces a device that no replica
+   * has. */
+  const char* device;
 } dtrain_variable_options;
 
 /* Makes a variable. mirrored strategies keep a copy on each replica's device, central_storage keeps

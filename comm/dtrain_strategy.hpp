@@ -14,6 +14,7 @@
 
 #include "dtrain.hpp"
 #include "dtrain_strategy.h"
+#include "dtrain_strategy_types.hpp"
 
 #include <algorithm>
 #include <array>
@@ -30,58 +31,6 @@
 #include <vector>
 
 namespace dtrain {
-
-/// As dtrain_strategy_options; what is empty comes from the environment.
-struct StrategyOptions {
-  std::string name = {};
-  std::string devices = {};
-  std::string cross_device_op = {};
-  std::size_t bytes_per_pack = 0;
-  std::chrono::milliseconds timeout = {};
-  bool asynchronous = false;
-  std::string ps_mode = {};
-  std::string communication = {};
-};
-
-enum class Synchronization { on_write = DTRAIN_ON_WRITE, on_read = DTRAIN_ON_READ };
-enum class Aggregation {
-  sum = DTRAIN_AGGREGATE_SUM,
-  mean = DTRAIN_AGGREGATE_MEAN,
-  first_replica = DTRAIN_AGGREGATE_FIRST_REPLICA,
-};
-
-struct VariableOptions {
-  Synchronization synchronization = Synchronization::on_write;
-  Aggregation aggregation = Aggregation::sum;
-  bool slot = false;  ///< a number of an optimiser; see dtrain_variable_options
-};
-
-/// Positions begin to end - 1.
-struct Range {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-
-  std::size_t size() const { return end - begin; }
-  friend bool operator==(const Range&, const Range&) = default;
-};
-
-/// Returns part `index` of `count` consecutive parts, whose sizes differ by one at most. A part may
-/// be empty; all parts together are the whole range.
-inline Range shard(Range whole, std::size_t index, std::size_t count) {
-  const std::size_t each = whole.size() / count;
-  const std::size_t more = whole.size() % count;
-  const std::size_t begin = whole.begin + each * index + std::min(index, more);
-  return {begin, begin + each + (index < more ? 1 : 0)};
-}
-
-/// Returns every `count`-th name, from `index` on.
-inline std::vector<std::string> shard_files(std::span<const std::string> files, std::size_t index,
-                                            std::size_t count) {
-  std::vector<std::string> ours;
-  for (std::size_t i = index; i < files.size(); i += count)
-    ours.push_back(files[i]);
-  return ours;
-}
 
 /// A variable of a strategy, which owns it and must outlive this.
 template <Element T>
@@ -295,6 +244,13 @@ class Strategy {
     return name == nullptr ? std::string() : name;
   }
 
+  /// Returns where the replicas and variables are, a line each.
+  std::string placement() const {
+    std::string text(dtrain_strategy_placement(get(), nullptr, 0), '\0');
+    dtrain_strategy_placement(get(), text.data(), text.size() + 1);
+    return text;
+  }
+
   /// Makes a variable with rank 0's values, or zeros. A collective; see dtrain_variable_create.
   template <Element T>
   Variable<T> variable(const std::string& name, std::span<const T> initial,
@@ -424,6 +380,8 @@ class Strategy {
     c.asynchronous = options.asynchronous ? 1 : 0;
     c.ps_mode = options.ps_mode.empty() ? nullptr : options.ps_mode.c_str();
     c.communication = options.communication.empty() ? nullptr : options.communication.c_str();
+    c.soft_placement = options.soft_placement ? 1 : 0;
+    c.log_placement = options.log_placement ? 1 : 0;
     dtrain_error error = detail::empty_error();
     strategy_.reset(dtrain_strategy_create(context, &c, &error));
     if (!strategy_) throw Error(error);
@@ -447,6 +405,7 @@ class Strategy {
     c.synchronization = static_cast<int>(options.synchronization);
     c.aggregation = static_cast<int>(options.aggregation);
     c.slot = options.slot ? 1 : 0;
+    c.device = options.device.empty() ? nullptr : options.device.c_str();
     dtrain_variable* made = nullptr;
     check([&](dtrain_error* error) { return dtrain_variable_create(get(), &c, &made, error); });
     return Variable<T>(made, count);

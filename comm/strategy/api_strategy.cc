@@ -39,6 +39,7 @@ Result<VariableTerms> variable_terms(const dtrain_variable_options& options) {
   terms.on_read = options.synchronization == DTRAIN_ON_READ;
   terms.aggregation = static_cast<Aggregation>(options.aggregation);
   terms.slot = options.slot != 0;
+  terms.device = options.device == nullptr ? "" : options.device;
   if (options.count > SIZE_MAX / sizeof(double))
     return fail(Errc::input, format("a variable cannot have {} elements", options.count));
   return terms;
@@ -101,7 +102,9 @@ dtrain_strategy* dtrain_strategy_create(dtrain_context* context,
                                          .timeout_ms = given.timeout_ms,
                                          .asynchronous = given.asynchronous != 0,
                                          .ps_mode = dt::optional_text(given.ps_mode),
-                                         .communication = dt::optional_text(given.communication)};
+                                         .communication = dt::optional_text(given.communication),
+                                         .soft_placement = given.soft_placement != 0,
+                                         .log_placement = given.log_placement != 0};
     return dt::create_strategy(context, request, &blamed_rank);
   });
   if (!created) {
@@ -161,6 +164,13 @@ const char* dtrain_strategy_device(const dtrain_strategy* strategy, int local_re
   if (strategy == nullptr || local_replica < 0) return nullptr;
   const auto i = static_cast<size_t>(local_replica);
   return i < strategy->device_names.size() ? strategy->device_names[i].c_str() : nullptr;
+}
+
+size_t dtrain_strategy_placement(const dtrain_strategy* strategy, char* text, size_t size) {
+  const std::string all =
+      strategy == nullptr ? std::string() : strategy->strategy->placement().text();
+  if (size > 0) text[all.copy(text, size - 1)] = '\0';
+  return all.size();
 }
 
 dtrain_context* dtrain_strategy_context(const dtrain_strategy* strategy) {

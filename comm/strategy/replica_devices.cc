@@ -4,24 +4,26 @@
 #include "gpu/devices/device_names.h"
 #include "gpu/devices/open_devices.h"
 
+#include <utility>
+
 namespace dt {
 namespace {
 
 /// Only a device that hangs reaches it.
 constexpr Duration device_work_max = seconds(600);
 
-Result<std::vector<size_t>> chosen_devices(const StrategyOptions& options,
-                                           const DeviceList& devices) {
+Result<FoundDevices> chosen_devices(const StrategyOptions& options, const DeviceList& devices) {
   if (!options.devices.empty()) {
-    auto chosen = TRY(find_devices(options.devices, devices));
-    if (options.name != StrategyName::one_device || chosen.size() == 1) return chosen;
+    FoundDevices chosen = TRY(find_devices(options.devices, devices,
+                                           {.self = options.self, .soft = options.soft_placement}));
+    if (options.name != StrategyName::one_device || chosen.places.size() == 1) return chosen;
     return fail(Errc::input, format("one_device has one device, and \"{}\" names {}",
-                                    options.devices, chosen.size()));
+                                    options.devices, chosen.places.size()));
   }
   const size_t count = options.name == StrategyName::one_device ? 1 : devices.size();
-  std::vector<size_t> chosen(count);
+  FoundDevices chosen = {.places = std::vector<size_t>(count)};
   for (size_t i = 0; i < count; ++i)
-    chosen[i] = i;
+    chosen.places[i] = i;
   return chosen;
 }
 
@@ -46,7 +48,9 @@ Result<std::unique_ptr<ReplicaDevices>> ReplicaDevices::open(const StrategyOptio
   std::unique_ptr<ReplicaDevices> made(new ReplicaDevices());
   made->all_ = TRY(open_devices_or_cpu(environment));
   std::vector<DeviceStream*> streams;
-  for (const size_t place : TRY(chosen_devices(options, made->all_))) {
+  FoundDevices chosen = TRY(chosen_devices(options, made->all_));
+  made->fallbacks_ = std::move(chosen.fallbacks);
+  for (const size_t place : chosen.places) {
     made->devices_.push_back(made->all_[place].get());
     auto stream = TRY(made->devices_.back()->make_stream());
     streams.push_back(stream.get());
@@ -68,6 +72,13 @@ Result<> ReplicaDevices::copy(size_t replica, const MemoryCopy& copy) const {
 
 Result<> ReplicaDevices::synchronize() const {
   return group_->synchronize(Clock::now() + device_work_max);
+}
+
+std::optional<size_t> ReplicaDevices::find(std::string_view name) const {
+  for (size_t i = 0; i < count(); ++i) {
+    if (names_device(name, device(i))) return i;
+  }
+  return std::nullopt;
 }
 
 }  // namespace dt

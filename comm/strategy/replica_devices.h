@@ -7,6 +7,9 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace dt {
@@ -25,6 +28,11 @@ class ReplicaDevices {
   DeviceStream& stream(size_t replica) const { return *streams_[replica]; }
   DeviceGroup& group() const { return *group_; }
 
+  /// Returns the replica whose device has that name; none: no replica.
+  std::optional<size_t> find(std::string_view name) const;
+  /// A sentence for each device that soft placement has replaced.
+  const std::vector<std::string>& fallbacks() const { return fallbacks_; }
+
   /// Queues the reduction of the replicas' tensors.
   Result<> reduce(const CrossDeviceTerms& terms, std::span<const ReplicatedTensor> tensors) {
     return operation_->reduce(terms, tensors);
@@ -38,6 +46,7 @@ class ReplicaDevices {
   ReplicaDevices() = default;
 
   DeviceList all_ = {};
+  std::vector<std::string> fallbacks_ = {};
   std::vector<Device*> devices_ = {};  ///< by replica
   std::vector<std::unique_ptr<DeviceStream>> streams_ = {};
   std::unique_ptr<DeviceGroup> group_ = {};

@@ -67,7 +67,7 @@ Result<> ReplicaReducer::copy_back(const std::vector<ReplicaTensors*>& given,
   for (size_t i = 0; i < given.size(); ++i) {
     for (size_t t = 0; t < given[i]->size(); ++t) {
       const ReplicaTensor& tensor = (*given[i])[t];
-      if (tensor.at == staged[i][t].at || (tensor.only_first && i > 0)) continue;
+      if (tensor.at == staged[i][t].at || (tensor.only && *tensor.only != i)) continue;
       TRY(devices_.stream(i).copy({tensor.at, staged[i][t].at, tensor.bytes()}));
     }
   }
@@ -77,20 +77,20 @@ Result<> ReplicaReducer::copy_back(const std::vector<ReplicaTensors*>& given,
 Result<> ReplicaReducer::reduce_on_devices(const ByReplica& tensors, ReduceOp op, bool to_first) {
   struct Key {
     ElementType type;
-    bool to_first;
+    std::optional<size_t> only;
     auto operator<=>(const Key&) const = default;
   };
   std::map<Key, std::vector<ReplicatedTensor>> lists;
   for (size_t t = 0; t < tensors[0].size(); ++t) {
     const ReplicaTensor& first = tensors[0][t];
     if (first.count == 0) continue;
-    const bool only_first = to_first || first.only_first;
+    const std::optional<size_t> only = to_first ? 0 : first.only;
     ReplicatedTensor one = {.count = first.count};
     for (size_t i = 0; i < tensors.size(); ++i) {
       one.inputs.push_back(tensors[i][t].at);
-      one.outputs.push_back(only_first && i > 0 ? nullptr : tensors[i][t].at);
+      one.outputs.push_back(only && *only != i ? nullptr : tensors[i][t].at);
     }
-    lists[{first.type, only_first}].push_back(std::move(one));
+    lists[{first.type, only}].push_back(std::move(one));
   }
   for (const auto& [key, list] : lists)
     TRY(devices_.reduce({.type = key.type, .op = op}, list));
@@ -155,7 +155,7 @@ Result<> ReplicaReducer::copy_to_others(const ByReplica& tensors) {
     TRY(devices_.group().order({.before = 0, .after = i}));
     for (size_t t = 0; t < tensors[i].size(); ++t) {
       const ReplicaTensor& tensor = tensors[i][t];
-      if (tensor.only_first || tensor.count == 0) continue;
+      if ((tensor.only && *tensor.only != i) || tensor.count == 0) continue;
       TRY(devices_.stream(i).copy({tensor.at, tensors[0][t].at, tensor.bytes()}));
     }
   }

@@ -4,6 +4,7 @@
 #include "comm/strategy/workers.h"
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -13,8 +14,8 @@ namespace dt {
 struct ReplicaTensor {
   ElementType type = ElementType::float32;
   size_t count = 0;
-  std::byte* at = nullptr;  ///< memory of the host or of the replica's device
-  bool only_first = false;  ///< of this process's replicas, only the first gets the result
+  std::byte* at = nullptr;          ///< memory of the host or of the replica's device
+  std::optional<size_t> only = {};  ///< the one of this process's replicas that gets the result
   size_t bytes() const { return count * element_bytes(type); }
 };
 using ReplicaTensors = std::vector<ReplicaTensor>;

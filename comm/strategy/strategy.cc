@@ -158,6 +158,13 @@ Result<std::unique_ptr<Strategy>> Strategy::join(const StrategyRequest& request,
 }
 
 void Strategy::begin() {
+  const DeviceOwner& self = options_.self;
+  if (options_.log_placement)
+    placement_ = PlacementLog(format("dtrain: {}:{}", self.job, self.task));
+  for (const std::string& fallback : devices_->fallbacks())
+    placement_.add(fallback);
+  for (size_t i = 0; i < local_replicas(); ++i)
+    placement_.add(format("replica {} is on {}", first_replica() + i, devices_->device(i).name()));
   meeting_ = std::make_unique<ReplicaMeeting>(
       ReplicaMeeting::Numbers{.count = local_replicas(), .first = first_replica()});
   reducer_ = std::make_unique<ReplicaReducer>(*devices_, *workers_, options_.bytes_per_pack);
@@ -212,7 +219,8 @@ Result<Variable*> Strategy::add_variable(const VariableTerms& terms, const std::
   if (terms.aggregation == Aggregation::mean && terms.type == ElementType::boolean)
     return fail(Errc::input, format("variable \"{}\": booleans have no mean", name));
   TRY(workers_->compare(terms.text()));
-  auto variable = Variable::make(terms, *devices_, shares_variables());
+  auto variable = Variable::make(terms, *devices_,
+                                 {.shared = shares_variables(), .soft = options_.soft_placement});
   if (!variable) {
     Error error = std::move(variable).error().during(format("variable \"{}\"", name));
     workers_->abort(error);
@@ -228,6 +236,7 @@ Result<Variable*> Strategy::add_variable(const VariableTerms& terms, const std::
   } else {
     TRY(write(made, value.data()));
   }
+  placement_.add(made.place());
   variables_.emplace(terms.name, *std::move(variable));
   return &made;
 }
@@ -249,7 +258,8 @@ Result<> Strategy::write_copies(const Variable& variable, const std::byte* from)
   const std::vector<std::byte> zeros(parts ? terms.bytes() : 0);
   for (size_t i = 0; i < variable.copy_count(); ++i) {
     const bool whole = !parts || first_replica() + i == 0;
-    TRY(devices_->copy(i, {variable.at(i), whole ? from : zeros.data(), terms.bytes()}));
+    const size_t owner = variable.owner(i);
+    TRY(devices_->copy(owner, {variable.at(i), whole ? from : zeros.data(), terms.bytes()}));
   }
   return {};
 }
@@ -259,7 +269,7 @@ Result<> Strategy::read(const Variable& variable, std::byte* to) {
   const VariableTerms& terms = variable.terms();
   if (is_served(variable)) return served_->pull(terms, to);
   if (!terms.on_read || terms.aggregation == Aggregation::first_replica) {
-    TRY(devices_->copy(0, {to, variable.at(0), terms.bytes()}));
+    TRY(devices_->copy(variable.owner(), {to, variable.at(0), terms.bytes()}));
     return terms.on_read ? workers_->broadcast({to, terms.bytes()}) : Result<>();
   }
   std::vector<std::vector<std::byte>> values(local_replicas());
@@ -350,16 +360,14 @@ Result<> Strategy::apply(const Replica& replica, std::span<const Gradient> gradi
     TRY(check_gradient(gradient));
     const VariableTerms& terms = gradient.variable->terms();
     waits = waits || gradient.variable->shared();
-    tensors.push_back({.type = terms.type,
-                       .count = terms.count,
-                       .at = gradient.at,
-                       .only_first = gradient.variable->shared()});
+    tensors.push_back({.type = terms.type, .count = terms.count, .at = gradient.at});
+    if (gradient.variable->shared()) tensors.back().only = gradient.variable->owner();
   }
   TRY(check_tensors(tensors, op));
   TRY(meet_to_reduce(replica, call_text("apply", tensors, op), tensors,
                      {.op = op, .gradients = gradients}));
   for (size_t i = 0; i < gradients.size(); ++i) {
-    if (replica.local < gradients[i].variable->copy_count()) TRY(update(i));
+    if (gradients[i].variable->is_updated_by(replica.local)) TRY(update(i));
   }
   if (!waits) return {};
   return meeting_->meet(replica.local, {"the end of an update"},
@@ -392,7 +400,8 @@ Result<> Strategy::begin_served(const Reduction& reduction,
   for (const Gradient& gradient : reduction.gradients) {
     std::vector<std::byte>& before =
         served_before_.emplace_back(gradient.variable->terms().bytes());
-    TRY(devices_->copy(0, {before.data(), gradient.variable->at(0), before.size()}));
+    const Variable& variable = *gradient.variable;
+    TRY(devices_->copy(variable.owner(), {before.data(), variable.at(0), before.size()}));
   }
   // Servers average over the workers, so that a sum must be so many times as large.
   const bool sum = reduction.op == ReduceOp::sum && served_->synchronous();
@@ -418,7 +427,7 @@ Result<> Strategy::end_served(std::span<const Gradient> gradients) {
   for (size_t i = 0; i < gradients.size(); ++i) {
     const Variable& variable = *gradients[i].variable;
     std::vector<std::byte>& value = values.emplace_back(variable.terms().bytes());
-    TRY(devices_->copy(0, {value.data(), variable.at(0), value.size()}));
+    TRY(devices_->copy(variable.owner(), {value.data(), variable.at(0), value.size()}));
     changes.push_back(
         {.terms = &variable.terms(), .before = served_before_[i].data(), .value = value.data()});
   }

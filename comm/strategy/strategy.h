@@ -1,6 +1,7 @@
 #pragma once
 
 #include "comm/strategy/job_entry.h"
+#include "comm/strategy/placement_log.h"
 #include "comm/strategy/replica_meeting.h"
 #include "comm/strategy/replica_reducer.h"
 #include "comm/strategy/replica_threads.h"
@@ -51,6 +52,7 @@ class Strategy {
   size_t worker() const { return worker_; }
   size_t worker_count() const { return worker_count_; }
   bool is_chief() const { return worker_ == 0; }
+  const PlacementLog& placement() const { return placement_; }
   Workers& workers() { return *workers_; }
   ReplicaDevices& devices() { return *devices_; }
 
@@ -124,6 +126,7 @@ class Strategy {
   Result<> end_served(std::span<const Gradient> gradients);
 
   StrategyOptions options_;
+  PlacementLog placement_ = PlacementLog();
   OwnContext own_context_ = {};  ///< null: the caller's is used
   std::unique_ptr<Workers> workers_ = {};
   std::unique_ptr<ReplicaDevices> devices_ = {};

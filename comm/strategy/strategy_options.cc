@@ -42,6 +42,32 @@ Result<StrategyName> default_strategy(const Environment& environment, int worker
   return workers > 1 ? StrategyName::multi_worker_mirrored : StrategyName::mirrored;
 }
 
+/// Returns this process as the job, or TF_CONFIG, names it.
+DeviceOwner owner_of(const Environment& environment) {
+  DeviceOwner owner;
+  const auto role = environment.find("DTRAIN_ROLE");
+  const auto index = environment.find("DTRAIN_TASK_INDEX");
+  if (role != environment.end() && index != environment.end()) {
+    owner.job = role->second;
+    owner.task = static_cast<int>(parse_integer(index->second).value_or(0));
+    return owner;
+  }
+  const auto text = environment.find("TF_CONFIG");
+  if (text == environment.end()) return owner;
+  const auto config = parse_tf_config(text->second);
+  if (config && config->task) owner = {config->task->role, config->task->index};
+  return owner;
+}
+
+Result<bool> decide_flag(bool requested, const Environment& environment, const char* variable) {
+  if (requested) return true;
+  const auto given = find_given({}, {}, environment, variable);
+  if (!given || given->text == "0") return false;
+  if (given->text == "1") return true;
+  return fail(Errc::input,
+              format("{}: expected 0 or 1, got \"{}\"", variable, printable(given->text)));
+}
+
 /// Reads the limits of transfers between workers, where the request has none.
 Result<> decide_transfers(const Environment& environment, StrategyOptions& options) {
   if (options.bytes_per_pack == 0) {
@@ -103,6 +129,11 @@ Result<StrategyOptions> decide_strategy(const StrategyRequest& request,
     options.communication = *communication;
   }
   options.mode = TRY(decide_mode(request, environment));
+  options.self = owner_of(environment);
+  options.soft_placement =
+      TRY(decide_flag(request.soft_placement, environment, "DTRAIN_SOFT_PLACEMENT"));
+  options.log_placement =
+      TRY(decide_flag(request.log_placement, environment, "DTRAIN_LOG_PLACEMENT"));
   TRY(decide_transfers(environment, options));
   return options;
 }

@@ -5,6 +5,7 @@
 #include "base/result.h"
 #include "base/strategy_name.h"
 #include "comm/dtrain.h"
+#include "gpu/devices/device_names.h"
 
 #include <cstddef>
 #include <optional>
@@ -22,6 +23,8 @@ struct StrategyRequest {
   bool asynchronous = false;
   std::optional<std::string> ps_mode = {};
   std::optional<std::string> communication = {};
+  bool soft_placement = false;
+  bool log_placement = false;
   /// The identity with which the strategy joins by itself; null: the environment has it.
   const dtrain_init_options* identity = nullptr;
 };
@@ -35,6 +38,9 @@ struct StrategyOptions {
   int timeout_ms = 0;  ///< 0: none
   ServerMode mode = {};
   Communication communication = Communication::automatic;
+  DeviceOwner self = {};        ///< this process, as names of devices have it
+  bool soft_placement = false;  ///< the CPU replaces devices that do not exist
+  bool log_placement = false;
   bool operator==(const StrategyOptions&) const = default;
 };
 

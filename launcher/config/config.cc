@@ -157,6 +157,10 @@ Result<> read_strategy(const OptionSources& sources, RunConfig& config) {
   }
   if (const auto given = find_option(sources, "devices"))
     config.devices = TRY(given->text("names of devices"));
+  if (const auto given = find_option(sources, "soft-placement"))
+    config.soft_placement = TRY(given->flag());
+  if (const auto given = find_option(sources, "log-placement"))
+    config.log_placement = TRY(given->flag());
   if (const auto given = find_option(sources, "cross-device-op")) {
     const auto name = parse_cross_device_name(given->value());
     if (!name) return given->refuse(name.error().message);

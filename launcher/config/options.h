@@ -151,10 +151,16 @@ inline constexpr std::array own_options = {
            "each variable on every device of one process, multi_worker_mirrored on those of all "
            "processes. central_storage keeps variables in one place of one process, "
            "parameter_server in the tasks of the role ps. one_device uses one device."},
-    Option{"devices", "--devices", OptionKind::text, "DEVICES", OptionGroup::workers,
-           "The devices of each process that its strategy uses, by DTRAIN_DEVICES: numbers or "
-           "names such as 0,1 or cpu:0,cpu:1. Without it, all. -x DTRAIN_CPU_DEVICES=4 makes four "
-           "devices of the CPU."},
+    Option{
+        "devices", "--devices", OptionKind::text, "DEVICES", OptionGroup::workers,
+        "The devices of each process that its strategy uses, by DTRAIN_DEVICES: numbers or "
+        "names such as 0,1 or cpu:0,cpu:1, or TensorFlow's: /job:worker/task:1/gpu:0 is for that "
+        "task alone. Without it, all. -x DTRAIN_CPU_DEVICES=4 makes four devices of the CPU."},
+    Option{"soft-placement", "--soft-placement", OptionKind::flag, "", OptionGroup::workers,
+           "Where a device that is named does not exist, let a strategy use one of the CPU."},
+    Option{"log-placement", "--log-placement", OptionKind::flag, "", OptionGroup::workers,
+           "Let each strategy print on standard error where its replicas and variables are, and "
+           "which devices the CPU replaces."},
     Option{
         "cross-device-op", "--cross-device-op", OptionKind::text, "OPERATION[:ARGUMENT]",
         OptionGroup::workers,

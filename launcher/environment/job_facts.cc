@@ -28,6 +28,8 @@ Environment strategy_variables(const RunConfig& config) {
     variables["DTRAIN_BYTES_PER_PACK"] = format("{}", config.bytes_per_pack);
   if (config.strategy_timeout > Duration::zero())
     variables["DTRAIN_STRATEGY_TIMEOUT"] = duration_text(config.strategy_timeout);
+  if (config.soft_placement) variables["DTRAIN_SOFT_PLACEMENT"] = "1";
+  if (config.log_placement) variables["DTRAIN_LOG_PLACEMENT"] = "1";
   if (config.communication)
     variables["DTRAIN_COMMUNICATION"] = communication_text(*config.communication);
   if (config.ps_mode) variables["DTRAIN_PS_MODE"] = server_mode_text(*config.ps_mode);

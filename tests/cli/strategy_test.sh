@@ -72,6 +72,25 @@ test_parameter_server_needs_a_ps() {
   expect_refusal_of '--strategy parameter_server: the job has no ps; add --role ps=1'
 }
 
+test_devices_have_the_names_of_tensorflow_and_a_place_in_the_log() {
+  run_dtrain run -np 2 --strategy multi_worker_mirrored -x DTRAIN_CPU_DEVICES=2 --log-placement --no-tag \
+    --devices /job:worker/task:0/cpu:0,/job:worker/task:1/device:CPU:1 "$digits" --epochs 1
+  expect_status 0
+  expect_stderr_contains 'dtrain: worker:0: replica 0 is on cpu:0'
+  expect_stderr_contains 'dtrain: worker:1: replica 1 is on cpu:1'
+  expect_stderr_contains 'dtrain: worker:1: variable weights is on cpu:1'
+}
+
+test_with_soft_placement_the_cpu_replaces_a_device_that_does_not_exist() {
+  run_dtrain run -np 1 --strategy mirrored -x DTRAIN_CPU_DEVICES=2 --devices /gpu:0 --no-tag "$digits" --epochs 1
+  expect_status 1
+  expect_stderr_contains 'no device "/gpu:0"; this process has cpu:0, cpu:1'
+  run_dtrain run -np 1 --strategy mirrored -x DTRAIN_CPU_DEVICES=2 --devices /gpu:0 --soft-placement --log-placement \
+    --no-tag "$digits" --epochs 1
+  expect_status 0
+  expect test "$(grep -c 'dtrain: worker:0: /gpu:0 does not exist here: cpu:0 takes its place' "$out/stderr")" = 1
+}
+
 test_nccl_between_devices_of_the_cpu_is_refused_by_every_rank() {
   run_dtrain run -np 2 --strategy multi_worker_mirrored --communication nccl --on-failure continue --no-tag \
     -x DTRAIN_CPU_DEVICES=1 "$digits"

@@ -77,6 +77,24 @@ TEST_CASE("limits of transfers and the mode come from the argument, else the env
   CHECK(by_default.mode.needs_all());
 }
 
+TEST_CASE("this process has the name of the job's task, else that of TF_CONFIG") {
+  const Environment tf = {
+      {"TF_CONFIG",
+       R"({"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 1}})"}};
+  CHECK(decide_strategy({}, {}, 1).value().self == DeviceOwner{"worker", 0});
+  CHECK(decide_strategy({}, tf, 1).value().self == DeviceOwner{"worker", 1});
+  Environment job = tf;
+  job["DTRAIN_ROLE"] = "chief";
+  job["DTRAIN_TASK_INDEX"] = "0";
+  CHECK(decide_strategy({}, job, 1).value().self == DeviceOwner{"chief", 0});
+}
+
+TEST_CASE("placement has flags of the program and of the environment") {
+  CHECK_FALSE(decide_strategy({}, {{"DTRAIN_SOFT_PLACEMENT", "0"}}, 1).value().soft_placement);
+  CHECK(decide_strategy({}, {{"DTRAIN_SOFT_PLACEMENT", "1"}}, 1).value().soft_placement);
+  CHECK(decide_strategy({.log_placement = true}, {}, 1).value().log_placement);
+}
+
 TEST_CASE("a wrong value is named with its origin") {
   const auto message = [](const StrategyRequest& request, const Environment& environment) {
     const auto decided = decide_strategy(request, environment, 1);
@@ -93,6 +111,8 @@ TEST_CASE("a wrong value is named with its origin") {
   CHECK(message({}, {{"DTRAIN_STRATEGY_TIMEOUT", "soon"}})
             .starts_with("DTRAIN_STRATEGY_TIMEOUT: expected a duration"));
   CHECK(message({.communication = "x"}, {}).starts_with("communication: no communication \"x\""));
+  CHECK(message({}, {{"DTRAIN_LOG_PLACEMENT", "yes"}}) ==
+        "DTRAIN_LOG_PLACEMENT: expected 0 or 1, got \"yes\"");
   CHECK(message({.ps_mode = "x"}, {}).starts_with("ps_mode: no mode of parameter servers \"x\""));
   CHECK(message({}, {{"DTRAIN_PS_MODE", "y"}}).starts_with("DTRAIN_PS_MODE: no mode"));
   CHECK(message({.timeout_ms = -1}, {}) == "the timeout of a strategy must not be negative");

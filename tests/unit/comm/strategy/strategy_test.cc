@@ -48,6 +48,44 @@ TEST_CASE("one step has one result under every strategy of one process") {
   }
 }
 
+TEST_CASE("a placed variable has the result of others, and is updated on its device alone") {
+  for (const char* const device : {"cpu:2", "/job:worker/task:0/cpu:1", "cpu"}) {
+    CAPTURE(device);
+    OneProcess one({.devices = 3});
+    const auto w =
+        one.strategy.variable<double>("w", std::span<const double>(ones), {.device = device});
+    const auto mirrored = one.strategy.zeros<double>("m", 1);
+    const auto updates = one.strategy.run([&](Replica& replica) {
+      std::vector<double> gradient(3, static_cast<double>(replica.index() + 1));
+      std::vector<double> other = {1};
+      int count = 0;
+      replica.apply<double>({{w, gradient}, {mirrored, other}}, Op::sum,
+                            [&](size_t i, auto value, auto reduced) {
+                              value[0] -= reduced[0];
+                              if (i == 0) ++count;
+                            });
+      CHECK(replica.data(w)[0] == -5);
+      CHECK(replica.data(mirrored)[0] == -3);
+      return count;
+    });
+    CHECK(one.strategy.reduce(Op::sum, updates) == 1);
+    CHECK(w.read() == std::vector<double>{-5, 1, 1});
+    w.write(ones);
+    CHECK(w.read() == ones);
+  }
+}
+
+TEST_CASE("placement names replicas, variables, and devices that the CPU replaces") {
+  OneProcess one({.devices = 2, .request = {.devices = "/gpu:0,1", .soft_placement = true}});
+  one.strategy.zeros<float>("w", 3);
+  one.strategy.zeros<float>("v", 3, {.device = "1"});
+  CHECK(one.strategy.placement() ==
+        "/gpu:0 does not exist here: cpu:0 takes its place\n"
+        "replica 0 is on cpu:0\nreplica 1 is on cpu:1\n"
+        "variable w is on cpu:0, cpu:1\nvariable v is on cpu:1\n");
+  CHECK(error_text([&] { one.strategy.zeros<float>("u", 3, {.device = "x:0"}); }).empty());
+}
+
 TEST_CASE("replicas have numbers, and devices in the order of their names") {
   OneProcess one({.devices = 4, .request = {.devices = "/cpu:2,0"}});
   CHECK(one.strategy.replicas() == 2);

@@ -36,17 +36,17 @@ TEST_CASE("a copy comes back from a device") {
 TEST_CASE("a variable has a copy on each device, or one that all replicas share") {
   const auto three = devices({});
   const VariableTerms terms = {.name = "w", .count = 4};
-  const auto mirrored = Variable::make(terms, *three, false).value();
+  const auto mirrored = Variable::make(terms, *three, {}).value();
   CHECK(mirrored->copy_count() == 3);
   CHECK_FALSE(mirrored->shared());
   CHECK(mirrored->at(0) != mirrored->at(2));
   CHECK(three->device(2).place_of(mirrored->at(2)) == MemoryPlace{MemoryPlace::Kind::device, 2});
-  const auto shared = Variable::make(terms, *three, true).value();
+  const auto shared = Variable::make(terms, *three, {.shared = true}).value();
   CHECK(shared->shared());
   CHECK(shared->at(0) == shared->at(2));
   CHECK(three->device(0).place_of(shared->at(0)).kind == MemoryPlace::Kind::pinned);
   const auto one = devices({}, "1");
-  const auto only = Variable::make(terms, *one, true).value();
+  const auto only = Variable::make(terms, *one, {.shared = true}).value();
   CHECK_FALSE(only->shared());
   CHECK(one->device(0).place_of(only->at(0)).kind == MemoryPlace::Kind::device);
 }
@@ -54,12 +54,44 @@ TEST_CASE("a variable has a copy on each device, or one that all replicas share"
 TEST_CASE("a variable that is synchronized on read is never shared") {
   const auto three = devices({});
   const VariableTerms terms = {.name = "w", .count = 4, .on_read = true};
-  CHECK(Variable::make(terms, *three, true).value()->copy_count() == 3);
+  CHECK(Variable::make(terms, *three, {.shared = true}).value()->copy_count() == 3);
+}
+
+TEST_CASE("a placed variable has one copy, on its device, which that replica updates") {
+  const auto three = devices({.devices = "2,0,1"});
+  const auto placed =
+      Variable::make({.name = "w", .count = 4, .device = "/cpu:1"}, *three, {}).value();
+  CHECK(placed->shared());
+  CHECK(placed->owner() == 2);
+  CHECK(placed->is_updated_by(2));
+  CHECK_FALSE(placed->is_updated_by(0));
+  CHECK(placed->at(0) == placed->at(2));
+  CHECK(three->device(2).place_of(placed->at(0)) == MemoryPlace{MemoryPlace::Kind::device, 1});
+  CHECK(placed->place() == "variable w is on cpu:1");
+  const auto host = Variable::make({.name = "w", .count = 4, .device = "CPU"}, *three, {}).value();
+  CHECK(three->device(0).place_of(host->at(0)).kind == MemoryPlace::Kind::pinned);
+  CHECK(host->place() == "variable w is in memory of the host");
+}
+
+TEST_CASE("a variable on a device without a replica is refused, or falls back to the host") {
+  const auto three = devices({});
+  const VariableTerms terms = {.name = "w", .count = 4, .device = "/gpu:0"};
+  const auto refused = Variable::make(terms, *three, {});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message ==
+        "no replica has the device \"/gpu:0\"; give one of cpu:0, cpu:1, cpu:2, or cpu");
+  CHECK(Variable::make(terms, *three, {.soft = true}).value()->place() ==
+        "variable w is in memory of the host: no replica has /gpu:0");
+  const auto on_read =
+      Variable::make({.name = "w", .count = 4, .on_read = true, .device = "0"}, *three, {});
+  REQUIRE_FALSE(on_read);
+  CHECK(on_read.error().message ==
+        "it is synchronized on read, so each replica's device has a copy");
 }
 
 TEST_CASE("a variable that no device can hold is an error") {
   const auto three = devices({});
-  const auto made = Variable::make({.name = "w", .count = size_t{1} << 40}, *three, false);
+  const auto made = Variable::make({.name = "w", .count = size_t{1} << 40}, *three, {});
   REQUIRE_FALSE(made);
   CHECK(made.error().code == Errc::out_of_memory);
 }

@@ -54,6 +54,20 @@ TEST_CASE("replicas of all workers reduce as those of one process do") {
   }
 }
 
+TEST_CASE("placed variables of several workers are reduced as others are") {
+  World world({.size = 2});
+  check_all_well(world.run([](dtrain::Context& all) {
+    dtrain::Strategy strategy = make_strategy(all, {.name = several, .devices = 3});
+    const auto w = strategy.zeros<double>("w", 1, {.device = "cpu:2"});
+    strategy.run([&](Replica& replica) {
+      std::vector<double> gradient = {static_cast<double>(replica.index())};
+      replica.apply<double>({{w, gradient}}, Op::average,
+                            [](auto, auto value, auto reduced) { value[0] += reduced[0]; });
+    });
+    CHECK(w.read()[0] == 2.5);
+  }));
+}
+
 TEST_CASE("variables of all workers: own values, and the values of the first replica") {
   World world({.size = 2});
   check_all_well(world.run([](dtrain::Context& all) {

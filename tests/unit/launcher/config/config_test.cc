@@ -92,6 +92,8 @@ TEST_CASE("the strategy and its options set their members") {
                                           {"devices", {"0,1"}},
                                           {"cross-device-op", {"AllReduce:2"}},
                                           {"communication", {"ring"}},
+                                          {"soft-placement", {"true"}},
+                                          {"log-placement", {"true"}},
                                           {"bytes-per-pack", {"4M"}},
                                           {"strategy-timeout", {"1.5s"}},
                                           {"ps-mode", {"sync:2"}}})})
@@ -99,6 +101,8 @@ TEST_CASE("the strategy and its options set their members") {
   CHECK(config.strategy == StrategyName::multi_worker_mirrored);
   CHECK(config.devices == "0,1");
   CHECK(config.cross_device_op == "AllReduce:2");
+  CHECK(config.soft_placement);
+  CHECK(config.log_placement);
   CHECK(config.communication == Communication::ring);
   CHECK(config.algorithms == "ring");
   CHECK(config.bytes_per_pack == 4 << 20);

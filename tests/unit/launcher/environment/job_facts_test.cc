@@ -59,10 +59,13 @@ TEST_CASE("job_facts makes variables of the strategy's options, and none of thos
                                          {"DTRAIN_CROSS_DEVICE_OP", "AllReduce:2"}});
   config = RunConfig();
   config.communication = Communication::automatic;
+  config.soft_placement = config.log_placement = true;
   config.bytes_per_pack = 4 << 20;
   config.strategy_timeout = milliseconds(1500);
   config.ps_mode = ServerMode{ServerMode::Kind::bounded, 0};
   CHECK(variables(config) == Environment{{"DTRAIN_COMMUNICATION", "auto"},
+                                         {"DTRAIN_SOFT_PLACEMENT", "1"},
+                                         {"DTRAIN_LOG_PLACEMENT", "1"},
                                          {"DTRAIN_BYTES_PER_PACK", "4194304"},
                                          {"DTRAIN_STRATEGY_TIMEOUT", "1500ms"},
                                          {"DTRAIN_PS_MODE", "bounded:0"}});
