@@ -179,6 +179,18 @@ Result<> read_strategy(const OptionSources& sources, RunConfig& config) {
   return read_transfers(sources, config);
 }
 
+/// Servers that do not need all workers let the training continue without some.
+Result<> read_min_workers(const OptionSources& sources, RunConfig& config) {
+  const bool spares = config.strategy == StrategyName::parameter_server && config.ps_mode &&
+                      !config.ps_mode->needs_all();
+  config.success.workers_min = spares ? 1 : 0;
+  const auto given = find_option(sources, "min-workers");
+  if (!given) return {};
+  const int64_t least = TRY(given->integer(1, processes_max));
+  config.success.workers_min = static_cast<int>(least);
+  return {};
+}
+
 Result<> read_texts(const OptionSources& sources, RunConfig& config) {
   if (const auto given = find_option(sources, "chdir")) config.chdir = TRY(given->text("a folder"));
   if (const auto given = find_option(sources, "output-dir")) {
@@ -257,6 +269,7 @@ Result<RunConfig> make_run_config(const OptionSources& by_precedence,
   TRY(read_engine(by_precedence, config));
   TRY(read_texts(by_precedence, config));
   TRY(read_success(by_precedence, config.success));
+  TRY(read_min_workers(by_precedence, config));
   TRY(read_color(by_precedence, config));
   TRY(read_ssh(by_precedence, config.ssh));
   TRY(read_durations(by_precedence, config));

@@ -236,6 +236,11 @@ inline constexpr std::array own_options = {
     Option{"on-failure", "--on-failure", OptionKind::text, "kill|continue", OptionGroup::faults,
            "Kill the other processes when one fails, or let them continue (default kill)."},
     Option{
+        "min-workers", "--min-workers", OptionKind::integer, "N", OptionGroup::faults,
+        "Let the job continue without workers that fail, and succeed, while N of them are left. 1 "
+        "is the default for --strategy parameter_server with --ps-mode async, sync:N or "
+        "bounded:N. Without it, the failure of any worker is that of the job."},
+    Option{
         "success", "--success", OptionKind::text, "auto|chief|worker-0|all-workers|all|role:NAME",
         OptionGroup::faults,
         "The tasks whose success ends the job: the chief (or master), worker 0, all tasks with a "

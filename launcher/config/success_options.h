@@ -23,6 +23,8 @@ struct SuccessOptions {
   SuccessBy by = SuccessBy::automatic;
   std::string role = {};  ///< for SuccessBy::role
   CleanUp clean = CleanUp::running;
+  /// Training continues without workers that fail while so many are left; 0: it needs all.
+  int workers_min = 0;
   bool operator==(const SuccessOptions&) const = default;
 };
 

@@ -66,6 +66,7 @@ Supervisor::Supervisor(Plan plan, Options options, Time now)
       rules_(success_rule(plan_, options_.success)),
       tasks_(plan_.tasks.size()),
       deciding_(std::ranges::count(rules_, true, &TaskRule::decides)),
+      spares_(std::ranges::count(rules_, true, &TaskRule::spare) - options_.success.workers_min),
       lingering_(std::ranges::count(rules_, true, &TaskRule::lingers)),
       time_limit_(options_.timeout ? now + *options_.timeout : Time::max()),
       pauses_unanswered_(plan_.hosts.size()),
@@ -96,18 +97,19 @@ Actions Supervisor::exited(size_t task, const ExitStatus& status, Time now,
                            const std::optional<TaskError>& error) {
   Actions actions;
   if (tasks_[task].life == Life::ended) return actions;
+  const bool excused = excuses(task);
   if (status.good()) {
     actions.push_back(notify(Notice::Kind::left, plan_.tasks[task].id, ""));
   } else {
     actions.push_back(notify(Notice::Kind::dead, plan_.tasks[task].id, status.text()));
-    if (rules_[task].excused) {
+    if (excused) {
       excuse_task(task, failure_cause(status), actions);
     } else if (!done_) {
       fail_task(task, status.shell_status(), cause_of(status), error);
     }
   }
   end_task(task, now, actions);
-  if (!status.good() && !rules_[task].excused) decide_after_failure(now, actions);
+  if (!status.good() && !excused) decide_after_failure(now, actions);
   complete(now, actions);
   return actions;
 }
@@ -116,6 +118,7 @@ Actions Supervisor::agent_lost(size_t agent, const std::string& why, Time now) {
   Actions actions;
   const PlannedHost& host = plan_.hosts[agent];
   const std::string cause = format("agent on {} lost: {}", host.host.name, why);
+  if (excuse_host(agent, cause, now, actions)) return actions;
   if (!done_ && !decided_ && phase_ != Phase::finishing) {
     decided_ = true;
     outcome_.exit_status = status_host_lost;
@@ -349,10 +352,35 @@ void Supervisor::fail_task(size_t task, int status, std::string cause,
   outcome_.failure->error = error;
 }
 
+bool Supervisor::excuses(size_t task) const {
+  if (rules_[task].excused) return true;
+  return rules_[task].spare && phase_ == Phase::running && spares_ > 0;
+}
+
+bool Supervisor::excuse_host(size_t agent, const std::string& cause, Time now, Actions& actions) {
+  std::vector<size_t> live;
+  for (const size_t task : plan_.hosts[agent].tasks) {
+    if (tasks_[task].life != Life::ended) live.push_back(task);
+  }
+  const auto spare = std::ranges::count_if(live, [&](size_t task) { return rules_[task].spare; });
+  const bool all = std::ranges::all_of(live, [&](size_t task) { return excuses(task); });
+  if (spare == 0 || spare > spares_ || !all) return false;
+  for (const size_t task : live) {
+    actions.push_back(notify(Notice::Kind::dead, plan_.tasks[task].id, cause));
+    excuse_task(task, cause, actions);
+    end_task(task, now, actions);
+  }
+  agents_ended_[agent] = true;
+  complete(now, actions);
+  suspend_if_all_paused(actions);
+  return true;
+}
+
 void Supervisor::excuse_task(size_t task, const std::string& cause, Actions& actions) {
   // The launcher has sent it a signal: its end is expected.
   if (phase_ != Phase::running) return;
   tasks_[task].failed = true;
+  if (rules_[task].spare) --spares_;
   actions.push_back(
       warning(failure_text(failure_of(task, cause), {}) + "; the training goes on without it"));
 }

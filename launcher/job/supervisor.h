@@ -146,7 +146,11 @@ class Supervisor {
   Failure failure_of(size_t task, std::string cause) const;
   void fail_task(size_t task, int status, std::string cause,
                  const std::optional<TaskError>& error = {});
+  /// True when training continues without the task, which has failed.
+  bool excuses(size_t task) const;
   void excuse_task(size_t task, const std::string& cause, Actions& actions);
+  /// Excuses all tasks of a lost host; false when the job needs one of them.
+  bool excuse_host(size_t agent, const std::string& cause, Time now, Actions& actions);
   void stop(int signal, Time now, Actions& actions);
   void stop_on_request(int signal, Time now, Actions& actions);
   void send_stop(int signal, Time now, Actions& actions);
@@ -169,6 +173,7 @@ class Supervisor {
   std::vector<TaskRule> rules_;
   std::vector<TaskState> tasks_;
   ptrdiff_t deciding_ = 0;   ///< tasks that decide and have not ended
+  ptrdiff_t spares_ = 0;     ///< workers that may still fail
   ptrdiff_t lingering_ = 0;  ///< tasks that have time to end by themselves, and have not ended
   size_t ended_ = 0;
   size_t started_ = 0;

@@ -19,6 +19,10 @@ bool has_rank(const Task& task) {
   return task.rank >= 0;
 }
 
+bool is_worker(const Task& task) {
+  return has_rank(task) && task.id.role == "worker";
+}
+
 bool decides_by(const SuccessOptions& wanted, const Task& task) {
   switch (wanted.by) {
     case SuccessBy::chief:
@@ -114,6 +118,7 @@ std::vector<TaskRule> success_rule(const Plan& plan, const SuccessOptions& wante
   for (const Task& task : plan.tasks) {
     TaskRule of_task = {.decides = decides(task)};
     of_task.excused = !of_task.decides && task.id.role == evaluator_role;
+    of_task.spare = wanted.workers_min > 0 && is_worker(task);
     of_task.lingers = !of_task.decides && has_rank(task) && peers_decide && !served;
     rules.push_back(of_task);
   }
@@ -121,6 +126,11 @@ std::vector<TaskRule> success_rule(const Plan& plan, const SuccessOptions& wante
 }
 
 Result<> check_success(const SuccessOptions& wanted, const Plan& plan) {
+  const auto workers = std::ranges::count_if(plan.tasks, is_worker);
+  if (wanted.workers_min > workers) {
+    return fail(Errc::input,
+                format("--min-workers {}: the job has {} workers", wanted.workers_min, workers));
+  }
   const SuccessOptions rule = resolved(plan, wanted);
   if (std::ranges::any_of(plan.tasks, [&rule](const Task& task) { return decides_by(rule, task); }))
     return {};

@@ -12,6 +12,7 @@ namespace dt {
 struct TaskRule {
   bool decides = false;  ///< the job is done when all such tasks have ended
   bool excused = false;  ///< training continues without it: its failure does not fail the job
+  bool spare = false;    ///< a worker that is excused while SuccessOptions::workers_min are left
   bool lingers = false;  ///< ends by itself soon after the job is done: it gets time for that
   bool operator==(const TaskRule&) const = default;
 };
@@ -25,7 +26,8 @@ struct TaskRule {
 /// other launchers start the tasks that decide, all tasks here decide.
 std::vector<TaskRule> success_rule(const Plan& plan, const SuccessOptions& wanted);
 
-/// Fails with Errc::input, and the job's roles, when by `wanted` no task would decide.
+/// Fails with Errc::input, and the job's roles, when by `wanted` no task would decide. Fails also
+/// when it wants more workers than the job has.
 Result<> check_success(const SuccessOptions& wanted, const Plan& plan);
 
 }  // namespace dt

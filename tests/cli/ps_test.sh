@@ -54,21 +54,38 @@ test_large_variables_are_divided_over_the_servers() {
   expect_stdout_contains 'worker 0: w = 3 3, step 3'
 }
 
-test_a_dead_worker_is_dropped_and_asynchronous_training_continues() {
-  run_ps 2 3 --on-failure continue -- 30 async 0 kill=1:10
-  expect_status 137
+test_a_dead_worker_is_dropped_and_asynchronous_training_succeeds_without_it() {
+  run_ps 2 3 --ps-mode async --report report.json -- 30 async 0 kill=1:10
+  expect_status 0
   expect_stderr_contains 'rank 1 (host localhost'
+  expect_stderr_contains 'killed by SIGKILL; the training goes on without it'
   expect_stdout_contains 'worker 0: w = 70 70, step 70, own pushes 30, stale 0'
   expect_stdout_contains 'worker 2: w = 70 70, step 70'
+  expect test "$(grep -c '"completed": true' report.json)" = 4
+  expect test "$(grep -c '"completed": false' report.json)" = 1
   expect_no_processes
 }
 
-test_a_worker_to_spare_lets_synchronous_training_continue() {
-  run_ps 1 2 --on-failure continue -- 30 sync 1 kill=1:3
-  expect_status 137
+test_a_worker_to_spare_lets_synchronous_training_succeed() {
+  run_ps 1 2 --ps-mode sync:1 -- 30 sync 1 kill=1:3
+  expect_status 0
+  expect_stderr_contains 'the training goes on without it'
   expect_stdout_contains 'worker 0: w = '
   expect_stdout_lacks 'error'
   expect_no_processes
+}
+
+test_fewer_workers_than_the_least_number_fail_the_job() {
+  run_ps 1 2 --ps-mode async --min-workers 2 -- 1000000000 async 0 kill=1:3
+  expect_status 137
+  expect_stderr_contains 'rank 1 (host localhost'
+  expect_stderr_lacks 'goes on without it'
+  run_ps 1 2 --min-workers 3 -- 1 async 0
+  expect_status 2
+  expect_stderr_contains '--min-workers 3: the job has 2 workers'
+  # Without a mode the launcher assumes steps of all workers.
+  run_ps 1 2 -- 1000000000 async 0 kill=1:3
+  expect_status 137
 }
 
 test_synchronous_steps_of_all_workers_end_by_the_name_of_the_dead_one() {

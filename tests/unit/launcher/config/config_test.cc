@@ -110,6 +110,24 @@ TEST_CASE("the strategy and its options set their members") {
   CHECK(config.ps_mode == ServerMode{ServerMode::Kind::sync, 2});
 }
 
+TEST_CASE("servers that do not need all workers let one be the least number of them") {
+  const auto least = [](const char* strategy, const char* mode) {
+    return decide({flags({{"role", {"ps=1", "worker=3"}},
+                          {"strategy", {strategy}},
+                          {"ps-mode", {mode}}})})
+        .value()
+        .success.workers_min;
+  };
+  CHECK(least("parameter_server", "async") == 1);
+  CHECK(least("parameter_server", "sync:2") == 1);
+  CHECK(least("parameter_server", "bounded:2") == 1);
+  CHECK(least("parameter_server", "sync") == 0);
+  CHECK(least("multi_worker_mirrored", "async") == 0);
+  CHECK(decide({flags({{"np", {"3"}}, {"min-workers", {"2"}}})}).value().success.workers_min == 2);
+  CHECK(decide({flags({{"np", {"3"}}, {"min-workers", {"0"}}})}).error().message ==
+        "--min-workers: expected 1..65536, got 0");
+}
+
 TEST_CASE("the transport of libdtrain is one of three words") {
   CHECK(decide({flags({{"np", {"2"}}})}).value().transport == "auto");
   CHECK(decide({flags({{"np", {"2"}}, {"transport", {"tcp"}}})}).value().transport == "tcp");

@@ -1,5 +1,6 @@
 #include "launcher/plan/success_rule.h"
 
+#include "base/format.h"
 #include "base/text.h"
 #include "launcher/job/supervisor.h"
 
@@ -333,6 +334,78 @@ TEST_CASE_FIXTURE(Fixture, "time limits do not make a failure of a job that is d
   CHECK(words(lingering.tick(now + seconds(6))).empty());
   CHECK(words(lingering.exited(1, good, now + seconds(6))) == "finish");
   CHECK(lingering.outcome() == Outcome{});
+}
+
+TEST_CASE("workers are to spare only where a least number of them is wanted") {
+  const auto spares = [](const char* roles, int workers_min) {
+    std::string text;
+    for (const TaskRule& rule : success_rule(plan_of(roles), {.workers_min = workers_min}))
+      text += rule.spare ? 's' : '-';
+    return text;
+  };
+  CHECK(spares("worker worker ps", 0) == "---");
+  CHECK(spares("worker worker ps", 1) == "ss-");
+  CHECK(spares("chief worker ps evaluator", 1) == "-s--");
+  CHECK(check_success({.workers_min = 2}, plan_of("worker worker ps")));
+  CHECK(check_success({.workers_min = 3}, plan_of("worker worker ps")).error().message ==
+        "--min-workers 3: the job has 2 workers");
+}
+
+TEST_CASE_FIXTURE(Fixture, "training continues without workers down to the least number") {
+  options.success.workers_min = 2;
+  Supervisor job = start("worker worker worker worker ps");
+  CHECK(words(job.exited(1, {.signal = SIGKILL}, now)) == "warn");
+  CHECK(words(job.exited(0, bad, now)) == "warn");
+  CHECK_FALSE(job.completed(1));
+  SUBCASE("and succeeds when the others do") {
+    CHECK(words(job.exited(2, good, now)).empty());
+    CHECK(words(job.exited(3, good, now)) == "TERM");
+    CHECK(job.done());
+    CHECK(words(job.exited(4, termed, now)) == "finish");
+    CHECK(job.outcome() == Outcome{});
+  }
+  SUBCASE("and one more is the failure of the job") {
+    CHECK(words(job.exited(2, bad, now)) == "TERM");
+    CHECK(job.outcome().exit_status == 3);
+    CHECK(job.outcome().failure->task == TaskId{"worker", 2});
+    CHECK(job.outcome().failed_tasks == 1);
+  }
+  SUBCASE("and a server is never excused") {
+    CHECK(words(job.exited(4, bad, now)) == "TERM");
+    CHECK(job.outcome().exit_status == 3);
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "a worker that the launcher has ended is not excused") {
+  options.success.workers_min = 1;
+  Supervisor job = start("worker worker ps");
+  job.interrupted(SIGTERM, now);
+  job.exited(0, termed, now);
+  job.exited(1, termed, now);
+  CHECK(job.outcome().exit_status == 128 + SIGTERM);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a lost host is excused if all its tasks are") {
+  const auto lost = [&](const char* first, const char* second, int workers_min) {
+    options.success.workers_min = workers_min;
+    Plan plan = plan_of(first);
+    plan.hosts.push_back({.host = {.name = "other", .user = {}, .slots = 8}});
+    std::map<std::string, int> counts;
+    for (const std::string_view word : split_words(second)) {
+      const std::string role(word);
+      plan.add({.id = {role, 10 + counts[role]++},
+                .rank = is_ranked(role) ? plan.world_size++ : -1,
+                .agent = 1});
+    }
+    Supervisor job(plan, options, now);
+    for (size_t task = 0; task < plan.tasks.size(); ++task)
+      job.started(task, 100 + static_cast<int64_t>(task), now);
+    const std::string text = words(job.agent_lost(1, "no heartbeat for 5s", now));
+    return format("{} {}", text, job.outcome().exit_status);
+  };
+  CHECK(lost("worker ps", "worker worker", 1) == "warn warn 0");
+  CHECK(lost("worker ps", "worker worker", 2) == "TERM 3");
+  CHECK(lost("worker", "worker ps", 1) == "TERM 3");
 }
 
 }  // namespace
