@@ -80,4 +80,12 @@ test_an_engine_without_work_does_not_wake_up() {
   done
 }
 
+test_a_parameter_server_without_requests_does_not_wake_up() {
+  # shellcheck disable=SC2016  # the task's shell expands it
+  run_dtrain run --role ps=1,worker=1 --no-tag \
+    --role-command "ps=sh -c 'echo \$\$ >ps.pid; exec \"$DTRAIN\" ps'" "$programs/ps_worker" 10 async 0 "idle=$PWD/ps.pid"
+  expect_status 0
+  expect_stdout_contains 'server: 0 wake-ups'
+}
+
 run_tests "$@"

@@ -1,19 +1,29 @@
 // A worker that pushes to parameter servers, for tests. Each push adds one to each number.
 //
 //    ps_worker STEPS MODE COUNT [kill=INDEX:STEP] [other=INDEX] [save=PATH] [load=PATH] [size=N]
+//              [several=1] [idle=FILE]
 //
 // MODE is async, sync or bounded. The worker `kill` ends by SIGKILL before its push of that step;
-// the worker `other` declares another shape.
+// the worker `other` declares another shape. With `several`, there are variables with the numbers
+// of optimisers, too, and gradients that change; a digest of all values is printed. FILE has the
+// pid of a server, whose wake-ups in one second without requests are printed.
 
+#include <bit>
 #include <charconv>
+#include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <dtrain/dtrain_ps.hpp>
 #include <exception>
+#include <filesystem>
+#include <fstream>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -28,6 +38,8 @@ struct Options {
   std::string save;
   std::string load;
   std::size_t size = 4;
+  bool several = false;
+  std::string idle;
 };
 
 long number(std::string_view text) {
@@ -56,6 +68,10 @@ Options options_of(std::span<char*> words) {
       options.load = value;
     } else if (word.starts_with("size=")) {
       options.size = static_cast<std::size_t>(number(value));
+    } else if (word.starts_with("several=")) {
+      options.several = number(value) != 0;
+    } else if (word.starts_with("idle=")) {
+      options.idle = value;
     }
   }
   return options;
@@ -66,10 +82,72 @@ int index_of_task() {
   return index == nullptr ? 0 : static_cast<int>(number(index));
 }
 
+/// How often the threads of a process have slept.
+long sleeps_of(const std::string& pid) {
+  long sum = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/" + pid + "/task")) {
+    std::ifstream status(task.path() / "status");
+    const std::string wanted = "voluntary_ctxt_switches:";
+    for (std::string word; status >> word;) {
+      long switches = 0;
+      if (word == wanted && status >> switches) sum += switches;
+    }
+  }
+  return sum;
+}
+
+/// Requires that no worker asks the server meanwhile.
+long wake_ups_in_one_second(const std::string& file) {
+  std::string pid;
+  std::ifstream(file) >> pid;
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  const long before = sleeps_of(pid);
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  return sleeps_of(pid) - before;
+}
+
+/// Variables whose optimisers keep numbers, and their gradients.
+class OptimisedVariables {
+ public:
+  explicit OptimisedVariables(dtrain::ParameterServers& ps) : ps_(ps) {
+    ps_.declare({{.name = "momentum",
+                  .shape = {5},
+                  .optimizer = dtrain::PsOptimizer::momentum,
+                  .momentum = 0.9},
+                 {.name = "adam", .shape = {5}, .optimizer = dtrain::PsOptimizer::adam}});
+  }
+  void push(long step) {
+    for (std::size_t i = 0; i < gradient_.size(); ++i)
+      gradient_[i] = 0.1F * static_cast<float>(i + 1) / static_cast<float>(step % 7 + 1);
+    ps_.push_pull(arrays_);
+  }
+  /// Returns a digest of the bits of all values: FNV-1a.
+  std::uint64_t digest() {
+    ps_.pull(arrays_);
+    std::uint64_t sum = 14695981039346656037U;
+    for (const auto* const values : {&momentum_, &adam_}) {
+      for (const float value : *values)
+        sum = (sum ^ std::bit_cast<std::uint32_t>(value)) * 1099511628211U;
+    }
+    return sum;
+  }
+
+ private:
+  dtrain::ParameterServers& ps_;
+  std::vector<float> gradient_ = std::vector<float>(5);
+  std::vector<float> momentum_ = std::vector<float>(5);
+  std::vector<float> adam_ = std::vector<float>(5);
+  std::vector<dtrain::PsArray> arrays_ = {
+      dtrain::PsArray::push_pull<float>("momentum", gradient_, momentum_),
+      dtrain::PsArray::push_pull<float>("adam", gradient_, adam_)};
+};
+
 void work(const Options& options, int index) {
   dtrain::ParameterServers ps;
   const std::size_t size = options.size + (options.other == index ? 1 : 0);
   ps.declare({{.name = "w", .shape = {size}, .learning_rate = 1}});
+  std::optional<OptimisedVariables> optimised;
+  if (options.several) optimised.emplace(ps);
   if (index == 0 && !options.load.empty())
     std::printf("loaded step %lld\n", static_cast<long long>(ps.load(options.load)));
   if (index == 0) ps.set_mode(options.mode, options.count);
@@ -84,10 +162,16 @@ void work(const Options& options, int index) {
   for (long step = 0; step < options.steps; ++step) {
     if (index == options.kill_index && step == options.kill_step) std::raise(SIGKILL);
     ps.push_pull(arrays);
+    if (optimised) optimised->push(step);
   }
   ps.barrier();
   const auto step = static_cast<long long>(ps.pull(arrays));
   if (index == 0 && !options.save.empty()) ps.save(options.save);
+  if (optimised)
+    std::printf("worker %d: digest %016llx\n", index,
+                static_cast<unsigned long long>(optimised->digest()));
+  if (!options.idle.empty())
+    std::printf("server: %ld wake-ups\n", wake_ups_in_one_second(options.idle));
   const dtrain_ps_statistics counts = ps.statistics();
   std::printf("worker %d: w = %.0f %.0f, step %lld, own pushes %lld, stale %lld\n", index,
               static_cast<double>(values.front()), static_cast<double>(values.back()), step,
