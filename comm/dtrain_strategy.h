@@ -66,6 +66,9 @@ typedef struct dtrain_strategy_options {
   int soft_placement;
   /* 1: print the lines of dtrain_strategy_placement on standard error. 0: DTRAIN_LOG_PLACEMENT. */
   int log_placement;
+  /* The most bytes that the strategy's variables, reductions and prefetched batches may have on
+   * each device. 0: DTRAIN_DEVICE_MEMORY, else no limit. */
+  size_t device_memory;
 } dtrain_strategy_options;
 
 /* Makes a strategy for the ranks of the context. Without a context (NULL), the strategy joins the
@@ -206,6 +209,37 @@ DTRAIN_API int dtrain_replica_apply(dtrain_replica* replica, const dtrain_gradie
  * in memory of the host. */
 DTRAIN_API int dtrain_replica_assign(dtrain_replica* replica, dtrain_variable* variable,
                                      const void* value, dtrain_error* error);
+
+/* ---- Prefetching ---- */
+
+/* Memory of a device that a thread fills ahead of the steps that use it. */
+typedef struct dtrain_prefetch dtrain_prefetch;
+#define DTRAIN_FILL_FAILED ((size_t) - 1)
+/* Writes a batch to `into`, in memory of the host, and returns its bytes; 0: the data has ended;
+ * DTRAIN_FILL_FAILED: a failure. Called by one thread of the library, batch after batch. */
+typedef size_t (*dtrain_fill)(void* into, void* argument);
+
+typedef struct dtrain_prefetch_options {
+  size_t struct_size; /* sizeof(dtrain_prefetch_options) */
+  int local_replica;  /* its device gets the batches */
+  size_t bytes;       /* of a batch, at most */
+  size_t depth;       /* batches that are filled ahead; 0: 2 */
+  dtrain_fill fill;
+  void* argument; /* for `fill` */
+} dtrain_prefetch_options;
+
+/* Begins to fill batches. Free it before the strategy. Errors: _INPUT, _SYSTEM (too little memory).
+ */
+DTRAIN_API dtrain_prefetch* dtrain_prefetch_create(dtrain_strategy* strategy,
+                                                   const dtrain_prefetch_options* options,
+                                                   dtrain_error* error);
+/* *data = the next batch in memory of the device, valid until the next call; *bytes = 0 at the end
+ * of the data. One thread at a time, also within a step. Fails with _SYSTEM after a failure of
+ * `fill`. */
+DTRAIN_API int dtrain_prefetch_next(dtrain_prefetch* prefetch, const void** data, size_t* bytes,
+                                    dtrain_error* error);
+/* Waits for `fill`, and frees the batches. NULL does nothing. */
+DTRAIN_API void dtrain_prefetch_free(dtrain_prefetch* prefetch);
 
 /* ---- Between steps ---- */
 

@@ -14,7 +14,6 @@
 
 #include "dtrain.hpp"
 #include "dtrain_strategy.h"
-#include "dtrain_strategy_types.hpp"
 
 #include <algorithm>
 #include <array>
@@ -31,6 +30,35 @@
 #include <vector>
 
 namespace dtrain {
+
+/// As dtrain_strategy_options; what is empty comes from the environment.
+struct StrategyOptions {
+  std::string name = {};
+  std::string devices = {};
+  std::string cross_device_op = {};
+  std::size_t bytes_per_pack = 0;
+  std::chrono::milliseconds timeout = {};
+  bool asynchronous = false;
+  std::string ps_mode = {};
+  std::string communication = {};
+  bool soft_placement = false;
+  bool log_placement = false;
+  std::size_t device_memory = 0;
+};
+
+enum class Synchronization { on_write = DTRAIN_ON_WRITE, on_read = DTRAIN_ON_READ };
+enum class Aggregation {
+  sum = DTRAIN_AGGREGATE_SUM,
+  mean = DTRAIN_AGGREGATE_MEAN,
+  first_replica = DTRAIN_AGGREGATE_FIRST_REPLICA,
+};
+
+struct VariableOptions {
+  Synchronization synchronization = Synchronization::on_write;
+  Aggregation aggregation = Aggregation::sum;
+  bool slot = false;        ///< a number of an optimiser; see dtrain_variable_options
+  std::string device = {};  ///< of the only copy; empty: the strategy decides
+};
 
 /// A variable of a strategy, which owns it and must outlive this.
 template <Element T>
@@ -382,6 +410,7 @@ class Strategy {
     c.communication = options.communication.empty() ? nullptr : options.communication.c_str();
     c.soft_placement = options.soft_placement ? 1 : 0;
     c.log_placement = options.log_placement ? 1 : 0;
+    c.device_memory = options.device_memory;
     dtrain_error error = detail::empty_error();
     strategy_.reset(dtrain_strategy_create(context, &c, &error));
     if (!strategy_) throw Error(error);
@@ -448,3 +477,5 @@ class Strategy {
 };
 
 }  // namespace dtrain
+
+#include "dtrain_training.hpp"  // IWYU pragma: export

@@ -6,6 +6,7 @@
 #include "dtrain_memory.h"
 #include "dtrain_work.h"
 
+#include <algorithm>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -427,5 +428,32 @@ class Buffer {
   std::unique_ptr<T, Free> memory_;
   std::size_t size_ = 0;
 };
+
+/// Positions begin to end - 1.
+struct Range {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+
+  std::size_t size() const { return end - begin; }
+  friend bool operator==(const Range&, const Range&) = default;
+};
+
+/// Returns part `index` of `count` consecutive parts, whose sizes differ by one at most. A part may
+/// be empty; all parts together are the whole range.
+inline Range shard(Range whole, std::size_t index, std::size_t count) {
+  const std::size_t each = whole.size() / count;
+  const std::size_t more = whole.size() % count;
+  const std::size_t begin = whole.begin + each * index + std::min(index, more);
+  return {begin, begin + each + (index < more ? 1 : 0)};
+}
+
+/// Returns every `count`-th name, from `index` on.
+inline std::vector<std::string> shard_files(std::span<const std::string> files, std::size_t index,
+                                            std::size_t count) {
+  std::vector<std::string> ours;
+  for (std::size_t i = index; i < files.size(); i += count)
+    ours.push_back(files[i]);
+  return ours;
+}
 
 }  // namespace dtrain

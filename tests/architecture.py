@@ -31,7 +31,7 @@ ARROWS = {
 }
 # What programs outside include, as <dtrain/…>; once installed the two stand side by side.
 PUBLIC = {f"comm/dtrain{part}.h" for part in ("", "_algorithm", "_memory", "_ps", "_store", "_strategy", "_work")} | {
-    f"comm/dtrain{part}.hpp" for part in ("", "_ps", "_store", "_strategy", "_strategy_types", "_types")}
+    f"comm/dtrain{part}.hpp" for part in ("", "_ps", "_store", "_strategy", "_training", "_types")}
 # The floors of a folder, low to high: each includes itself and those before it. "" is what stands in the
 # folder itself; where it is not named, no source may.
 FLOORS = {

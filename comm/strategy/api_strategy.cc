@@ -104,7 +104,8 @@ dtrain_strategy* dtrain_strategy_create(dtrain_context* context,
                                          .ps_mode = dt::optional_text(given.ps_mode),
                                          .communication = dt::optional_text(given.communication),
                                          .soft_placement = given.soft_placement != 0,
-                                         .log_placement = given.log_placement != 0};
+                                         .log_placement = given.log_placement != 0,
+                                         .device_memory = given.device_memory};
     return dt::create_strategy(context, request, &blamed_rank);
   });
   if (!created) {

@@ -4,6 +4,7 @@
 #include "gpu/devices/device_names.h"
 #include "gpu/devices/open_devices.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace dt {
@@ -11,6 +12,8 @@ namespace {
 
 /// Only a device that hangs reaches it.
 constexpr Duration device_work_max = seconds(600);
+/// The part of limited memory that reductions may use.
+constexpr size_t scratch_parts = 4;
 
 Result<FoundDevices> chosen_devices(const StrategyOptions& options, const DeviceList& devices) {
   if (!options.devices.empty()) {
@@ -47,21 +50,59 @@ Result<std::unique_ptr<ReplicaDevices>> ReplicaDevices::open(const StrategyOptio
                                                              const Environment& environment) {
   std::unique_ptr<ReplicaDevices> made(new ReplicaDevices());
   made->all_ = TRY(open_devices_or_cpu(environment));
-  std::vector<DeviceStream*> streams;
   FoundDevices chosen = TRY(chosen_devices(options, made->all_));
   made->fallbacks_ = std::move(chosen.fallbacks);
+  made->memory_max_ = options.device_memory;
   for (const size_t place : chosen.places) {
     made->devices_.push_back(made->all_[place].get());
     auto stream = TRY(made->devices_.back()->make_stream());
-    streams.push_back(stream.get());
     made->streams_.push_back(std::move(stream));
+    made->used_.push_back(std::make_unique<UsedBytes>(0));
   }
   TRY(check_communication(options, *made->devices_.front()));
-  // One replica is never copied, so it needs no scratch memory.
-  const size_t scratch = streams.size() == 1 ? 0 : DeviceGroup::default_scratch_bytes;
-  made->group_ = TRY(DeviceGroup::make(streams, scratch));
-  made->operation_ = TRY(CrossDeviceOperation::make(*made->group_, options.cross_device));
+  TRY(made->make_group(options));
   return made;
+}
+
+Result<> ReplicaDevices::make_group(const StrategyOptions& options) {
+  std::vector<DeviceStream*> streams;
+  for (const auto& stream : streams_)
+    streams.push_back(stream.get());
+  size_t scratch = DeviceGroup::default_scratch_bytes;
+  if (memory_max_ > 0) scratch = std::min(scratch, memory_max_ / scratch_parts);
+  // One replica is never copied, so it needs no scratch memory.
+  if (count() == 1) scratch = 0;
+  group_ = TRY(DeviceGroup::make(streams, scratch));
+  operation_ = TRY(CrossDeviceOperation::make(*group_, options.cross_device));
+  for (const auto& used : used_)
+    *used = scratch;
+  return {};
+}
+
+Result<DeviceBuffer> ReplicaDevices::allocate(size_t replica, size_t bytes) const {
+  if (memory_max_ == 0 || bytes == 0) return device(replica).allocate(bytes);
+  UsedBytes& used = *used_[replica];
+  const size_t before = used.fetch_add(bytes);
+  const auto give_back = [&used, bytes] { used.fetch_sub(bytes); };
+  if (bytes > memory_max_ || before > memory_max_ - bytes) {
+    give_back();
+    return fail(Errc::out_of_memory,
+                format("the strategy may have {} bytes on {}, has {}, and needs {} more; see "
+                       "--device-memory",
+                       memory_max_, device(replica).name(), before, bytes));
+  }
+  auto allocated = device(replica).allocate(bytes);
+  if (!allocated) {
+    give_back();
+    return allocated;
+  }
+  const auto inner = std::make_shared<DeviceBuffer>(*std::move(allocated));
+  std::byte* const at = inner->at();
+  const std::shared_ptr<void> owner(at, [inner, give_back](void*) mutable {
+    *inner = DeviceBuffer();
+    give_back();
+  });
+  return DeviceBuffer(owner, at, inner->bytes());
 }
 
 Result<> ReplicaDevices::copy(size_t replica, const MemoryCopy& copy) const {

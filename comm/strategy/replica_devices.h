@@ -5,6 +5,7 @@
 #include "gpu/cross_device/cross_device_operation.h"
 #include "gpu/device.h"
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -33,6 +34,11 @@ class ReplicaDevices {
   /// A sentence for each device that soft placement has replaced.
   const std::vector<std::string>& fallbacks() const { return fallbacks_; }
 
+  /// Allocates memory of the replica's device. Fails with Errc::out_of_memory when too little is
+  /// free there, or when the strategy would have more than it may. The memory must not outlive
+  /// this.
+  Result<DeviceBuffer> allocate(size_t replica, size_t bytes) const;
+
   /// Queues the reduction of the replicas' tensors.
   Result<> reduce(const CrossDeviceTerms& terms, std::span<const ReplicatedTensor> tensors) {
     return operation_->reduce(terms, tensors);
@@ -43,11 +49,17 @@ class ReplicaDevices {
   Result<> synchronize() const;
 
  private:
+  /// The bytes that the strategy has on one device. Threads that prefetch free memory, too.
+  using UsedBytes = std::atomic<size_t>;
+
   ReplicaDevices() = default;
+  Result<> make_group(const StrategyOptions& options);
 
   DeviceList all_ = {};
   std::vector<std::string> fallbacks_ = {};
-  std::vector<Device*> devices_ = {};  ///< by replica
+  size_t memory_max_ = 0;                              ///< of each device; 0: no limit
+  std::vector<std::unique_ptr<UsedBytes>> used_ = {};  ///< by replica
+  std::vector<Device*> devices_ = {};                  ///< by replica
   std::vector<std::unique_ptr<DeviceStream>> streams_ = {};
   std::unique_ptr<DeviceGroup> group_ = {};
   std::unique_ptr<CrossDeviceOperation> operation_ = {};

@@ -49,7 +49,7 @@ Result<ReplicaReducer::ByReplica> ReplicaReducer::on_devices(
     }
     if (staging_[i].bytes() < needed) {
       staging_[i] = {};
-      staging_[i] = TRY(devices_.device(i).allocate(needed));
+      staging_[i] = TRY(devices_.allocate(i, needed));
     }
     std::byte* at = staging_[i].at();
     for (ReplicaTensor& tensor : tensors.back()) {

@@ -68,17 +68,24 @@ Result<bool> decide_flag(bool requested, const Environment& environment, const c
               format("{}: expected 0 or 1, got \"{}\"", variable, printable(given->text)));
 }
 
-/// Reads the limits of transfers between workers, where the request has none.
-Result<> decide_transfers(const Environment& environment, StrategyOptions& options) {
-  if (options.bytes_per_pack == 0) {
-    if (const auto given = find_given({}, {}, environment, "DTRAIN_BYTES_PER_PACK")) {
-      const auto bytes = parse_size(given->text);
-      if (!bytes || *bytes == 0)
-        return fail(Errc::input, format("{}: expected a size from 1, got \"{}\"", given->origin,
-                                        printable(given->text)));
-      options.bytes_per_pack = *bytes;
-    }
-  }
+/// Returns the request's number of bytes, else that of the variable; 0: none is given.
+Result<size_t> decide_bytes(size_t requested, const Environment& environment,
+                            const char* variable) {
+  const auto given = find_given({}, {}, environment, variable);
+  if (requested > 0 || !given) return requested;
+  const auto bytes = parse_size(given->text);
+  if (bytes && *bytes > 0) return static_cast<size_t>(*bytes);
+  return fail(Errc::input,
+              format("{}: expected a size from 1, got \"{}\"", variable, printable(given->text)));
+}
+
+/// Reads the limits of transfers and of memory, where the request has none.
+Result<> decide_limits(const StrategyRequest& request, const Environment& environment,
+                       StrategyOptions& options) {
+  options.bytes_per_pack =
+      TRY(decide_bytes(request.bytes_per_pack, environment, "DTRAIN_BYTES_PER_PACK"));
+  options.device_memory =
+      TRY(decide_bytes(request.device_memory, environment, "DTRAIN_DEVICE_MEMORY"));
   if (options.timeout_ms != 0) return {};
   const auto given = find_given({}, {}, environment, "DTRAIN_STRATEGY_TIMEOUT");
   if (!given) return {};
@@ -102,8 +109,7 @@ Result<ServerMode> decide_mode(const StrategyRequest& request, const Environment
 
 Result<StrategyOptions> decide_strategy(const StrategyRequest& request,
                                         const Environment& environment, int workers) {
-  StrategyOptions options = {.bytes_per_pack = request.bytes_per_pack,
-                             .timeout_ms = request.timeout_ms};
+  StrategyOptions options = {.timeout_ms = request.timeout_ms};
   if (request.timeout_ms < 0)
     return fail(Errc::input, "the timeout of a strategy must not be negative");
   if (const auto given = find_given(request.name, "strategy", environment, "DTRAIN_STRATEGY")) {
@@ -134,7 +140,7 @@ Result<StrategyOptions> decide_strategy(const StrategyRequest& request,
       TRY(decide_flag(request.soft_placement, environment, "DTRAIN_SOFT_PLACEMENT"));
   options.log_placement =
       TRY(decide_flag(request.log_placement, environment, "DTRAIN_LOG_PLACEMENT"));
-  TRY(decide_transfers(environment, options));
+  TRY(decide_limits(request, environment, options));
   return options;
 }
 

@@ -25,6 +25,7 @@ struct StrategyRequest {
   std::optional<std::string> communication = {};
   bool soft_placement = false;
   bool log_placement = false;
+  size_t device_memory = 0;
   /// The identity with which the strategy joins by itself; null: the environment has it.
   const dtrain_init_options* identity = nullptr;
 };
@@ -41,6 +42,7 @@ struct StrategyOptions {
   DeviceOwner self = {};        ///< this process, as names of devices have it
   bool soft_placement = false;  ///< the CPU replaces devices that do not exist
   bool log_placement = false;
+  size_t device_memory = 0;  ///< the most bytes on each device; 0: no limit
   bool operator==(const StrategyOptions&) const = default;
 };
 

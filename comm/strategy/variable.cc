@@ -30,7 +30,7 @@ Result<std::unique_ptr<Variable>> Variable::make(const VariableTerms& terms,
   }
   std::vector<std::string> names;
   for (size_t i = 0; i < devices.count(); ++i) {
-    DeviceBuffer copy = TRY(devices.device(i).allocate(terms.bytes()));
+    DeviceBuffer copy = TRY(devices.allocate(i, terms.bytes()));
     made->copies_.push_back(std::move(copy));
     names.push_back(devices.device(i).name());
   }
@@ -68,7 +68,7 @@ Result<> Variable::place_on_device(const ReplicaDevices& devices, bool soft) {
     return fail(Errc::input, format("{} cannot use memory of {}; place the variable on cpu",
                                     devices.device(i).name(), own.name()));
   }
-  DeviceBuffer copy = TRY(devices.device(*owner).allocate(terms_.bytes()));
+  DeviceBuffer copy = TRY(devices.allocate(*owner, terms_.bytes()));
   copies_.push_back(std::move(copy));
   owner_ = *owner;
   place_ = format("variable {} is on {}", printable(terms_.name), own.name());

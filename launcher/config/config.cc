@@ -135,11 +135,18 @@ Result<> read_engine(const OptionSources& sources, RunConfig& config) {
   return {};
 }
 
-Result<> read_transfers(const OptionSources& sources, RunConfig& config) {
-  if (const auto given = find_option(sources, "bytes-per-pack")) {
+Result<> read_strategy_limits(const OptionSources& sources, RunConfig& config) {
+  struct Size {
+    std::string_view name;
+    uint64_t RunConfig::*member;
+  };
+  for (const Size& size : {Size{"bytes-per-pack", &RunConfig::bytes_per_pack},
+                           Size{"device-memory", &RunConfig::device_memory}}) {
+    const auto given = find_option(sources, size.name);
+    if (!given) continue;
     const auto bytes = parse_size(given->value());
     if (!bytes || *bytes == 0) return given->expected("a size from 1, such as 65536, 64K or 4M");
-    config.bytes_per_pack = *bytes;
+    config.*size.member = *bytes;
   }
   if (const auto given = find_option(sources, "strategy-timeout")) {
     config.strategy_timeout = TRY(given->positive_duration());
@@ -176,7 +183,7 @@ Result<> read_strategy(const OptionSources& sources, RunConfig& config) {
     if (!mode) return given->refuse(mode.error().message);
     config.ps_mode = *mode;
   }
-  return read_transfers(sources, config);
+  return read_strategy_limits(sources, config);
 }
 
 /// Servers that do not need all workers let the training continue without some.

@@ -56,6 +56,7 @@ struct RunConfig {
   bool log_placement = false;
   std::string cross_device_op;                 ///< of the strategy; empty: libdtrain decides
   std::optional<Communication> communication;  ///< of the strategy; none: libdtrain decides
+  uint64_t device_memory = 0;                  ///< of the strategy, on each device; 0: no limit
   uint64_t bytes_per_pack = 0;                 ///< of the strategy; 0: libdtrain decides
   Duration strategy_timeout = {};              ///< of the strategy's operations; zero: none
   std::optional<ServerMode> ps_mode;           ///< none: the program decides

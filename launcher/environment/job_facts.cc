@@ -28,6 +28,8 @@ Environment strategy_variables(const RunConfig& config) {
     variables["DTRAIN_BYTES_PER_PACK"] = format("{}", config.bytes_per_pack);
   if (config.strategy_timeout > Duration::zero())
     variables["DTRAIN_STRATEGY_TIMEOUT"] = duration_text(config.strategy_timeout);
+  if (config.device_memory > 0)
+    variables["DTRAIN_DEVICE_MEMORY"] = format("{}", config.device_memory);
   if (config.soft_placement) variables["DTRAIN_SOFT_PLACEMENT"] = "1";
   if (config.log_placement) variables["DTRAIN_LOG_PLACEMENT"] = "1";
   if (config.communication)

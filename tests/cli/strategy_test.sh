@@ -91,6 +91,12 @@ test_with_soft_placement_the_cpu_replaces_a_device_that_does_not_exist() {
   expect test "$(grep -c 'dtrain: worker:0: /gpu:0 does not exist here: cpu:0 takes its place' "$out/stderr")" = 1
 }
 
+test_a_strategy_with_too_little_memory_names_the_variable_and_the_limit() {
+  run_dtrain run -np 1 --strategy mirrored -x DTRAIN_CPU_DEVICES=1 --device-memory 1K --no-tag "$digits" --epochs 1
+  expect_status 1
+  expect_stderr_contains 'variable "weights": the strategy may have 1024 bytes on cpu:0, has 0, and needs'
+}
+
 test_nccl_between_devices_of_the_cpu_is_refused_by_every_rank() {
   run_dtrain run -np 2 --strategy multi_worker_mirrored --communication nccl --on-failure continue --no-tag \
     -x DTRAIN_CPU_DEVICES=1 "$digits"

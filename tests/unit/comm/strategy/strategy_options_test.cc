@@ -56,10 +56,12 @@ TEST_CASE("limits of transfers and the mode come from the argument, else the env
   const Environment environment = {{"DTRAIN_BYTES_PER_PACK", "64K"},
                                    {"DTRAIN_STRATEGY_TIMEOUT", "1.5s"},
                                    {"DTRAIN_PS_MODE", "sync:2"},
+                                   {"DTRAIN_DEVICE_MEMORY", "2G"},
                                    {"DTRAIN_COMMUNICATION", "RING"}};
   const StrategyOptions by_environment = decide_strategy({}, environment, 1).value();
   CHECK(by_environment.bytes_per_pack == 65536);
   CHECK(by_environment.timeout_ms == 1500);
+  CHECK(by_environment.device_memory == size_t{2} << 30);
   CHECK(by_environment.communication == Communication::ring);
   CHECK(by_environment.mode == ServerMode{ServerMode::Kind::sync, 2});
   const StrategyOptions by_argument =

@@ -95,6 +95,7 @@ TEST_CASE("the strategy and its options set their members") {
                                           {"soft-placement", {"true"}},
                                           {"log-placement", {"true"}},
                                           {"bytes-per-pack", {"4M"}},
+                                          {"device-memory", {"1G"}},
                                           {"strategy-timeout", {"1.5s"}},
                                           {"ps-mode", {"sync:2"}}})})
                                .value();
@@ -106,6 +107,7 @@ TEST_CASE("the strategy and its options set their members") {
   CHECK(config.communication == Communication::ring);
   CHECK(config.algorithms == "ring");
   CHECK(config.bytes_per_pack == 4 << 20);
+  CHECK(config.device_memory == 1 << 30);
   CHECK(config.strategy_timeout == milliseconds(1500));
   CHECK(config.ps_mode == ServerMode{ServerMode::Kind::sync, 2});
 }

@@ -59,11 +59,13 @@ TEST_CASE("job_facts makes variables of the strategy's options, and none of thos
                                          {"DTRAIN_CROSS_DEVICE_OP", "AllReduce:2"}});
   config = RunConfig();
   config.communication = Communication::automatic;
+  config.device_memory = 1 << 30;
   config.soft_placement = config.log_placement = true;
   config.bytes_per_pack = 4 << 20;
   config.strategy_timeout = milliseconds(1500);
   config.ps_mode = ServerMode{ServerMode::Kind::bounded, 0};
   CHECK(variables(config) == Environment{{"DTRAIN_COMMUNICATION", "auto"},
+                                         {"DTRAIN_DEVICE_MEMORY", "1073741824"},
                                          {"DTRAIN_SOFT_PLACEMENT", "1"},
                                          {"DTRAIN_LOG_PLACEMENT", "1"},
                                          {"DTRAIN_BYTES_PER_PACK", "4194304"},
