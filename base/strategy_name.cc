@@ -14,6 +14,7 @@ namespace {
 constexpr int packs_max = 1024;
 constexpr size_t device_bytes_max = 64;
 constexpr int server_count_max = 1'000'000;
+constexpr std::string_view local_async = "local-async";
 constexpr std::string_view server_modes[] = {"sync", "async", "bounded"};
 constexpr std::string_view cross_device_names[] = {"ReductionToOneDevice",
                                                    "HierarchicalCopyAllReduce", "AllReduce"};
@@ -42,6 +43,7 @@ Result<StrategyName> parse_strategy_name(std::string_view word) {
 }
 
 Result<ServerMode> parse_server_mode(std::string_view text) {
+  if (text == local_async) return ServerMode{.kind = ServerMode::Kind::async, .local = true};
   const std::string_view word = text.substr(0, text.find(':'));
   const auto* const found = std::ranges::find(server_modes, word);
   ServerMode mode;
@@ -57,11 +59,12 @@ Result<ServerMode> parse_server_mode(std::string_view text) {
   if (found != std::end(server_modes) && (bare || counted)) return mode;
   return fail(Errc::input,
               format("no mode of parameter servers \"{}\"; they are sync, sync:N with N workers in "
-                     "each step, async, and bounded:N with N pushes of staleness",
+                     "each step, async, local-async, and bounded:N with N pushes of staleness",
                      printable(text)));
 }
 
 std::string server_mode_text(const ServerMode& mode) {
+  if (mode.local) return std::string(local_async);
   const std::string_view name = server_modes[static_cast<size_t>(mode.kind)];
   const bool counts = mode.count > 0 || mode.kind == ServerMode::Kind::bounded;
   return counts ? format("{}:{}", name, mode.count) : std::string(name);

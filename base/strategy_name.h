@@ -45,13 +45,14 @@ struct ServerMode {
   };
   Kind kind = Kind::sync;
   int count = 0;
+  bool local = false;  ///< of async: workers of a host reduce, and one of them pushes
   bool operator==(const ServerMode&) const = default;
 
-  /// True when each step needs every worker.
-  bool needs_all() const { return kind == Kind::sync && count == 0; }
+  /// True when the training needs every worker.
+  bool needs_all() const { return local || (kind == Kind::sync && count == 0); }
 };
 
-/// Reads sync, sync:N, async or bounded:N. Fails with Errc::input for another text.
+/// Reads sync, sync:N, async, local-async or bounded:N. Fails with Errc::input for another text.
 Result<ServerMode> parse_server_mode(std::string_view text);
 std::string server_mode_text(const ServerMode& mode);
 

@@ -55,8 +55,11 @@ typedef struct dtrain_strategy_options {
   int asynchronous; /* 1: as ps_mode "async" */
   /* Of parameter_server. "sync": a step averages what all workers push. "sync:N": it averages what
    * the first N workers push, and later pushes have no effect. "async": servers take each push at
-   * once, and workers do not wait for each other. "bounded:N": the same, but a worker waits while
-   * it is more than N pushes ahead of another. NULL: DTRAIN_PS_MODE, else "sync". */
+   * once, and workers do not wait for each other. "local-async": the workers of a host reduce their
+   * gradients first, and one of them pushes; other reductions are those of the host, too. They join
+   * as those of multi_worker_mirrored, whose collectives the death of any rank ends. "bounded:N":
+   * the same, but a worker waits while it is more than N pushes ahead of another. NULL:
+   * DTRAIN_PS_MODE, else "sync". */
   const char* ps_mode;
   /* Of multi_worker_mirrored: "auto", "ring" (libdtrain's engine) or "nccl", which needs GPUs and
    * fails with _SYSTEM there, until libdtrain has it. NULL: DTRAIN_COMMUNICATION, else "auto". */

@@ -6,6 +6,7 @@
 #include "comm/api_support.h"
 #include "comm/context.h"
 #include "comm/ps/rendezvous_wait.h"
+#include "comm/strategy/call_status.h"
 
 #include <unistd.h>
 
@@ -101,6 +102,20 @@ Result<> JobEntry::compare(const WorkerRecord& own, Awaited awaited, int* blamed
 Result<OwnContext> JobEntry::join(int* blamed_rank) {
   auto context = TRY(Context::join(options_, std::move(client_), deadline_, blamed_rank));
   return OwnContext(new_context(std::move(context)));
+}
+
+Result<JobEntry::HostContexts> JobEntry::join_host(int* blamed_rank) {
+  const dtrain_part part = {.color = client_->self().agent, .key = rank()};
+  HostContexts contexts;
+  contexts.job = TRY(join(blamed_rank));
+  dtrain_context* host = nullptr;
+  dtrain_error error = empty_c_error();
+  if (dtrain_split(contexts.job.get(), part, &host, nullptr, &error) != DTRAIN_OK) {
+    *blamed_rank = error.rank;
+    return fail(errc_of(error.code), error.text);
+  }
+  contexts.host.reset(host);
+  return contexts;
 }
 
 }  // namespace dt

@@ -48,6 +48,13 @@ class JobEntry {
 
   /// Joins all other ranks, as dtrain_init does.
   Result<OwnContext> join(int* blamed_rank);
+  /// The contexts of all ranks, and of those on this host. The second one ends first.
+  struct HostContexts {
+    OwnContext job;
+    OwnContext host;
+  };
+  /// Joins all other ranks, and then makes a group of those on this host.
+  Result<HostContexts> join_host(int* blamed_rank);
   /// Returns the connection for parameter servers.
   JoinedTask take() { return joined_task(options_, std::move(client_)); }
 

@@ -39,9 +39,27 @@ Result<std::unique_ptr<ServedVariables>> ServedVariables::connect(const Options&
   given.struct_size = sizeof given;
   given.call_timeout_ms = options.timeout_ms;
   made->ps_ = TRY(connect_servers(given, std::move(joined)));
-  // Servers begin in the asynchronous mode. No worker steps before all have declared a variable.
-  if (options.chief && !made->asynchronous()) TRY(made->set_mode(options.mode));
+  TRY(made->begin());
   return made;
+}
+
+Result<std::unique_ptr<ServedVariables>> ServedVariables::connect(const Options& options,
+                                                                  dtrain_context* job) {
+  std::unique_ptr<ServedVariables> made(new ServedVariables(options));
+  dtrain_ps_options given = {};
+  given.struct_size = sizeof given;
+  given.call_timeout_ms = options.timeout_ms;
+  given.context = job;
+  dtrain_error error = empty_c_error();
+  made->ps_ = dtrain_ps_connect(&given, &error);
+  if (made->ps_ == nullptr) return fail(errc_of(error.code), error.text);
+  TRY(made->begin());
+  return made;
+}
+
+Result<> ServedVariables::begin() {
+  // Servers begin in the asynchronous mode. No worker steps before all have declared a variable.
+  return options_.chief && !asynchronous() ? set_mode(options_.mode) : Result<>();
 }
 
 ServedVariables::~ServedVariables() {

@@ -35,6 +35,9 @@ class ServedVariables {
   /// Connects this task to all servers. Fails as dtrain_ps_connect does.
   static Result<std::unique_ptr<ServedVariables>> connect(const Options& options,
                                                           JoinedTask joined);
+  /// The same through the context of all ranks, which must outlive this.
+  static Result<std::unique_ptr<ServedVariables>> connect(const Options& options,
+                                                          dtrain_context* job);
   ServedVariables(const ServedVariables&) = delete;
   ServedVariables& operator=(const ServedVariables&) = delete;
   ~ServedVariables();
@@ -56,6 +59,7 @@ class ServedVariables {
 
  private:
   explicit ServedVariables(const Options& options) : options_(options) {}
+  Result<> begin();
   Result<> checked(int status, const dtrain_error& error);
   Result<> set_mode(const ServerMode& mode);
   bool asynchronous() const { return options_.mode.kind == ServerMode::Kind::async; }

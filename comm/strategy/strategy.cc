@@ -140,7 +140,8 @@ Result<std::unique_ptr<Strategy>> Strategy::join(const StrategyRequest& request,
   }
   if (ranked) {
     using enum JobEntry::Awaited;
-    const auto awaited = !served ? all : options.mode.needs_all() ? living : first;
+    const bool joins = !served || options.mode.local;
+    const auto awaited = joins ? all : options.mode.needs_all() ? living : first;
     const Result<> compared = entry->compare(prepared.record, awaited, blamed_rank);
     // The others have this worker's failure with its rank.
     if (!prepared.strategy) return std::move(prepared.strategy);
@@ -153,7 +154,7 @@ Result<std::unique_ptr<Strategy>> Strategy::join(const StrategyRequest& request,
     made->own_context_ = std::move(context);
     return made;
   }
-  TRY((*prepared.strategy)->serve(*std::move(entry)));
+  TRY((*prepared.strategy)->serve(*std::move(entry), blamed_rank));
   return std::move(prepared.strategy);
 }
 
@@ -170,16 +171,24 @@ void Strategy::begin() {
   reducer_ = std::make_unique<ReplicaReducer>(*devices_, *workers_, options_.bytes_per_pack);
 }
 
-Result<> Strategy::serve(JobEntry entry) {
-  // Each worker is alone with the servers.
-  own_context_ = lone_context();
-  int no_rank = -1;
-  workers_ = TRY(Workers::join(own_context_.get(), {}, options_.timeout_ms, &no_rank));
+Result<> Strategy::serve(JobEntry entry, int* blamed_rank) {
   worker_ = static_cast<size_t>(entry.rank());
   worker_count_ = static_cast<size_t>(entry.workers());
-  served_ = TRY(ServedVariables::connect(
-      {.mode = options_.mode, .chief = is_chief(), .timeout_ms = options_.timeout_ms},
-      entry.take()));
+  const ServedVariables::Options served = {
+      .mode = options_.mode, .chief = is_chief(), .timeout_ms = options_.timeout_ms};
+  const WorkerRecord record = {.name = options_.name};
+  if (options_.mode.local) {
+    JobEntry::HostContexts contexts = TRY(entry.join_host(blamed_rank));
+    own_context_ = std::move(contexts.job);
+    host_context_ = std::move(contexts.host);
+    workers_ = TRY(Workers::join(host_context_.get(), record, options_.timeout_ms, blamed_rank));
+    served_ = TRY(ServedVariables::connect(served, own_context_.get()));
+  } else {
+    // Each worker is alone with the servers.
+    own_context_ = lone_context();
+    workers_ = TRY(Workers::join(own_context_.get(), record, options_.timeout_ms, blamed_rank));
+    served_ = TRY(ServedVariables::connect(served, entry.take()));
+  }
   begin();
   return {};
 }
@@ -232,6 +241,8 @@ Result<Variable*> Strategy::add_variable(const VariableTerms& terms, const std::
   if (is_served(made)) {
     TRY(served_->declare(terms, value.data()));
     TRY(served_->pull(terms, value.data()));
+    // Another host may have pushed between the pulls of two workers.
+    TRY(workers_->broadcast(value));
     TRY(write_copies(made, value.data()));
   } else {
     TRY(write(made, value.data()));
@@ -431,9 +442,12 @@ Result<> Strategy::end_served(std::span<const Gradient> gradients) {
     changes.push_back(
         {.terms = &variable.terms(), .before = served_before_[i].data(), .value = value.data()});
   }
-  TRY(served_->push(changes));
-  for (size_t i = 0; i < gradients.size(); ++i)
+  // One worker of a group pushes the change, which all of them have made.
+  if (workers_->rank() == 0) TRY(served_->push(changes));
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    TRY(workers_->broadcast(values[i]));
     TRY(write_copies(*gradients[i].variable, values[i].data()));
+  }
   return {};
 }
 

@@ -101,7 +101,7 @@ class Strategy {
   static Result<std::unique_ptr<Strategy>> with_workers(Prepared prepared, dtrain_context* context,
                                                         int* blamed_rank);
   /// Connects to the parameter servers.
-  Result<> serve(JobEntry entry);
+  Result<> serve(JobEntry entry, int* blamed_rank);
   void begin();
   Result<> check_open() const;
   Result<> check_gradient(const Gradient& gradient) const;
@@ -127,7 +127,8 @@ class Strategy {
 
   StrategyOptions options_;
   PlacementLog placement_ = PlacementLog();
-  OwnContext own_context_ = {};  ///< null: the caller's is used
+  OwnContext own_context_ = {};   ///< null: the caller's is used
+  OwnContext host_context_ = {};  ///< of the workers on this host; null: they reduce nothing
   std::unique_ptr<Workers> workers_ = {};
   std::unique_ptr<ReplicaDevices> devices_ = {};
   std::unique_ptr<ReplicaReducer> reducer_ = {};

@@ -64,6 +64,7 @@ Bytes encode(const WorkerRecord& record) {
       .number(record.bytes_per_pack)
       .number(record.mode.kind)
       .number(record.mode.count)
+      .number(record.mode.local)
       .number(record.communication)
       .raw(std::as_bytes(std::span(record.id)))
       .text(std::string_view(record.failure).substr(0, failure_bytes_max));
@@ -81,6 +82,7 @@ Result<WorkerRecord> decode_worker_record(ByteSpan bytes) {
   record.bytes_per_pack = reader.number<uint64_t>();
   record.mode.kind = reader.number<ServerMode::Kind>();
   record.mode.count = reader.number<int>();
+  record.mode.local = reader.number<bool>();
   record.communication = reader.number<Communication>();
   const ByteSpan id = reader.raw(record.id.size());
   if (id.size() == record.id.size()) std::memcpy(record.id.data(), id.data(), id.size());

@@ -187,12 +187,13 @@ inline constexpr std::array own_options = {
         "How long an operation between the workers of a strategy may take, by "
         "DTRAIN_STRATEGY_TIMEOUT. The strategy ends then, with an error that names the rank that "
         "is missing. Without it, there is no limit."},
-    Option{
-        "ps-mode", "--ps-mode", OptionKind::text, "MODE", OptionGroup::workers,
-        "When the servers of parameter_server apply what workers push, by DTRAIN_PS_MODE. sync, "
-        "the default: in steps of all workers. sync:N: in steps of the first N workers, so that "
-        "the others are to spare. async: at once. bounded:N: at once, but a worker waits while it "
-        "is more than N pushes ahead of another."},
+    Option{"ps-mode", "--ps-mode", OptionKind::text, "MODE", OptionGroup::workers,
+           "When the servers of parameter_server apply what workers push, by DTRAIN_PS_MODE. sync, "
+           "the default: in steps of all workers. sync:N: in steps of the first N workers, so that "
+           "the others are to spare. async: at once. local-async: at once, but workers of a host "
+           "reduce their gradients first, and one of them pushes. bounded:N: at once, but a worker "
+           "waits while it "
+           "is more than N pushes ahead of another."},
     Option{"chdir", "--chdir -wdir --wdir -wd", OptionKind::text, "DIR", OptionGroup::workers,
            "Start the workers in DIR instead of the current folder."},
     Option{"cluster-filter", "--cluster-filter", OptionKind::text, "none|ps", OptionGroup::workers,

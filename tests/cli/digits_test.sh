@@ -112,6 +112,18 @@ test_devices_and_the_operation_between_them_are_options() {
   done
 }
 
+test_on_one_host_local_async_steps_are_those_of_several_workers() {
+  run_dtrain run -np 2 --strategy multi_worker_mirrored -x DTRAIN_CPU_DEVICES=2 --no-tag "$digits" --epochs 4
+  expect_status 0
+  local loss
+  loss=$(number_of 'training loss')
+  run_dtrain run --role ps=2,worker=2 --strategy parameter_server --ps-mode local-async -x DTRAIN_CPU_DEVICES=2 \
+    --no-tag "$digits" --epochs 4
+  expect_status 0
+  expect_stdout_contains 'strategy parameter_server with 4 replicas'
+  expect_close "$loss" "$(number_of 'training loss')"
+}
+
 test_one_worker_under_the_strategy_of_several_is_as_mirrored() {
   run_dtrain run -np 1 --strategy multi_worker_mirrored -x DTRAIN_CPU_DEVICES=2 --no-tag "$digits" --epochs 2
   expect_status 0

@@ -46,7 +46,8 @@ TEST_CASE("a mode of parameter servers survives its text") {
   };
   for (const Case& test :
        {Case{"sync", {}, true}, Case{"sync:3", {Kind::sync, 3}, false},
-        Case{"async", {Kind::async, 0}, false}, Case{"bounded:0", {Kind::bounded, 0}, false},
+        Case{"async", {Kind::async, 0}, false}, Case{"local-async", {Kind::async, 0, true}, true},
+        Case{"bounded:0", {Kind::bounded, 0}, false},
         Case{"bounded:4", {Kind::bounded, 4}, false}}) {
     CAPTURE(test.text);
     CHECK(parse_server_mode(test.text).value() == test.mode);
@@ -64,7 +65,7 @@ TEST_CASE("another mode of parameter servers is refused with the known ones") {
     CHECK(
         mode.error().message ==
         format("no mode of parameter servers \"{}\"; they are sync, sync:N with N workers in each "
-               "step, async, and bounded:N with N pushes of staleness",
+               "step, async, local-async, and bounded:N with N pushes of staleness",
                text));
   }
 }

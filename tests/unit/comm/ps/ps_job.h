@@ -21,8 +21,8 @@
 namespace dt {
 
 /// Workers with ranks, and parameter servers without.
-inline TaskTable table_with_servers(int workers, int servers) {
-  TaskTable table = table_of_workers(workers);
+inline TaskTable table_with_servers(int workers, int servers, int per_host = 1) {
+  TaskTable table = table_of_workers(workers, per_host);
   for (int i = 0; i < servers; ++i) {
     table.tasks.push_back({.id = {"ps", i},
                            .agent = 100 + i,
@@ -39,12 +39,13 @@ class PsJob {
   struct Options {
     int workers = 2;
     int servers = 1;
+    int per_host = 1;  ///< workers
     PsServer::Options server = {};
     bool encrypt = false;
   };
   explicit PsJob(Options options)
       : options_(std::move(options)),
-        rendezvous_(table_with_servers(options_.workers, options_.servers),
+        rendezvous_(table_with_servers(options_.workers, options_.servers, options_.per_host),
                     {.engine = {.encrypt_data = options_.encrypt}}),
         outcomes_(static_cast<size_t>(options_.servers)) {
     for (int i = 0; i < options_.servers; ++i)

@@ -147,6 +147,39 @@ TEST_CASE("with a worker to spare, a step does not wait for the other, and value
   CHECK(w.read()[0] == -4);
 }
 
+TEST_CASE("workers of a host reduce and push once, and hosts do not wait for each other") {
+  PsJob job({.workers = 4, .servers = 2, .per_host = 2});
+  std::vector<RankOutcome> outcomes(4);
+  std::vector<std::thread> threads;
+  for (int worker = 0; worker < 4; ++worker) {
+    threads.emplace_back([&, worker] {
+      outcomes[static_cast<size_t>(worker)] = World::outcome_of([&] {
+        dtrain::Strategy strategy = join_strategy(
+            job, worker,
+            {.name = "parameter_server", .devices = 2, .request = {.ps_mode = "local-async"}});
+        CHECK(strategy.replicas() == 8);
+        const auto w = strategy.zeros<double>("w", 1);
+        // The first host makes three steps, the second one.
+        for (int step = 0; step < (worker < 2 ? 3 : 1); ++step) {
+          strategy.run([&](Replica& replica) {
+            std::vector<double> gradient = {static_cast<double>(replica.index())};
+            replica.apply<double>({{w, gradient}}, Op::average,
+                                  [](auto, auto value, auto reduced) { value[0] -= reduced[0]; });
+          });
+        }
+        strategy.zeros<float>("over", 1).write(std::vector<float>{1});  // waits for all workers
+        // The means of the hosts' replicas are 1.5 and 5.5.
+        CHECK(w.read()[0] == -(3 * 1.5 + 5.5));
+        const auto index = strategy.run([](Replica& replica) { return double(replica.index()); });
+        CHECK(strategy.reduce(Op::max, index) == (worker < 2 ? 3 : 7));
+      });
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+  check_all_well(outcomes);
+}
+
 TEST_CASE("a checkpoint of parameter servers is restored by them and by other strategies") {
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/saved";

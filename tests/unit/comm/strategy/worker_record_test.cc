@@ -20,7 +20,7 @@ TEST_CASE("a record survives its bytes, and a long failure is cut") {
                          .cross_device = {CrossDeviceName::Kind::all_reduce, 7, "cpu:1"},
                          .devices = 3,
                          .bytes_per_pack = 1ull << 40,
-                         .mode = {ServerMode::Kind::bounded, 4},
+                         .mode = {ServerMode::Kind::bounded, 4, true},
                          .communication = Communication::ring,
                          .id = {1, 2, 3}};
   CHECK(decode_worker_record(encode(record)).value() == record);

@@ -124,6 +124,7 @@ TEST_CASE("servers that do not need all workers let one be the least number of t
   CHECK(least("parameter_server", "sync:2") == 1);
   CHECK(least("parameter_server", "bounded:2") == 1);
   CHECK(least("parameter_server", "sync") == 0);
+  CHECK(least("parameter_server", "local-async") == 0);
   CHECK(least("multi_worker_mirrored", "async") == 0);
   CHECK(decide({flags({{"np", {"3"}}, {"min-workers", {"2"}}})}).value().success.workers_min == 2);
   CHECK(decide({flags({{"np", {"3"}}, {"min-workers", {"0"}}})}).error().message ==
@@ -167,7 +168,7 @@ TEST_CASE("B12 and other invalid values are refused, with option and value") {
        "--strategy-timeout: expected at most 2147483647ms, got \"1000h\""},
       {{{"np", {"1"}}, {"ps-mode", {"fast"}}},
        "--ps-mode: no mode of parameter servers \"fast\"; they are sync, sync:N with N workers in "
-       "each step, async, and bounded:N with N pushes of staleness"},
+       "each step, async, local-async, and bounded:N with N pushes of staleness"},
       {{{"np", {"1"}}, {"algorithms", {""}}},
        "--algorithms: expected a table of algorithms, got \"\""},
       {{{"np", {"1"}}, {"chdir", {""}}}, "--chdir: expected a folder, got \"\""},
