@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Iterable
 from typing import Any
 
-from dtrain import _core
+from dtrain import _core, _functions
 from dtrain._collectives import Collectives
 from dtrain._errors import ArgumentError, Error
 from dtrain._options import milliseconds
@@ -99,7 +99,7 @@ class Context(Collectives):
         """Return the object of rank `root`, which must be picklable, on every rank."""
         if not 0 <= root < self.size:
             raise ArgumentError(f"root: {root} is not one of the ranks 0 to {self.size - 1}")
-        packed = bytearray(_pickled(value) if self.rank == root else b"")
+        packed = bytearray(_functions.dumps(value) if self.rank == root else b"")
         size = memoryview(bytearray(8)).cast("q")
         size[0] = len(packed)
         self.broadcast(size, root, out=size, timeout=timeout)
@@ -109,7 +109,7 @@ class Context(Collectives):
 
     def all_gather_object(self, value: Any, *, timeout: float | None = None) -> list[Any]:
         """Return the objects of all ranks, which must be picklable, by rank."""
-        packed = _pickled(value)
+        packed = _functions.dumps(value)
         size = memoryview(bytearray(8)).cast("q")
         size[0] = len(packed)
         sizes = self.all_gather(size, timeout=timeout)
@@ -165,10 +165,3 @@ def _refuse_other_launchers() -> None:
                 f" other; start the job by: dtrain run -np {size} python SCRIPT",
                 "input",
             )
-
-
-def _pickled(value: Any) -> bytes:
-    try:
-        return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-    except Exception as error:
-        raise ArgumentError(f"{type(value).__name__} cannot be pickled: {error}") from error

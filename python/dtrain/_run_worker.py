@@ -2,7 +2,6 @@
 
 import base64
 import os
-import pickle
 import sys
 
 from dtrain import _functions
@@ -17,7 +16,7 @@ def main() -> None:
     function, args, kwargs = _functions.unpack(content)
     result = function(*args, **kwargs)
     try:
-        packed = base64.b64encode(pickle.dumps(result, pickle.HIGHEST_PROTOCOL)).decode()
+        packed = base64.b64encode(_functions.dumps(result)).decode()
     except Exception as error:
         raise TypeError(f"the result of {function.__name__}, a {type(result).__name__}, cannot be pickled") from error
     sys.stdout.flush()
@@ -26,4 +25,6 @@ def main() -> None:
     sys.stdout.flush()
 
 
-main()
+# A process that multiprocessing spawns imports this module, too.
+if __name__ == "__main__":
+    main()

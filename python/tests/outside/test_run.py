@@ -1,4 +1,5 @@
 import functools
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -103,6 +104,169 @@ def add(number): return base + number
 if __name__ == "__main__": print(dtrain.run(add, (2,), np=2))
 """
     assert run_python(script).stdout == "[42, 42]\n"
+
+
+CLASSES = """
+import abc, collections, dataclasses, enum, functools, typing
+import dtrain
+
+class Layer(abc.ABC):
+    made = 0
+    unit: str = "x"
+    def __init__(self, size):
+        self.size = size
+        type(self).made += 1
+    @abc.abstractmethod
+    def forward(self, x): ...
+    @property
+    def double(self): return 2 * self.size
+    @staticmethod
+    def parse(text): return int(text)
+    @classmethod
+    def of(cls, text): return cls(cls.parse(text))
+    @functools.cached_property
+    def slow(self): return self.size + 1
+
+class Net(Layer):
+    def __init__(self, size, bias=1):
+        super().__init__(size)
+        self.bias = bias
+    def forward(self, x): return self.size * x + self.bias
+    def twin(self): return Net(self.size, self.bias)
+
+class Slots:
+    __slots__ = ("a", "__weakref__")
+    def __init__(self, a): self.a = a
+
+@dataclasses.dataclass(frozen=True, order=True)
+class Point:
+    x: int
+    y: int = 2
+    tags: list = dataclasses.field(default_factory=list, compare=False)
+    kind: typing.ClassVar[str] = "point"
+
+@dataclasses.dataclass(slots=True)
+class Base:
+    name: str = "b"
+
+@dataclasses.dataclass
+class Child(Base):
+    age: int = dataclasses.field(default=3, repr=False)
+
+class Color(enum.Enum):
+    RED = 1
+    BLUE = 2
+    CRIMSON = 1
+    def upper(self): return self.name.upper()
+
+class Level(enum.IntEnum):
+    LOW = enum.auto()
+    HIGH = enum.auto()
+
+Pair = collections.namedtuple("Pair", "a b")
+T = typing.TypeVar("T")
+
+class Box(typing.Generic[T]):
+    def __init__(self, item: T): self.item = item
+
+class Meta(type):
+    def __call__(cls, *args):
+        one = super().__call__(*args)
+        one.by_meta = True
+        return one
+
+class Made(metaclass=Meta):
+    pass
+
+class Lost(Exception):
+    pass
+
+shared = Net(3)
+count = 0
+data = open("/dev/null")  # cannot be sent, and is not used
+
+def raise_count():
+    global count
+    count += 1
+
+def job(net, point, box):
+    world = dtrain.init()
+    assert isinstance(net, Net) and isinstance(net, Layer) and net.forward(2) == 7 and net.double == 6
+    assert net.slow == 4 and Net.of("5").size == 5 and isinstance(net.twin(), Net) and Layer.unit == "x"
+    assert type(shared) is type(net) and Net.__module__ == "__main__" and Net.__qualname__ == "Net"
+    try: Layer(1)
+    except TypeError as error: assert "abstract" in str(error)
+    else: raise AssertionError("an abstract class was made")
+    assert point == Point(1) and point < Point(1, 3) and dataclasses.replace(point, x=5).x == 5
+    assert [one.name for one in dataclasses.fields(Point)] == ["x", "y", "tags"] and Point.kind == "point"
+    try: point.x = 3
+    except dataclasses.FrozenInstanceError: pass
+    else: raise AssertionError("a frozen value was changed")
+    assert repr(Child("c")) == "Child(name='c')" and Child().age == 3 and Point(1).tags is not Point(1).tags
+    assert Color(1) is Color.RED is Color.CRIMSON and Color.BLUE.upper() == "BLUE" and len(Color) == 2
+    assert Level.HIGH == 2 and Level(1) is Level.LOW
+    assert Pair(1, 2)._replace(a=3) == (3, 2) and Pair(b=1, a=0).b == 1
+    assert isinstance(box, Box) and box.item is shared and Box[int](3).item == 3
+    assert Made().by_meta and Slots(4).a == 4 and not hasattr(Slots(4), "__dict__")
+    raise_count(); raise_count()
+    assert count == 2
+    try: raise Lost("x")
+    except Lost: pass
+    # Another rank has the same class.
+    assert all(type(one) is Net for one in world.all_gather_object(net))
+    return [Net(world.rank), Point(world.rank), Color.BLUE, Level.HIGH, Pair(1, 2), Box(Net), lambda: Net(9)]
+
+if __name__ == "__main__":
+    for rank, result in enumerate(dtrain.run(job, (shared, Point(1), Box(shared)), np=2)):
+        net, point, color, level, pair, box, make = result
+        assert type(net) is Net and net.size == rank and point == Point(rank) and type(point) is Point
+        assert color is Color.BLUE and level is Level.HIGH and type(pair) is Pair and box.item is Net
+        assert type(make()) is Net and make().size == 9
+    print("equal")
+"""
+
+
+def test_a_script_may_define_classes():
+    ended = run_python(CLASSES)
+    assert ended.stdout == "equal\n", ended.stderr
+
+
+def test_inner_classes_are_sent_and_come_back_as_they_were():
+    offset = 10
+
+    class Inner:
+        def __init__(self, number):
+            self.number = number + offset
+
+        def __eq__(self, other):
+            return isinstance(other, Inner) and self.number == other.number
+
+        __hash__ = None
+
+    class Derived(Inner):
+        def __init__(self):
+            super().__init__(1)
+
+    one = Inner(2)
+    assert dtrain.run(lambda: [one, Derived()], np=1) == [[one, Derived()]]
+    (found,) = dtrain.run(lambda: Derived, np=1)
+    assert found is Derived
+
+
+def test_a_class_that_cannot_be_sent_is_named():
+    class Holder:
+        file = sys.stdout
+
+    with pytest.raises(ValueError, match=r"the function or its arguments cannot be pickled: cannot pickle "):
+        dtrain.run(lambda: Holder, np=1)
+
+
+def test_a_rank_may_start_processes_of_its_own():
+    def count():
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            return pool.map(abs, [-3])
+
+    assert dtrain.run(count, np=1) == [[3]]
 
 
 def test_an_interrupt_ends_the_job():
