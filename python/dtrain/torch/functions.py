@@ -79,13 +79,31 @@ def broadcast_optimizer_state(optimizer: Any, root_rank: int, model: Any = None)
 
 
 def _load(optimizer: Any, state: Any) -> None:
-    """Load a state with the types that it has: torch casts tensors to the type of their parameter."""
-    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    """Load a state on the devices of the parameters, with the types that it has.
+
+    Torch casts tensors to the type of their parameter, which a state of more bits would not survive.
+    """
     optimizer.load_state_dict({"state": {}, "param_groups": state["param_groups"]})
-    numbers = [number for group in state["param_groups"] for number in group["params"]]
-    by_number = dict(zip(numbers, parameters, strict=True))
+    owners = {
+        number: (parameter, group)
+        for group, saved in zip(optimizer.param_groups, state["param_groups"], strict=True)
+        for parameter, number in zip(group["params"], saved["params"], strict=True)
+    }
     for key, value in state["state"].items():
-        optimizer.state[by_number.get(key, key)] = value
+        parameter, group = owners.get(key, (key, {}))
+        optimizer.state[parameter] = value if parameter is key else _placed(value, parameter.device, group)
+
+
+def _placed(value: Any, device: Any, group: Mapping[str, Any], key: str = "") -> Any:
+    """Return the state of a parameter on its device. Torch counts steps on the CPU but for some optimizers."""
+    if isinstance(value, torch.Tensor):
+        stays = key == "step" and not group.get("capturable") and not group.get("fused")
+        return value if stays else value.to(device)
+    if isinstance(value, dict):
+        return {name: _placed(one, device, group, str(name)) for name, one in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(_placed(one, device, group, key) for one in value)
+    return value
 
 
 def _emptied(value: Any, tensors: list[Any]) -> Any:

@@ -85,6 +85,30 @@ def test_a_new_optimizer_gets_gradients_and_changes_nothing():
         hvd.broadcast_optimizer_state(torch.optim.LBFGS(model.parameters()), 0)
 
 
+DEVICES = ["meta", *(["cuda:0"] if torch.cuda.is_available() else [])]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("options", [{}, {"capturable": True}], ids=str)
+def test_the_state_of_an_optimizer_is_on_the_device_of_its_parameter(device, options):
+    """Rank 0 has parameters on the CPU. Parameters on a meta device have no memory, and show where they are."""
+    own = torch.nn.Linear(4, 4, bias=False, dtype=torch.bfloat16)
+    if hvd.rank() > 0:
+        own = own.to(device)
+    optimizer = torch.optim.Adam(own.parameters(), lr=0.1)
+    wide = {"exp_avg": torch.full((4, 4), 1 / 3), "parts": [torch.ones(2, dtype=torch.int64), None]}
+    optimizer.state[own.weight] = {"step": torch.tensor(2.0), **wide}
+    optimizer.param_groups[0].update(options)
+    hvd.broadcast_optimizer_state(optimizer, root_rank=0)
+    state = optimizer.state[own.weight]
+    assert (state["exp_avg"].dtype, state["parts"][0].dtype) == (torch.float32, torch.int64)
+    assert state["exp_avg"].device == state["parts"][0].device == own.weight.device
+    assert state["step"].device.type == (own.weight.device.type if options else "cpu")
+    assert options or state["step"] == 2
+    if own.weight.device.type != "meta":
+        assert torch.equal(state["exp_avg"].cpu(), wide["exp_avg"])
+
+
 def test_objects():
     value = {"rank": hvd.rank(), "text": "x" * hvd.rank()}
     assert hvd.broadcast_object(value, root_rank=0) == {"rank": 0, "text": ""}
