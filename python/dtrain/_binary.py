@@ -4,6 +4,7 @@ import os
 import sys
 
 from dtrain import _core
+from dtrain._errors import Error
 from dtrain._version import version
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
@@ -38,6 +39,26 @@ def check_versions() -> None:
     if found != version:
         raise ImportError(
             f"the package dtrain has version {version}, but the program {binary} has {found}: install one of them again"
+        )
+
+
+def check_one_library() -> None:
+    """Raise Error where the process has two copies of libdtrain, which would be two ranks with one number."""
+    copies: dict[tuple[str, str], str] = {}
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                if "/libdtrain.so" in line:
+                    _, _, _, device, inode, path = line.rstrip("\n").split(maxsplit=5)
+                    copies[device, inode] = path
+    except OSError:
+        return  # without /proc there is nothing to see
+    if len(copies) > 1:
+        paths = " and ".join(sorted(copies.values()))
+        raise Error(
+            f"this process has two copies of libdtrain: {paths}; link other extensions with the package's own library,"
+            " beside dtrain.get_include()",
+            "input",
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dtrain import _core, _functions
+from dtrain._binary import check_one_library
 from dtrain._collectives import Collectives
 from dtrain._errors import ArgumentError, Error
 from dtrain._options import milliseconds
@@ -148,6 +149,7 @@ def init(*, timeout: float | None = None) -> Context:
     A process that `dtrain run` did not start is alone: rank 0 of size 1. `timeout` is in seconds, by default 300.
     """
     _refuse_other_launchers()
+    check_one_library()
     world = Context(_core.init(milliseconds(timeout)))
     # Other ranks learn that this one has left, also where the interpreter ends with operations under way.
     atexit.register(world.finalize)
