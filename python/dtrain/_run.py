@@ -55,12 +55,14 @@ def run(
     hosts: str | None = None,
     options: Sequence[str] = (),
     env: Mapping[str, str] | None = None,
+    executable: str | None = None,
 ) -> list[Any]:
     """Call `function(*args, **kwargs)` on each rank of a new job, and return the results by rank.
 
     `np` is the number of ranks, and `hosts` are those of `dtrain run -H`. `options` are further words for `dtrain run`,
-    and `env` are further variables of the ranks. Their output is printed here. Function, arguments and results are
-    pickled; a function of a script or notebook is sent with its code. Hosts need this Python at the same path.
+    and `env` are further variables of the ranks. They run by the Python `executable`, which is this one by default, and
+    is at the same path on each host. Their output is printed here. Function, arguments and results are pickled;
+    functions and classes of a script or notebook are sent with their code.
 
     A failure is a RunError with rank, host, cause and last lines of stderr.
     """
@@ -74,7 +76,7 @@ def run(
         words = [find_binary(), "run", "--stdin", "all", "--report", report]
         words += [] if np is None else ["-np", str(np)]
         words += [] if hosts is None else ["-H", hosts]
-        words += [*options, "--", sys.executable, "-m", "dtrain._run_worker"]
+        words += [*options, "--", executable or sys.executable, "-m", "dtrain._run_worker"]
         results, errors, status = _run_job(words, call, {**os.environ, **(env or {})})
         if status != 0:
             raise _failure(report, errors, status)

@@ -69,3 +69,32 @@ def test_other_frameworks_get_a_sentence(name, tmp_path):
     script.write_text(f"import horovod.{name}\n")
     ended = run("-m", "dtrain.horovod", str(script))
     assert f"horovod.{name} is not part of dtrain" in ended.stderr
+
+
+RUN = """
+import horovod, sys
+def job(x, y=0):
+    import horovod.torch as hvd
+    hvd.init()
+    return hvd.rank(), hvd.size(), x + y
+if __name__ == "__main__":
+    expected = [(0, 2, 3), (1, 2, 3)]
+    assert horovod.run(job, (1,), {{"y": 2}}, 2) == expected
+    assert horovod.run(job, args=(1,), kwargs={{"y": 2}}, np=2, hosts="localhost:2", use_gloo=True, verbose=1,
+                       disable_cache=True, start_timeout=60, executable=sys.executable, output_filename={folder!r},
+                       network_interfaces=["lo"], ssh_port=22) == expected
+    for wrong in ({{"use_mpi": True}}, {{"mpi_args": "-x A"}}, {{"min_num_proc": 1}}, {{"max_np": 3}}, {{"slots": 2}},
+                  {{"host_discovery_script": "x"}}, {{"hosts": "a", "hostfile": "b"}}):
+        try: horovod.run(job, (1,), **wrong)
+        except ValueError as error: assert next(reversed(wrong)).replace("max_np", "max_num_proc") in str(error), error
+        else: raise AssertionError(wrong)
+    print("all")
+"""
+
+
+def test_horovod_run_takes_the_arguments_of_horovod(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(RUN.format(folder=str(tmp_path / "files")))
+    ended = run("-m", "dtrain.horovod", str(script))
+    assert ended.stdout.splitlines()[-1:] == ["all"], ended
+    assert (tmp_path / "files" / "rank.1" / "stdout").exists()
