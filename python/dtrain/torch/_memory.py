@@ -37,6 +37,8 @@ def check(tensor: Any, what: str = "tensor") -> None:
         raise ArgumentError(f"{what}: give a tensor of torch, not {type(tensor).__name__}")
     if tensor.layout is not torch.strided:
         raise ArgumentError(f"{what}: it is sparse ({tensor.layout}); make it dense by .to_dense()")
+    if tensor.device.type == "meta":
+        raise ArgumentError(f"{what}: it is on the device meta, so it has no elements")
 
 
 def check_in_place(tensor: Any) -> None:

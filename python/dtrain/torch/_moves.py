@@ -15,6 +15,7 @@ from dtrain._errors import ArgumentError
 from dtrain.horovod.common.basics import basics
 from dtrain.torch import _memory
 from dtrain.torch._handles import Handle
+from dtrain.torch._sparse import SparseRows
 
 Shape = tuple[int, ...]
 
@@ -86,6 +87,25 @@ def start_allgather(tensor: Any, name: str | None, set_number: int | None, *, wi
         return Handle(work, f"ALLGATHER {label}", lambda done: pick(rows.result(done)))
 
     return group.start("allgather", name, start)
+
+
+def start_sparse(tensor: Any, name: str | None, set_number: int | None, finish: Callable[[Any], Any]) -> Handle:
+    """Start to gather sparse tensors. The result is what `finish` makes of one with the values of all ranks.
+
+    It has the name that a reduction of a dense tensor would have, so that the ranks compare both.
+    """
+    rows = SparseRows(tensor)
+    group = basics.member(set_number)
+    handle = _handle_of(group)
+    count = rows.count
+
+    def start(label: str) -> Handle:
+        options = (label, 0, 0.0, 0.0, (count,), 0, 0, rows.element, rows.row_bytes, None)
+        address = rows.memory.data_ptr()
+        work = handle.all_gather_ragged(address, 0, count, _core.OPAQUE, 0, 0, options, rows)
+        return Handle(work, f"ALLREDUCE {label}", lambda done: finish(rows.joined(done)))
+
+    return group.start("allreduce", name, start)
 
 
 def start_alltoall(

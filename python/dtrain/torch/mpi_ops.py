@@ -253,19 +253,14 @@ def sparse_allreduce_async(
     if op not in (Average, Sum):
         raise ArgumentError("op: sparse tensors have Sum and Average only")
     number = _number(process_set)
-    # Sparse tensors that were not coalesced name a place several times; the sum of both is then that of all.
-    indices = tensor._indices().t().contiguous()
-    names = (None, None) if name is None else (f"{name}.indices", f"{name}.values")
-    index_handle = _moves.start_allgather(indices, names[0], number)
-    value_handle = _moves.start_allgather(tensor._values(), names[1], number)
     ranks = len(basics.member(number).ranks)
 
-    def finish() -> Any:
-        values, places = value_handle.wait(), index_handle.wait().t()
-        total = values / ranks if op == Average else values
-        return torch.sparse_coo_tensor(places, total.to(tensor.dtype), tensor.shape, device=tensor.device)
+    def finish(joined: Any) -> Any:
+        # A tensor that was not coalesced names a place several times; the sum of both is then that of all.
+        total = joined._values() / ranks if op == Average else joined._values()
+        return torch.sparse_coo_tensor(joined._indices(), total.to(tensor.dtype), tensor.shape)
 
-    return finish
+    return _moves.start_sparse(tensor, name, number, finish).wait
 
 
 def allgather(tensor: Any, name: str | None = None, process_set: ProcessSet = global_process_set) -> Any:

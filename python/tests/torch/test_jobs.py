@@ -77,6 +77,41 @@ def test_an_operation_under_way_fails_when_its_job_ends():
     hvd.init()
 
 
+def test_a_rank_that_leaves_alone_is_named_by_the_others():
+    hvd.barrier()
+    if hvd.rank() == 0:
+        hvd.shutdown()
+    elif hvd.size() > 1:
+        with pytest.raises(hvd.HorovodInternalError, match="left") as caught:
+            hvd.allreduce(torch.ones(2))
+        assert caught.value.rank == 0
+        hvd.shutdown()
+    hvd.init()
+    assert hvd.allreduce(torch.ones(2), op=hvd.Sum).tolist() == [hvd.size()] * 2
+
+
+def test_handles_and_process_sets_of_an_earlier_init_are_refused():
+    old = hvd.add_process_set([0]) if hvd.size() > 1 else hvd.ProcessSet([0])
+    done = hvd.allreduce_async(torch.ones(2))
+    hvd.synchronize(done)
+    pending = hvd.allreduce_async(torch.ones(2), name=f"of rank {hvd.rank()} alone")
+    hvd.barrier()
+    hvd.shutdown()
+    hvd.init()
+    for _ in range(2):
+        assert hvd.synchronize(done).tolist() == [1, 1]
+        if hvd.size() > 1:
+            assert hvd.poll(pending)
+            with pytest.raises(hvd.HorovodInternalError):
+                hvd.synchronize(pending)
+        with pytest.raises(ValueError, match="not registered"):
+            hvd.allreduce(torch.ones(2), process_set=old)
+        with pytest.raises(ValueError, match="not registered"):
+            hvd.barrier(old)
+        assert not hvd.remove_process_set(old)
+        assert hvd.allreduce(torch.ones(2), op=hvd.Sum).tolist() == [hvd.size()] * 2
+
+
 def test_a_trace_has_the_operations_of_a_rank(tmp_path):
     path = tmp_path / "trace.json"
     hvd.start_timeline(str(path))

@@ -8,6 +8,11 @@ import torch
 import dtrain.torch as hvd
 from dtrain.horovod.common.basics import basics
 
+
+def sparse(tensor):
+    return hvd.synchronize(hvd.sparse_allreduce_async(tensor.to_sparse(1), "layout", hvd.Sum))
+
+
 WRONG = {
     "shape": lambda odd: hvd.allreduce(torch.ones(3 if odd else 4)),
     "dimensions": lambda odd: hvd.allreduce(torch.ones((2, 6) if odd else (2, 3, 2))),
@@ -21,6 +26,9 @@ WRONG = {
     "dimensions of a row": lambda odd: hvd.allgather(torch.ones((2, 3) if odd else (2, 3, 1))),
     "row of alltoall": lambda odd: hvd.alltoall(torch.ones(hvd.size(), 3 if odd else 4)),
     "rows of reducescatter": lambda odd: hvd.reducescatter(torch.ones(12 if odd else 13)),
+    "layout": lambda odd: sparse(torch.ones(5, 3)) if odd else hvd.allreduce(torch.ones(5, 3), name="layout"),
+    "type of a sparse one": lambda odd: sparse(torch.ones(5, 3, dtype=torch.int32 if odd else torch.float32)),
+    "shape of a sparse one": lambda odd: sparse(torch.ones(5 if odd else 6, 3)),
     "in a group": lambda odd: hvd.grouped_allreduce([torch.ones(2), torch.ones(3 if odd else 4)]),
 }
 
@@ -67,6 +75,35 @@ def test_a_wrong_call_on_one_rank_leaves_the_names_of_others_aligned():
             hvd.broadcast(torch.ones(2), 99)
         with pytest.raises(ValueError, match="sparse"):
             hvd.allreduce(torch.ones(2).to_sparse())
+        with pytest.raises(ValueError, match="meta"):
+            hvd.allreduce(torch.ones(2, device="meta"))
+    assert hvd.allreduce(torch.ones(2), op=hvd.Sum).tolist() == [hvd.size()] * 2
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int16, torch.bfloat16, torch.float64, torch.complex64])
+@pytest.mark.parametrize("shape", [(6,), (6, 2), (6, 2, 3), (6, 0)])
+def test_sparse_tensors_are_added(dtype, shape):
+    for name, dimensions in (("named", 1), (None, len(shape))):
+        tensor = torch.ones(shape, dtype=dtype)
+        tensor[hvd.rank() % 6 :] = 0  # rank 0 has no values
+        found = hvd.sparse_allreduce_async(tensor.to_sparse(dimensions), name, hvd.Sum)()
+        if dtype is torch.bool:
+            continue  # torch adds none
+        total = sum((torch.arange(6) < rank).to(dtype) for rank in range(hvd.size()))
+        expected = total.reshape(6, *[1] * (len(shape) - 1)).expand(shape).to(dtype)
+        assert found.dtype == dtype
+        assert torch.equal(found.to_dense(), expected)
+
+
+def test_a_layer_with_sparse_gradients_on_one_rank_alone_is_an_error_of_all():
+    if hvd.size() == 1:
+        pytest.skip("one rank agrees with itself")
+    table = torch.nn.Embedding(4, 2, sparse=hvd.rank() == 0)
+    optimizer = hvd.DistributedOptimizer(torch.optim.SGD(table.parameters(), lr=1.0), table.named_parameters())
+    table(torch.tensor([1])).sum().backward()
+    with pytest.raises(hvd.HorovodInternalError) as caught:
+        optimizer.step()
+    assert caught.value.code == "mismatch"
     assert hvd.allreduce(torch.ones(2), op=hvd.Sum).tolist() == [hvd.size()] * 2
 
 

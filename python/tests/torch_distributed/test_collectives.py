@@ -192,6 +192,16 @@ def test_sparse_tensors(groups):
     check(groups, call)
 
 
+def test_a_sparse_tensor_on_one_rank_alone_is_an_error_of_all(job):
+    if dist.get_world_size() == 1 or os.environ.get("TORCH_DISTRIBUTED_DEBUG") == "DETAIL":
+        pytest.skip("one rank agrees with itself; torch's debug mode takes no sparse tensor")
+    tensor = torch.ones(3)
+    with pytest.raises(RuntimeError, match=r"(?i)all_?(reduce|gather)"):
+        dist.all_reduce(tensor.to_sparse() if dist.get_rank() == 0 else tensor)
+    dist.all_reduce(tensor)
+    assert tensor.tolist() == [dist.get_world_size()] * 3
+
+
 def test_several_tensors_at_once(groups):
     for group, _ in groups:
         size, rank = dist.get_world_size(group), dist.get_rank(group)

@@ -18,6 +18,7 @@ from dtrain.torch import _memory
 from dtrain.torch._c10d.job import job
 from dtrain.torch._c10d.reductions import Reduction
 from dtrain.torch._c10d.works import Work
+from dtrain.torch._sparse import SparseRows
 
 _MILLISECONDS_MAX = 2**31 - 1
 Shape = tuple[int, ...]
@@ -421,21 +422,17 @@ class DtrainBackend(Backend):
         return _Call(core, lambda: put(_memory.from_work(core, flat, ())))
 
     def _add_sparse(self, tensor: Any, average: bool, opts: Any) -> list[_Call]:
-        one = tensor.coalesce()
-        indices, values = one.indices().t().contiguous(), one.values().contiguous()
-        handle = self._handle.all_gather_ragged
-        core_indices = self._start(handle, indices, None, opts)
-        core_values = self._start(handle, values, None, opts)
+        rows = SparseRows(tensor.coalesce())
+        name, milliseconds, *_ = self._options(opts, None)
+        options = (name, milliseconds, 0.0, 0.0, (rows.count,), 0, 0, rows.element, rows.row_bytes, None)
+        address = rows.memory.data_ptr()
+        core = self._handle.all_gather_ragged(address, 0, rows.count, _core.OPAQUE, 0, 0, options, rows)
 
         def put() -> None:
-            places = _memory.from_work(core_indices, indices, tuple(indices.shape[1:])).t()
-            parts = _memory.from_work(core_values, values, tuple(values.shape[1:]))
-            total = torch.sparse_coo_tensor(places, parts, tensor.shape).coalesce()
-            if average:
-                total = total / self._context.size
-            tensor.copy_(total)
+            total = rows.joined(core).coalesce()
+            tensor.copy_(total / self._context.size if average else total)
 
-        return [_Call(core_indices), _Call(core_values, put)]
+        return [_Call(core, put)]
 
 
 def _row_of(memory: Any) -> tuple[int, int, int, int, Shape]:
