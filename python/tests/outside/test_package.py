@@ -102,6 +102,27 @@ def test_import_names_a_program_of_another_version(copied):
     assert f"has version {dtrain.__version__}, but the program {program} has 9.9.9" in ended.stderr
 
 
+def test_torch_that_is_missing_or_too_old_is_named(tmp_path):
+    (tmp_path / "torch.py").write_text("raise ImportError('no such library')\n")
+    ended = run_python("import dtrain.torch", PYTHONPATH=str(tmp_path))
+    assert "ImportError: dtrain.torch needs PyTorch, which cannot be imported (no such library)" in ended.stderr
+    (tmp_path / "torch.py").write_text("__version__ = '1.12.1'\n")
+    ended = run_python("import dtrain.torch", PYTHONPATH=str(tmp_path))
+    assert "ImportError: dtrain.torch needs PyTorch 1.13 or later, but 1.12.1 is installed" in ended.stderr
+
+
+def test_two_copies_of_the_library_are_an_error(tmp_path):
+    library = os.path.join(os.path.dirname(dtrain.__file__), "lib", "libdtrain.so.0")
+    shutil.copy(library, tmp_path)
+    (tmp_path / "same").symlink_to(library)
+    load = "import ctypes, dtrain\nctypes.CDLL({!r})\nprint(dtrain.init().size)"
+    ended = run_python(load.format(str(tmp_path / "libdtrain.so.0")))
+    assert "dtrain._errors.Error: this process has two copies of libdtrain: " in ended.stderr
+    assert library in ended.stderr
+    assert str(tmp_path / "libdtrain.so.0") in ended.stderr
+    assert run_python(load.format(str(tmp_path / "same"))).stdout == "1\n"
+
+
 def test_a_subinterpreter_gets_a_sentence():
     script = """
 import _xxsubinterpreters as interpreters
