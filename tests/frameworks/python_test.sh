@@ -128,6 +128,15 @@ test_horovods_api_on_debians_torch() {
   run_on 2 "$repository/python/tests/torch"
 }
 
+test_horovods_operations_on_debians_torch_with_other_numbers_of_ranks() {
+  uses_wheel python-torch
+  "$python" -c 'import torch' 2>/dev/null || skip "python3-torch is not installed (tools/setup.sh frameworks)"
+  local np
+  for np in 1 3 4; do
+    run_on "$np" "$repository"/python/tests/torch/test_{order,optimizer,features}.py
+  done
+}
+
 test_horovods_api_on_one_rank() {
   uses_wheel torch
   run_on 1 "$repository/python/tests/torch"
