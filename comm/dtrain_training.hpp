@@ -1,7 +1,7 @@
 #pragma once
 
-// The parts of training loops around the steps of a strategy: evaluation, prediction, moving
-// averages, and batches that reach the device ahead of their step. Programs include
+// The parts of training loops around the steps of a strategy. These are evaluation, prediction,
+// moving averages, and batches that reach the device ahead of their step. Programs include
 // dtrain_strategy.hpp.
 
 #include "dtrain_strategy.hpp"
@@ -39,10 +39,10 @@ inline Range reduced_part(const Strategy& strategy, const Replica& replica, std:
   return shard({0, examples}, rank * local + replica.local_index(), size * local);
 }
 
-/// Returns the means over all examples of the numbers that `sums(replica, part)` adds up over the
-/// examples of its part: losses, hits. It returns a vector of equally many doubles for each part,
-/// of `batch` examples at most. Parts that are smaller, or none, weigh as many examples as they
-/// have. A collective between steps. Under parameter_server, each worker evaluates all examples.
+/// Returns means over all examples, such as that of the loss. `sums(replica, part)` returns the
+/// sums over the examples of a part, which has `batch` of them at most. It returns a vector of
+/// equally many doubles for each part. Smaller parts weigh as many examples as they have. A
+/// collective between steps. Under parameter_server, each worker evaluates all examples.
 template <class Sums>
 std::vector<double> evaluate(Strategy& strategy, std::size_t examples, std::size_t batch,
                              const Sums& sums) {
@@ -76,8 +76,8 @@ std::vector<double> evaluate(Strategy& strategy, std::size_t examples, std::size
   return means;
 }
 
-/// Returns what `outputs(replica, part)` returns for all examples, in their order: a vector of any
-/// size for each part, of `batch` examples at most. A collective between steps. Under
+/// Returns the outputs of all examples, in their order. `outputs(replica, part)` returns a vector
+/// of any size for a part, which has `batch` examples at most. A collective between steps. Under
 /// parameter_server, each worker predicts for all examples.
 template <Element T, class Outputs>
 std::vector<T> predict(Strategy& strategy, std::size_t examples, std::size_t batch,
@@ -92,7 +92,7 @@ std::vector<T> predict(Strategy& strategy, std::size_t examples, std::size_t bat
   }));
 }
 
-/// The exponential moving average of a variable, as TensorFlow's ExponentialMovingAverage: after
+/// The exponential moving average of a variable, as TensorFlow's ExponentialMovingAverage. After
 /// each step, average = decay * average + (1 - decay) * value. It is a variable of its own,
 /// "NAME/average", which checkpoints have.
 template <std::floating_point T>
@@ -100,7 +100,7 @@ class MovingAverage {
  public:
   struct Options {
     double decay = 0.999;
-    /// The decay of update n is at most (1 + n) / (10 + n), so that the average follows sooner.
+    /// Limits the decay of update n to (1 + n) / (10 + n). So the average follows sooner.
     bool warms_up = false;
     /// Copies values through memory of the host, and gives all workers those of rank 0. This is
     /// necessary, and so always done, where a device is no CPU.

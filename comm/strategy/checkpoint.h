@@ -51,7 +51,7 @@ class CheckpointWriter {
 class CheckpointFile {
  public:
   /// Fails with Errc::input for a file that is no checkpoint, of another version, truncated or
-  /// damaged, and with Errc::not_found or Errc::os. Errors name the file.
+  /// damaged. Fails with Errc::not_found or Errc::os, too. Errors name the file.
   static Result<CheckpointFile> open(const std::string& path);
 
   const std::vector<CheckpointEntry>& entries() const { return entries_; }

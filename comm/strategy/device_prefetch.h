@@ -16,7 +16,7 @@
 
 namespace dt {
 
-/// Fills memory of a replica's device ahead of the steps that use it, on a thread with a stream of
+/// Fills memory of a replica's device ahead of the steps that use it. Has a thread with a stream of
 /// its own. The destructor waits for the function that fills.
 ///
 ///   free ── fill ▶ filled ── next() ▶ in use ── next() ▶ free

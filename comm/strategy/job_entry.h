@@ -41,8 +41,8 @@ class JobEntry {
     living,  ///< all that are not gone
     first,   ///< rank 0, if it is not gone
   };
-  /// Publishes this worker's record, and compares all records that other workers have published for
-  /// this strategy: the n-th of one process belongs to the n-th of another. Fails when a worker
+  /// Publishes this worker's record, and compares all records of other workers for this strategy.
+  /// The n-th strategy of one process belongs to the n-th of another. Fails when a worker
   /// cannot take part or differs from rank 0. *blamed_rank is that worker then, at every rank.
   Result<> compare(const WorkerRecord& own, Awaited awaited, int* blamed_rank);
 

@@ -10,7 +10,7 @@ namespace dt {
 class PlacementLog {
  public:
   /// `prefix` names the process; empty: nothing is printed. Else each sentence is a line on
-  /// standard error, written at once, so that those of several processes do not mix.
+  /// standard error. It is written at once, so that those of several processes do not mix.
   explicit PlacementLog(std::string prefix = {}) : prefix_(std::move(prefix)) {}
   void add(const std::string& sentence);
   /// Returns all sentences, each on a line.

@@ -19,8 +19,9 @@ namespace dt {
 /// replica's thread may use its device and stream.
 class ReplicaDevices {
  public:
-  /// Fails with Errc::input for devices that do not exist, for several under one_device, and for a
-  /// communication that they do not have. Where none is named, one_device takes the first one.
+  /// Fails with Errc::input for devices that do not exist, and for several under one_device. Fails
+  /// with it for a communication that they do not have, too. Where none is named, one_device takes
+  /// the first one.
   static Result<std::unique_ptr<ReplicaDevices>> open(const StrategyOptions& options,
                                                       const Environment& environment);
 

@@ -45,8 +45,8 @@ class ReplicaMeeting {
 
   /// Called before each step.
   void begin();
-  /// Fails with Errc::mismatch when replicas call different operations or one has ended its step,
-  /// and with the first failure of the step.
+  /// Fails with Errc::mismatch when replicas call different operations or one has ended its step.
+  /// Fails with the first failure of the step, too.
   Result<> meet(size_t replica, Call call, const Together& together);
   /// Called once by each replica when its step has ended.
   void leave(size_t replica, const Result<>& outcome);

@@ -22,9 +22,9 @@ struct ServedChange {
 };
 
 /// The variables of a strategy that parameter servers hold. A worker pushes the difference that its
-/// step makes, and the servers subtract it: in a synchronous step the mean of all workers'
-/// differences. For an update that is linear in the gradient, such as SGD with momentum, this is
-/// the update by the mean gradient. One thread at a time.
+/// step makes, and the servers subtract it. In a synchronous step, they subtract the mean of all
+/// workers' differences. Where an update is linear in the gradient, this is the update by the mean
+/// gradient. SGD with momentum is such an update. One thread at a time.
 class ServedVariables {
  public:
   struct Options {

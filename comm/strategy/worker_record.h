@@ -39,8 +39,8 @@ struct WorkerDifference {
 };
 /// The records of all ranks, as far as they are known.
 using WorkerRecords = std::vector<std::optional<WorkerRecord>>;
-/// Returns the first rank that cannot take part or differs from rank 0, or the reason why the
-/// strategy cannot have so many workers; none: they agree. The same at every rank that knows all
+/// Returns the first rank that cannot take part or differs from rank 0. Its error may be that the
+/// strategy cannot have so many workers. None: they agree. The same at every rank that knows all
 /// records.
 std::optional<WorkerDifference> find_difference(const WorkerRecords& by_rank);
 

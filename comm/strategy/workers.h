@@ -25,7 +25,7 @@ struct WorkerTensor {
 class Workers {
  public:
   /// All ranks of the context make a group, if their records agree. A collective, which fails at
-  /// every rank when it does at one; *blamed_rank is then the rank to blame, or -1. The context
+  /// every rank when it does at one. *blamed_rank is then the rank to blame, or -1. The context
   /// must outlive this.
   static Result<std::unique_ptr<Workers>> join(dtrain_context* context, const WorkerRecord& own,
                                                int timeout_ms, int* blamed_rank);

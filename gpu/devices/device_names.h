@@ -35,8 +35,8 @@ struct FoundDevices {
 };
 
 /// Finds devices by their names, separated by commas. Names of other processes' devices are left
-/// out. Fails with Errc::input for a device that does not exist, for one that is named twice, and
-/// when no name is left.
+/// out. Fails with Errc::input for a device that does not exist or is named twice. Also fails when
+/// no name is left.
 Result<FoundDevices> find_devices(std::string_view names, const DeviceList& devices,
                                   const DeviceSearch& search = {});
 

@@ -3,10 +3,10 @@
 //    ps_worker STEPS MODE COUNT [kill=INDEX:STEP] [other=INDEX] [save=PATH] [load=PATH] [size=N]
 //              [several=1] [idle=FILE]
 //
-// MODE is async, sync or bounded. The worker `kill` ends by SIGKILL before its push of that step;
-// the worker `other` declares another shape. With `several`, there are variables with the numbers
-// of optimisers, too, and gradients that change; a digest of all values is printed. FILE has the
-// pid of a server, whose wake-ups in one second without requests are printed.
+// MODE is async, sync or bounded. The worker `kill` ends by SIGKILL before its push of that step.
+// The worker `other` declares another shape. With `several`, there are variables with the numbers
+// of optimisers, too, and gradients that change. A digest of all values is then printed. FILE has
+// the pid of a server. Its wake-ups in one second without requests are printed.
 
 #include <bit>
 #include <charconv>

@@ -11,8 +11,8 @@ namespace {
 constexpr size_t ranks = 256;
 using Floats = std::vector<float>;
 
-/// A step of a training on every rank. It has a broadcast, an all_gather and a barrier, and two
-/// tensors by name, in another order on every second rank.
+/// A step of a training on every rank: a broadcast, an all_gather, a barrier, and two named
+/// tensors. Every second rank makes the named calls in another order.
 struct Step {
   explicit Step(size_t count)
       : weights(ranks, Floats(count)),
