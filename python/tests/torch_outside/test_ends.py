@@ -23,6 +23,9 @@ DIES_IN = {
     "broadcast_parameters": "call = lambda: hvd.broadcast_parameters(model.state_dict(), 0)",
     "step": "model(torch.ones(2, 4)).sum().backward(); call = optimizer.step",
     "barrier": "call = hvd.barrier",
+    "backward": "leaf = torch.ones(2, requires_grad=True)\n"
+    "leaf.register_hook(lambda own: hvd.allreduce(own, name='x'))\n"
+    "call = (2 * leaf).sum().backward",
 }
 DIES_BY = {
     "kill": ("os.kill(os.getpid(), 9)", "SIGKILL"),
@@ -32,7 +35,11 @@ DIES_BY = {
 
 
 @pytest.mark.parametrize(
-    ("where", "by"), [*((where, "kill") for where in DIES_IN), ("step", "exit"), ("step", "exception")]
+    ("where", "by"),
+    [
+        *((where, "kill") for where in DIES_IN),
+        *((where, by) for where in ("step", "backward") for by in ("exit", "exception")),
+    ],
 )
 def test_the_death_of_a_rank_raises_on_the_others(where, by):
     death, cause = DIES_BY[by]
@@ -96,15 +103,20 @@ print(hvd.allreduce(torch.ones(1), op=hvd.Sum).item())
     assert ended.lines() == ["2.0", "2.0", "True", "True"]
 
 
-def test_workers_of_a_data_loader_leave_the_job_alone():
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_workers_of_a_data_loader_leave_the_job_alone(method):
     script = f"""{SCRIPT}
-if __name__ == "__main__":
-    data = torch.utils.data.TensorDataset(torch.arange(8.0))
-    for _ in range(2):
-        loader = torch.utils.data.DataLoader(data, 2, num_workers=2, multiprocessing_context="fork")
-        total = sum(batch[0].sum() for batch in loader)
-        assert hvd.allreduce(total, op=hvd.Sum).item() == 56, total
-    print("done")
+hvd.shutdown()
+data = torch.utils.data.TensorDataset(torch.arange(8.0))
+options = {{"num_workers": 1, "multiprocessing_context": "{method}", "persistent_workers": True}}
+before = torch.utils.data.DataLoader(data, 2, **options)
+assert sum(batch[0].sum() for batch in before) == 28
+hvd.init()
+after = torch.utils.data.DataLoader(data, 2, **options)
+for loader in (before, after, before):
+    total = sum(batch[0].sum() for batch in loader)
+    assert hvd.allreduce(total, op=hvd.Sum).item() == 56, total
+print("done")
 """
     ended = run_job(2, script)
     assert ended.status == 0, ended
@@ -113,6 +125,12 @@ if __name__ == "__main__":
 
 ENDS = {
     "operations under way": ("[hvd.allreduce_async(torch.ones(9), name=f'{rank} {i}') for i in range(100)]", 0),
+    "an exception in backward": (
+        "model.weight.register_hook(lambda _: [hvd.allreduce_async(torch.ones(9), name=f'{rank} {i}')"
+        " for i in range(100)] and 1 / 0)\nmodel(torch.ones(1, 4)).sum().backward()",
+        1,
+    ),
+    "os._exit": ("[hvd.allreduce_async(torch.ones(9), name=f'{rank} {i}') for i in range(100)]\nos._exit(6)", 6),
     "sys.exit in a hook": (
         "model.weight.register_hook(lambda _: sys.exit(4))\nmodel(torch.ones(1, 4)).sum().backward()",
         4,
@@ -132,3 +150,54 @@ def test_a_rank_ends_as_its_script_says(what):
     ended = run_job(2, f"{SCRIPT}\n{statement}\n")
     assert ended.status == status, ended
     assert "SIG" not in ended.stderr, ended
+
+
+def test_any_thread_submits_and_waits():
+    script = f"""{SCRIPT}
+def work(number):
+    handles = [hvd.allreduce_async(torch.ones(3), name=f"{{number}} {{i}}", op=hvd.Sum) for i in range(50)]
+    mine.append([hvd.synchronize(handle)[0].item() for handle in handles] == [2] * 50)
+mine = []
+threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+handle = hvd.allreduce_async(torch.ones(1), name="of the main thread")
+waiter = threading.Thread(target=lambda: mine.append(hvd.synchronize(handle).item() == 1))
+waiter.start(); waiter.join()
+print(mine == [True] * 5)
+"""
+    ended = run_job(2, script)
+    assert ended.lines() == ["True", "True"], ended
+
+
+def test_a_tensor_that_a_rank_lacks_is_named():
+    script = f"""{SCRIPT}
+hvd.barrier()
+hvd.allreduce(torch.ones(2), name="lonely") if rank == 0 else time.sleep(50)
+"""
+    process = start(words_of(2, script, "--stall-report", "1s"))
+    assert process.stderr is not None
+    message = ""
+    while not ("lonely" in message and "rank 1" in message):
+        line = process.stderr.readline()
+        assert line, message
+        message += line
+    process.send_signal(signal.SIGINT)
+    assert finish(process, time.monotonic()).status == 130
+
+
+def test_a_rank_that_raises_ends_the_job_of_the_backend():
+    script = """
+world.finalize()
+import torch, torch.distributed as dist, dtrain.torch.distributed
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+dist.init_process_group("dtrain")
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2))
+if rank == 1: raise KeyError("lost key")
+try: model(torch.ones(1, 2)).sum().backward(); dist.barrier()
+except RuntimeError as error: print("rank 1 (host localhost" in str(error), flush=True)
+os._exit(0)
+"""
+    ended = run_job(2, script)
+    assert ended.lines() == ["True"], ended
+    assert "dtrain:   KeyError: 'lost key'" in ended.stderr
