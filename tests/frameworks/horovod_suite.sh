@@ -22,7 +22,7 @@ export PYTHONPATH=$PWD/$extra PYTHONDONTWRITEBYTECODE=1
 status=0
 for name in "$@"; do
   folder=build/venv-$name/bin
-  words=("$folder/python" -m dtrain.horovod -m pytest -q -p no:cacheprovider -W ignore)
+  words=("$folder/python" -m dtrain.horovod -m pytest -q -p no:cacheprovider --disable-warnings)
   echo "== $name: torch $("$folder/python" -c 'import torch; print(torch.__version__)')"
   "$folder/dtrain" run -np "${NP:-2}" --timeout 600 "${words[@]}" "$source/test/parallel/test_torch.py" || status=1
   "$folder/dtrain" run -np 1 "${words[@]}" "$source/test/single/test_torch_elastic.py" || status=1
