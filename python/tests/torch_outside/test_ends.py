@@ -65,8 +65,8 @@ os._exit(0)
 
 def test_an_interrupt_ends_ranks_that_wait():
     script = f"""{SCRIPT}
-print("ready", flush=True)
 try:
+    print("ready", flush=True)
     hvd.allreduce(torch.ones(2), name="x") if rank == 0 else time.sleep(30)
 except KeyboardInterrupt:
     print(f"interrupted {{rank}}", flush=True)
