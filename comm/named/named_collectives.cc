@@ -58,7 +58,12 @@ bool NamedCollectives::is_pending(std::string_view name) const {
 }
 
 bool NamedCollectives::step(Time now) {
-  if (failed_) return play(now) || fail_undecided();
+  if (failed_) {
+    const bool moved = play(now) || fail_undecided();
+    // The last message of a bucket before the stop may be lost on a silent link.
+    if (!playing_.empty()) stop_late(now);
+    return moved;
+  }
   bool moved = announce(now);
   coordinator_.decide_quorums(now);
   moved |= decide(now);
@@ -313,6 +318,12 @@ void NamedCollectives::stop_overdue(Time now) {
     return lane_.stop_all({Errc::timeout, decision.failure->blamed_rank,
                            format("not possible after {} timed out", label)});
   }
+  stop_late(now);
+}
+
+/// Fails all named operations when this rank's own limit has ended, and nobody has said why.
+void NamedCollectives::stop_late(Time now) {
+  const GroupPeers& peers = lane_.peers();
   // The lane has the time limits of the bucket that it plays, and ends it sooner.
   if (limits_.empty() || limits_.begin()->first + decision_grace > now) return;
   const Operation& late = *limits_.begin()->second;
@@ -327,7 +338,8 @@ void NamedCollectives::stop_overdue(Time now) {
 }
 
 Time NamedCollectives::next_deadline() const {
-  if (failed_) return lane_.next_deadline();
+  if (failed_ && (limits_.empty() || playing_.empty())) return lane_.next_deadline();
+  if (failed_) return std::min(lane_.next_deadline(), limits_.begin()->first + decision_grace);
   const Time next = std::min({lane_.next_deadline(), coordinator_.next_deadline(), connects_at_});
   return limits_.empty() ? next : std::min(next, limits_.begin()->first + decision_grace);
 }

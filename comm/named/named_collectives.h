@@ -101,6 +101,7 @@ class NamedCollectives {
   void start(Playing& playing, Time now);
   void finish(Playing& playing);
   void stop_overdue(Time now);
+  void stop_late(Time now);
   void stop_without_lost(Time now);
 
   Collectives lane_;
