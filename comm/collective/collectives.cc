@@ -29,14 +29,17 @@ std::vector<MessageLink*> links_of(GroupPeers& peers) {
 bool is_small(const OperationRequest& request, int size, size_t bytes_max) {
   if (request.kind == OperationKind::barrier || has_own_counts(request.kind)) return true;
   const size_t bytes = request.count * element_bytes(request.type);
-  const bool one_buffer = request.kind == OperationKind::all_reduce;
+  const bool one_buffer = request.kind == OperationKind::all_reduce ||
+                          request.kind == OperationKind::broadcast ||
+                          request.kind == OperationKind::reduce;
   return (one_buffer ? bytes : bytes * static_cast<size_t>(size)) <= bytes_max;
 }
 
-/// True when a rank's result depends on the inputs of all ranks.
-bool depends_on_all(const OperationRequest& request) {
+/// True when the steps over links let no rank end before all have begun. A program's own algorithm
+/// promises this for no rooted collective.
+bool awaits_all(const OperationRequest& request) {
   if (request.kind == OperationKind::barrier || has_own_counts(request.kind)) return true;
-  return !is_rooted(request.kind) && request.count > 0;
+  return request.count > 0 && !(is_rooted(request.kind) && request.steps);
 }
 
 }  // namespace
@@ -109,7 +112,9 @@ void Collectives::begin_over_links(Time now) {
   const auto order = small ? CallExchange::Order::with_data : CallExchange::Order::before_data;
   check_ = Check::exchange;
   if (!exchange_.begin(sequence, call_hash(request, sequence), order)) return differ(now);
-  if (!depends_on_all(request)) return agree_first(CallState::waits, now);
+  // The phases of a broadcast on hosts have no tokens between the hosts.
+  const bool on_hosts = hosts_ && is_rooted(request.kind) && hosts_->plays(request);
+  if (on_hosts || !awaits_all(request)) return agree_first(CallState::waits, now);
   const Time end = deadline(operation);
   late_ = now + (end == Time::max() ? late_after : std::min(late_after, (end - now) / 2));
   permits_ = !small;

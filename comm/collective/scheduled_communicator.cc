@@ -105,9 +105,11 @@ void ScheduledCommunicator::play(const Steps& steps, Buffers buffers, size_t ele
   element_bytes_ = element_bytes;
   const size_t elements = std::max(work_elements(steps), elements_min);
   buffers_.work = work_.reserve(elements * element_bytes);
-  // The tokens of a barrier have no meaning, but uninitialised memory stays here.
-  if (request_->kind == OperationKind::barrier && buffers_.work != nullptr)
-    std::memset(buffers_.work, 0, elements);
+  // Tokens have no meaning, but uninitialised memory stays here. They are the last two elements.
+  const size_t tokens = std::min(elements, size_t{2}) * element_bytes;
+  const bool has_tokens = request_->kind == OperationKind::barrier || is_rooted(request_->kind);
+  if (has_tokens && tokens > 0)
+    std::memset(buffers_.work + elements * element_bytes - tokens, 0, tokens);
 }
 
 void ScheduledCommunicator::exchange_counts() {

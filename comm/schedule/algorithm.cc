@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <utility>
 
 namespace dt {
 
@@ -136,6 +137,22 @@ constexpr std::array<Entry, 24> entries = {{
      }},
 }};
 
+/// Adds tokens to the steps of a rooted collective, so that no rank ends before all have begun. A
+/// token is an element of work memory without a meaning.
+///
+///   broadcast, scatter:  leaves ─ tokens ▶ root, then the steps
+///   reduce, gather:      the steps, then root ─ tokens ▶ leaves
+Steps with_tokens(Group group, const Shape& shape, Steps steps) {
+  if (shape.count == 0) return steps;
+  const size_t work = work_elements(steps);
+  const bool from_root =
+      shape.kind == OperationKind::broadcast || shape.kind == OperationKind::scatter;
+  const Steps tokens = from_root ? tokens_to_root(group, shape.root, work)
+                                 : tokens_from_root(group, shape.root, work);
+  steps.insert(from_root ? steps.begin() : steps.end(), tokens.begin(), tokens.end());
+  return steps;
+}
+
 /// Returns null when the algorithm cannot play that kind.
 const Entry* find_entry(OperationKind kind, Algorithm algorithm) {
   const auto* const found = std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) {
@@ -210,7 +227,8 @@ bool plays(OperationKind kind, Algorithm algorithm) {
 std::optional<Steps> steps_of(Group group, const CollectiveShape& shape, Algorithm algorithm) {
   const Entry* entry = find_entry(shape.kind, algorithm);
   if (entry == nullptr) return std::nullopt;
-  return entry->steps(group, shape);
+  Steps steps = entry->steps(group, shape);
+  return is_rooted(shape.kind) ? with_tokens(group, shape, std::move(steps)) : steps;
 }
 
 bool plays_on_hosts(const HostMap& hosts, OperationKind kind) {

@@ -71,7 +71,8 @@ struct CollectiveShape {
 
 /// True when the algorithm can play that kind.
 bool plays(OperationKind kind, Algorithm algorithm);
-/// Returns this rank's steps by the algorithm. None when it cannot play that kind.
+/// Returns this rank's steps by the algorithm. None when it cannot play that kind. With elements,
+/// no rank ends before all have begun. This holds for rooted kinds, too.
 std::optional<Steps> steps_of(Group group, const CollectiveShape& shape, Algorithm algorithm);
 
 /// True when ranks that share memory on each host play that kind in phases. Equal on all ranks.

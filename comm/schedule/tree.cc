@@ -127,6 +127,33 @@ Steps binomial_reduce(Group group, size_t count, int root) {
   return steps;
 }
 
+Steps tokens_to_root(Group group, int root, size_t work) {
+  Steps steps;
+  const Turned turned(group, root);
+  const int low = turned.low_bit();
+  const Range own{work, work + 1, Place::work};
+  for (int bit = 1; bit < low && turned.self + bit < turned.size; bit *= 2)
+    steps.push_back({.receive_from = turned.rank_of(turned.self + bit),
+                     .receive = {work + 1, work + 2, Place::work}});
+  if (turned.self != 0)
+    steps.push_back({.send_to = turned.rank_of(turned.self - low), .send = own});
+  return steps;
+}
+
+Steps tokens_from_root(Group group, int root, size_t work) {
+  Steps steps;
+  const Turned turned(group, root);
+  int bit = turned.low_bit();
+  if (turned.self != 0)
+    steps.push_back({.receive_from = turned.rank_of(turned.self - bit),
+                     .receive = {work + 1, work + 2, Place::work}});
+  for (bit /= 2; bit > 0; bit /= 2)
+    if (turned.self + bit < turned.size)
+      steps.push_back(
+          {.send_to = turned.rank_of(turned.self + bit), .send = {work, work + 1, Place::work}});
+  return steps;
+}
+
 Steps tree_all_reduce(Group group, size_t count) {
   const Turned turned(group, 0);
   Steps steps = reduce_to_root(turned, count, Place::output);

@@ -19,4 +19,10 @@ Steps binomial_gather(Group group, size_t count, int root);
 /// of the root are the same buffer, its own part ends at the beginning.
 Steps binomial_scatter(Group group, size_t count, int root);
 
+/// Each rank sends an element to its parent when its children have sent theirs. Sends the element
+/// `work` of the work memory, and receives into the one behind it.
+Steps tokens_to_root(Group group, int root, size_t work);
+/// Each rank sends an element to its children when its parent has sent one; as above.
+Steps tokens_from_root(Group group, int root, size_t work);
+
 }  // namespace dt

@@ -167,12 +167,15 @@ Steps steps_on(const HostMap& hosts, int rank, int size, const CollectiveShape& 
   return steps_of({rank, size, &hosts}, shape, Algorithm::hierarchical).value();
 }
 
-/// The elements that the ranks of a host send to other hosts.
+/// The elements of buffers that the ranks of a host send to other hosts. Tokens lie in work memory.
 size_t sent_abroad(const HostMap& hosts, int host, const CollectiveShape& shape, int size) {
+  const bool has_tokens = is_rooted(shape.kind);
   size_t sent = 0;
   for (const int rank : hosts.ranks_of(host)) {
-    for (const Step& step : steps_on(hosts, rank, size, shape))
+    for (const Step& step : steps_on(hosts, rank, size, shape)) {
+      if (has_tokens && step.send.place == Place::work) continue;
       if (step.send_to >= 0 && hosts.host_of(step.send_to) != host) sent += step.send.count();
+    }
   }
   return sent;
 }
