@@ -78,7 +78,7 @@ test_devices_have_the_names_of_tensorflow_and_a_place_in_the_log() {
   expect_status 0
   expect_stderr_contains 'dtrain: worker:0: replica 0 is on cpu:0'
   expect_stderr_contains 'dtrain: worker:1: replica 1 is on cpu:1'
-  expect_stderr_contains 'dtrain: worker:1: variable weights is on cpu:1'
+  expect_stderr_contains 'dtrain: worker:1: variable hidden.weights is on cpu:1'
 }
 
 test_with_soft_placement_the_cpu_replaces_a_device_that_does_not_exist() {
@@ -94,7 +94,7 @@ test_with_soft_placement_the_cpu_replaces_a_device_that_does_not_exist() {
 test_a_strategy_with_too_little_memory_names_the_variable_and_the_limit() {
   run_dtrain run -np 1 --strategy mirrored -x DTRAIN_CPU_DEVICES=1 --device-memory 1K --no-tag "$digits" --epochs 1
   expect_status 1
-  expect_stderr_contains 'variable "weights": the strategy may have 1024 bytes on cpu:0, has 0, and needs'
+  expect_stderr_contains 'variable "hidden.weights": the strategy may have 1024 bytes on cpu:0, has'
 }
 
 test_nccl_between_devices_of_the_cpu_is_refused_by_every_rank() {

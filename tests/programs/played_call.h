@@ -96,14 +96,15 @@ class PlayedCall {
   dtrain_buffers buffers();
   dtrain_split_buffers split_buffers();
   dtrain_op_options options() const {
+    const bool has_priority = call_.by_name && call_.kind != OperationKind::join;
     return {.struct_size = sizeof(dtrain_op_options),
             .name = call_.name.empty() ? nullptr : call_.name.c_str(),
             .timeout_ms = 0,
-            .prescale = call_.prescale,
-            .postscale = call_.postscale,
+            .prescale = call_.prescale == 1 ? 0 : call_.prescale,
+            .postscale = call_.postscale == 1 ? 0 : call_.postscale,
             .average_over = call_.average_active ? DTRAIN_ACTIVE_RANKS : DTRAIN_ALL_RANKS,
             .compression = static_cast<int>(call_.compression),
-            .priority = call_.by_name ? call_.priority + self_.rank : 0};
+            .priority = has_priority ? call_.priority + self_.rank : 0};
   }
   std::vector<dtrain_buffers> tensors();
   int run_with_result(dtrain_context* context, const dtrain_op_options& with, dtrain_error& error);
