@@ -74,6 +74,8 @@ class RandomPlan {
   /// A collective with a name matches by it, so each has its own.
   static void adapt(Call& call, size_t index) {
     call.rough = false;  // other tests compare rounded sums
+    if (call.reduce == ReduceOp::average) call.compression = Compression::none;
+    if (call.reduce == ReduceOp::adasum) call.reduce = ReduceOp::sum;
     if (call.is_message()) return;
     call.odd_by_name = false;
     if (!call.name.empty()) call.name = "n" + std::to_string(index);
