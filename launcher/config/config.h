@@ -48,14 +48,14 @@ struct RunConfig {
   std::vector<std::string> environment_excluded;  ///< patterns of names that are not forwarded
   EnvSets env_sets = default_env_sets();
   bool pass_local_rank = false;
-  std::optional<StrategyName> strategy;  ///< none: the program decides
-  std::string algorithms;                ///< of collectives; empty: those of libdtrain
-  std::string transport = "auto";        ///< of libdtrain: auto, shm or tcp
-  std::string devices;                   ///< of the strategy; empty: all
-  bool soft_placement = false;           ///< of the strategy's devices
+  bool soft_placement = false;  ///< of the strategy's devices
   bool log_placement = false;
-  std::string cross_device_op;                 ///< of the strategy; empty: libdtrain decides
+  std::optional<StrategyName> strategy;        ///< none: the program decides
   std::optional<Communication> communication;  ///< of the strategy; none: libdtrain decides
+  std::string algorithms;                      ///< of collectives; empty: those of libdtrain
+  std::string transport = "auto";              ///< of libdtrain: auto, shm or tcp
+  std::string devices;                         ///< of the strategy; empty: all
+  std::string cross_device_op;                 ///< of the strategy; empty: libdtrain decides
   uint64_t device_memory = 0;                  ///< of the strategy, on each device; 0: no limit
   uint64_t bytes_per_pack = 0;                 ///< of the strategy; 0: libdtrain decides
   Duration strategy_timeout = {};              ///< of the strategy's operations; zero: none
