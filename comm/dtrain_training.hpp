@@ -118,15 +118,20 @@ class MovingAverage {
         updates_(strategy.zeros<std::uint64_t>(name + "/average_updates", 1, {.slot = true})) {
     for (std::size_t i = 0; i < strategy.local_replicas(); ++i)
       options_.through_host = options_.through_host || !strategy.device(i).starts_with("cpu");
+    if (!options_.through_host)
+      copies_ = strategy.run([&](Replica& replica) { return replica.data(average_).data(); });
   }
   MovingAverage(Strategy& strategy, const std::string& name, const Variable<T>& variable)
       : MovingAverage(strategy, name, variable, Options()) {}
 
   /// Called between steps, by all workers.
   void update() {
-    const std::uint64_t count = updates_.read()[0];
-    const double warm = static_cast<double>(1 + count) / static_cast<double>(10 + count);
-    const double decay = options_.warms_up ? std::min(options_.decay, warm) : options_.decay;
+    double decay = options_.decay;
+    std::uint64_t count = 0;
+    if (options_.warms_up) {
+      count = updates_.read()[0];
+      decay = std::min(decay, static_cast<double>(1 + count) / static_cast<double>(10 + count));
+    }
     if (options_.through_host) {
       std::vector<T> mean = average_.read();
       const std::vector<T> value = variable_.read();
@@ -148,13 +153,10 @@ class MovingAverage {
   }
   /// Each copy is changed once: replicas that share one leave it to the first of them.
   void update_copies(double decay) {
-    const auto copies = strategy_.run([&](Replica& replica) {
-      return reinterpret_cast<std::uintptr_t>(replica.data(average_).data());
-    });
     strategy_.run([&](Replica& replica) {
       const std::size_t own = replica.local_index();
-      const auto first = std::find(copies.begin(), copies.end(), copies[own]);
-      if (static_cast<std::size_t>(first - copies.begin()) != own) return;
+      const auto first = std::find(copies_.begin(), copies_.end(), copies_[own]);
+      if (static_cast<std::size_t>(first - copies_.begin()) != own) return;
       mix(replica.data(average_), std::span<const T>(replica.data(variable_)), decay);
     });
   }
@@ -164,6 +166,7 @@ class MovingAverage {
   Variable<T> variable_;
   Variable<T> average_;
   Variable<std::uint64_t> updates_;
+  PerReplica<T*> copies_{{}};  ///< the memory of the average that each replica uses
 };
 
 /// Batches in memory of a replica's device, which a thread fills ahead; see dtrain_prefetch_create.
