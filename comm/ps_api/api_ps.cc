@@ -122,16 +122,21 @@ Result<dtrain_ps*> connect_by(std::unique_ptr<PsDirectory> directory, PsClient::
   return ps.release();
 }
 
-Result<dtrain_ps*> connect_alone(const dtrain_ps_options& options) {
-  JoinedTask joined = TRY(join(options.identity, "dtrain_ps_connect"));
-  return connect_servers(options, std::move(joined));
+Result<dtrain_ps*> connect_as(JoinedTask joined, PsClient::Options client, Time deadline) {
+  client.claim = std::move(joined.claim);
+  client.dead_after = joined.dead_after;
+  auto directory = std::make_unique<RendezvousDirectory>(std::move(joined.rendezvous));
+  return connect_by(std::move(directory), std::move(client), deadline);
 }
 
 Result<dtrain_ps*> connect(const dtrain_ps_options* given) {
   const dtrain_ps_options options = TRY(read_struct(given, "dtrain_ps_options"));
   const Time deadline = TRY(connect_deadline(options));
   PsClient::Options client = TRY(client_options(options));
-  if (options.context == nullptr) return connect_alone(options);
+  if (options.context == nullptr) {
+    JoinedTask joined = TRY(join(options.identity, "dtrain_ps_connect"));
+    return connect_as(std::move(joined), std::move(client), deadline);
+  }
   const auto context = TRY(usable(&options.context->context));
   if (!context->claim() || context->group() != 0 || options.identity != nullptr) {
     return fail(Errc::input,
@@ -312,10 +317,7 @@ JoinedTask joined_task(const InitOptions& options, std::unique_ptr<RendezvousCli
 Result<dtrain_ps*> connect_servers(const dtrain_ps_options& options, JoinedTask joined) {
   const Time deadline = TRY(connect_deadline(options));
   PsClient::Options client = TRY(client_options(options));
-  client.claim = std::move(joined.claim);
-  client.dead_after = joined.dead_after;
-  auto directory = std::make_unique<RendezvousDirectory>(std::move(joined.rendezvous));
-  return connect_by(std::move(directory), std::move(client), deadline);
+  return connect_as(std::move(joined), std::move(client), deadline);
 }
 
 }  // namespace dt
