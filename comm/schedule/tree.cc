@@ -28,11 +28,11 @@ class Turned {
   int root_;
 };
 
-Steps broadcast_from(const Turned& turned, size_t count, Place root_place) {
+/// Copies a range from number 0 to all others.
+Steps broadcast_from(const Turned& turned, Range all) {
   Steps steps;
-  if (count == 0) return steps;
+  if (all.count() == 0) return steps;
   int bit = turned.low_bit();
-  const Range all{0, count, turned.self == 0 ? root_place : Place::output};
   if (turned.self != 0)
     steps.push_back({.receive_from = turned.rank_of(turned.self - bit), .receive = all});
   for (bit /= 2; bit > 0; bit /= 2) {
@@ -115,7 +115,8 @@ struct Branch {
 }  // namespace
 
 Steps binomial_broadcast(Group group, size_t count, int root) {
-  Steps steps = broadcast_from(Turned(group, root), count, Place::input);
+  const Place place = group.rank == root ? Place::input : Place::output;
+  Steps steps = broadcast_from(Turned(group, root), {0, count, place});
   if (group.rank == root) append_copy(steps, group, {0, count, Place::input}, {0, count});
   return steps;
 }
@@ -141,24 +142,14 @@ Steps tokens_to_root(Group group, int root, size_t work) {
 }
 
 Steps tokens_from_root(Group group, int root, size_t work) {
-  Steps steps;
-  const Turned turned(group, root);
-  int bit = turned.low_bit();
-  if (turned.self != 0)
-    steps.push_back({.receive_from = turned.rank_of(turned.self - bit),
-                     .receive = {work + 1, work + 2, Place::work}});
-  for (bit /= 2; bit > 0; bit /= 2)
-    if (turned.self + bit < turned.size)
-      steps.push_back(
-          {.send_to = turned.rank_of(turned.self + bit), .send = {work, work + 1, Place::work}});
-  return steps;
+  return broadcast_from(Turned(group, root), {work, work + 1, Place::work});
 }
 
 Steps tree_all_reduce(Group group, size_t count) {
   const Turned turned(group, 0);
   Steps steps = reduce_to_root(turned, count, Place::output);
   if (group.size == 1) append_copy(steps, group, {0, count, Place::input}, {0, count});
-  const Steps down = broadcast_from(turned, count, Place::output);
+  const Steps down = broadcast_from(turned, {0, count});
   steps.insert(steps.end(), down.begin(), down.end());
   return steps;
 }

@@ -22,7 +22,7 @@ Steps binomial_scatter(Group group, size_t count, int root);
 /// Each rank sends an element to its parent when its children have sent theirs. Sends the element
 /// `work` of the work memory, and receives into the one behind it.
 Steps tokens_to_root(Group group, int root, size_t work);
-/// Each rank sends an element to its children when its parent has sent one; as above.
+/// Each rank sends the element `work` to its children when it has got it from its parent.
 Steps tokens_from_root(Group group, int root, size_t work);
 
 }  // namespace dt
