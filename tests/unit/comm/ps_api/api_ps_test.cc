@@ -1,5 +1,5 @@
 #include "comm/dtrain_ps.hpp"
-#include "tests/unit/comm/ps/ps_job.h"
+#include "tests/unit/comm/ps/worker_identity.h"
 #include "tests/unit/comm/world_fixture.h"
 
 #include <doctest/doctest.h>
@@ -12,36 +12,12 @@
 namespace dt {
 namespace {
 
-/// The identity of a worker of a PsJob, for the public API.
-class Identity {
- public:
-  Identity(PsJob& job, int worker)
-      : rendezvous_(job.rendezvous().address().text()),
-        token_(job.rendezvous().token().text()),
-        job_(job.rendezvous().table().job) {
-    options_.struct_size = sizeof options_;
-    options_.role = "worker";
-    options_.task_index = worker;
-    options_.rendezvous = rendezvous_.c_str();
-    options_.token = token_.c_str();
-    options_.job = job_.c_str();
-    options_.generation = job.rendezvous().table().generation;
-  }
-  Identity(const Identity&) = delete;
-  Identity& operator=(const Identity&) = delete;
-  const dtrain_init_options* get() const { return &options_; }
-
- private:
-  std::string rendezvous_;
-  std::string token_;
-  std::string job_;
-  dtrain_init_options options_ = {};
-};
+;
 
 TEST_CASE("a program declares, pushes, pulls, saves and counts through the public API") {
   const TemporaryFolder folder;
   PsJob job({.workers = 1, .servers = 2});
-  const Identity identity(job, 0);
+  const WorkerIdentity identity(job, 0);
   dtrain::ParameterServers ps({.identity = identity.get()});
   const std::array<float, 2> w = {10, 20};
   const double b = 5;
@@ -88,7 +64,7 @@ TEST_CASE("a process uses collectives and parameter servers through one context"
   for (int index = 0; index < 2; ++index) {
     workers.emplace_back([&, index] {
       outcomes[static_cast<size_t>(index)] = World::outcome_of([&] {
-        const Identity identity(job, index);
+        const WorkerIdentity identity(job, index);
         dtrain_error error = new_error();
         dtrain::Context world(dtrain_init(identity.get(), &error));
         REQUIRE_MESSAGE(world.get() != nullptr, error.text);
@@ -130,7 +106,7 @@ TEST_CASE("a context that is alone leads to no parameter server") {
 
 TEST_CASE("wrong arguments are named") {
   PsJob job({.workers = 1});
-  const Identity identity(job, 0);
+  const WorkerIdentity identity(job, 0);
   dtrain::ParameterServers ps({.identity = identity.get()});
   const std::array<float, 3> three = {};
   struct Case {
