@@ -5,12 +5,12 @@
 // A job of two ranks, which have reduced tensors with and without names. Each prints "idle: N
 // wake-ups, in recv: N wake-ups". The first number is of one second without operations. The second
 // one is of a second in which a thread waits for a message.
+#include "tests/programs/sleep_count.h"
+
 #include <unistd.h>
 
 #include <chrono>
 #include <dtrain/dtrain.hpp>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <string>
 #include <thread>
@@ -24,17 +24,7 @@ constexpr std::chrono::milliseconds settle_time(500);
 /// How often the threads of this process have slept, without the first one.
 long sleeps() {
   const std::string self = std::to_string(getpid());
-  long sum = 0;
-  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-    if (task.path().filename() == self) continue;
-    std::ifstream status(task.path() / "status");
-    const std::string wanted = "voluntary_ctxt_switches:";
-    for (std::string word; status >> word;) {
-      long switches = 0;
-      if (word == wanted && status >> switches) sum += switches;
-    }
-  }
-  return sum;
+  return sleep_count(self, self);
 }
 
 /// Requires that the other rank does the same at about the same time.

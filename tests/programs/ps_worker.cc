@@ -8,6 +8,8 @@
 // of optimisers, too, and gradients that change. A digest of all values is then printed. FILE has
 // the pid of a server. Its wake-ups in one second without requests are printed.
 
+#include "tests/programs/sleep_count.h"
+
 #include <bit>
 #include <charconv>
 #include <chrono>
@@ -17,7 +19,6 @@
 #include <cstdlib>
 #include <dtrain/dtrain_ps.hpp>
 #include <exception>
-#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <span>
@@ -82,28 +83,14 @@ int index_of_task() {
   return index == nullptr ? 0 : static_cast<int>(number(index));
 }
 
-/// How often the threads of a process have slept.
-long sleeps_of(const std::string& pid) {
-  long sum = 0;
-  for (const auto& task : std::filesystem::directory_iterator("/proc/" + pid + "/task")) {
-    std::ifstream status(task.path() / "status");
-    const std::string wanted = "voluntary_ctxt_switches:";
-    for (std::string word; status >> word;) {
-      long switches = 0;
-      if (word == wanted && status >> switches) sum += switches;
-    }
-  }
-  return sum;
-}
-
 /// Requires that no worker asks the server meanwhile.
 long wake_ups_in_one_second(const std::string& file) {
   std::string pid;
   std::ifstream(file) >> pid;
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
-  const long before = sleeps_of(pid);
+  const long before = sleep_count(pid);
   std::this_thread::sleep_for(std::chrono::seconds(1));
-  return sleeps_of(pid) - before;
+  return sleep_count(pid) - before;
 }
 
 /// Variables whose optimisers keep numbers, and their gradients.
