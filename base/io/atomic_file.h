@@ -9,7 +9,8 @@
 namespace dt {
 
 /// A file that replaces another one whole or not at all, also when the machine loses its power. It
-/// is written beside `path`, under the name "PATH.unfinished-XXXXXXXX", until commit() renames it.
+/// is written beside `path`, with ".unfinished-" and random digits behind that name, and commit()
+/// renames it.
 /// The destructor removes a file that is not committed. Errors contain errno's text.
 class AtomicFile {
  public:

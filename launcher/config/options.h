@@ -192,8 +192,7 @@ inline constexpr std::array own_options = {
            "the default: in steps of all workers. sync:N: in steps of the first N workers, so that "
            "the others are to spare. async: at once. local-async: at once, but workers of a host "
            "reduce their gradients first, and one of them pushes. bounded:N: at once, but a worker "
-           "waits while it "
-           "is more than N pushes ahead of another."},
+           "waits while it is more than N pushes ahead of another."},
     Option{"chdir", "--chdir -wdir --wdir -wd", OptionKind::text, "DIR", OptionGroup::workers,
            "Start the workers in DIR instead of the current folder."},
     Option{"cluster-filter", "--cluster-filter", OptionKind::text, "none|ps", OptionGroup::workers,
