@@ -22,6 +22,7 @@ using CombineLoop = void (*)(Destination to, const std::byte* a, const std::byte
 using ReduceManyLoop = void (*)(Destination to, SourceList sources, size_t count, int divisor);
 using ScaleLoop = void (*)(std::byte* to, const std::byte* from, size_t count, double factor);
 using CastLoop = void (*)(std::byte* to, const std::byte* from, size_t count);
+using CopyLoop = void (*)(std::byte* to, const std::byte* from, size_t bytes);
 using DivideLoop = void (*)(std::byte* elements, size_t count, int divisor);
 
 /// The loops of one type and one operation. Two of them write to `also`, two ignore it.
@@ -42,6 +43,7 @@ struct KernelSet {
   ScaleLoop scale[element_type_count] = {};  ///< null for a boolean
   CastLoop narrow[element_type_count] = {};  ///< of float32; null for all but 16-bit floats
   CastLoop widen[element_type_count] = {};   ///< to float32; null for all but 16-bit floats
+  CopyLoop copy = nullptr;
 };
 
 extern const KernelSet avx512_kernels;    ///< AVX-512 F, BW, DQ and VL; on x86-64 only

@@ -142,6 +142,27 @@ struct WidenStep {
   }
 };
 
+template <class Isa>
+struct CopyStep {
+  std::byte* to;
+  const std::byte* from;
+
+  template <size_t n, size_t registers>
+  [[gnu::always_inline]] void run(size_t i) const {
+    using L = Lanes<Isa, uint8_t, n>;
+    typename L::Value values[registers];
+    for (size_t r = 0; r < registers; ++r)
+      values[r] = L::load(from + i + r * n);
+    for (size_t r = 0; r < registers; ++r)
+      L::store(to + i + r * n, values[r]);
+  }
+};
+
+template <class Isa>
+void copy_loop(std::byte* to, const std::byte* from, size_t bytes) {
+  run_steps<Isa, uint8_t>(bytes, CopyStep<Isa>{to, from});
+}
+
 template <class Isa, class Half>
 void narrow_loop(std::byte* to, const std::byte* from, size_t count) {
   run_steps<Isa, Float16>(count, NarrowStep<Isa, Half>{to, from});
@@ -224,6 +245,7 @@ consteval KernelSet make_kernel_set(const char* name) {
   add_type<Isa, Boolean>(set, ElementType::boolean);
   add_casts<Isa, Float16>(set, ElementType::float16);
   add_casts<Isa, BFloat16>(set, ElementType::bfloat16);
+  set.copy = copy_loop<Isa>;
   return set;
 }
 

@@ -1,7 +1,7 @@
 #include "comm/shared/block_transfer.h"
 
+#include "base/kernels/copy.h"
 #include "comm/shared/ceil_div.h"
-#include "comm/shared/copy_bytes.h"
 #include "comm/shared/lanes.h"
 
 #include <algorithm>
@@ -78,7 +78,7 @@ size_t ReduceTransfer::send(Block block) {
   for (int member = 0; member < area_.members(); ++member) {
     if (member == area_.self()) continue;
     const Chunk part = chunk(block.index, member);
-    copy_bytes(slot, input(part.begin), part.count * element_bytes_);
+    copy_array(slot, input(part.begin), part.count * element_bytes_);
     slot += chunk_elements_ * element_bytes_;
     bytes += part.count * element_bytes_;
   }
@@ -116,7 +116,7 @@ size_t ReduceTransfer::receive(Block block) {
   for (int member = 0; member < area_.members(); ++member) {
     if (member == area_.self()) continue;
     const Chunk part = chunk(block.index, member);
-    copy_bytes(output(part.begin), area_.result_slot(member, block.slot),
+    copy_array(output(part.begin), area_.result_slot(member, block.slot),
                part.count * element_bytes_);
     bytes += part.count * element_bytes_;
   }
@@ -154,7 +154,7 @@ size_t CopyTransfer::send(Block block) {
   for (int reader = 0; reader < area_.members(); ++reader) {
     const Part part = piece(layout_.sent(reader), block.index);
     if (reader == self || part.bytes == 0) continue;
-    copy_bytes(place(self, reader, block.slot), input_ + part.begin, part.bytes);
+    copy_array(place(self, reader, block.slot), input_ + part.begin, part.bytes);
     bytes += part.bytes;
     if (!layout_.dealt()) break;  // the others read the same piece
   }
@@ -167,7 +167,7 @@ size_t CopyTransfer::copy_own(uint64_t index) {
   const Part from = piece(layout_.sent(self), index);
   // The root of a broadcast or scatter needs no output: its own elements stay where they are.
   if (from.bytes == 0 || output_ == nullptr) return 0;
-  copy_bytes(output_ + piece(layout_.received(self), index).begin, input_ + from.begin, from.bytes);
+  copy_array(output_ + piece(layout_.received(self), index).begin, input_ + from.begin, from.bytes);
   return from.bytes;
 }
 
@@ -177,7 +177,7 @@ size_t CopyTransfer::receive(Block block) {
   for (int writer = 0; writer < area_.members(); ++writer) {
     const Part part = piece(layout_.received(writer), block.index);
     if (writer == self || part.bytes == 0) continue;
-    copy_bytes(output_ + part.begin, place(writer, self, block.slot), part.bytes);
+    copy_array(output_ + part.begin, place(writer, self, block.slot), part.bytes);
     bytes += part.bytes;
   }
   return bytes;

@@ -1,5 +1,6 @@
 #include "comm/shared/direct_transfer.h"
 
+#include "base/kernels/copy.h"
 #include "base/kernels/cpu.h"
 #include "base/kernels/reducer.h"
 #include "comm/shared/ceil_div.h"
@@ -226,7 +227,7 @@ size_t DirectTransfer::copy_from(const std::byte* from, Chunk part, size_t to) c
   if (past_caches_) {
     copy_past_caches(into, from, bytes);
   } else {
-    std::memcpy(into, from, bytes);
+    copy_array(into, from, bytes);
   }
   return bytes;
 }

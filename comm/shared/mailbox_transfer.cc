@@ -1,7 +1,7 @@
 #include "comm/shared/mailbox_transfer.h"
 
+#include "base/kernels/copy.h"
 #include "base/kernels/reducer.h"
-#include "comm/shared/copy_bytes.h"
 #include "comm/shared/lanes.h"
 
 #include <algorithm>
@@ -74,10 +74,10 @@ void MailboxTransfer::post() const {
   if (from_root && area_.self() != r.peer) return;
   const auto* input = static_cast<const std::byte*>(r.input);
   if (r.kind != OperationKind::all_gather || r.lanes == 0)
-    return copy_bytes(to + counts_bytes_, input, input_bytes_);
+    return copy_array(to + counts_bytes_, input, input_bytes_);
   const Range lane = own_part(r, area_.self());
   const size_t bytes = element_bytes(r.type);
-  copy_bytes(to, input + lane.begin * bytes, lane.count() * bytes);
+  copy_array(to, input + lane.begin * bytes, lane.count() * bytes);
 }
 
 bool MailboxTransfer::lay_out() {
@@ -119,7 +119,7 @@ void MailboxTransfer::copy() {
   if (output == nullptr) return;
   for (int member = 0; member < area_.members(); ++member) {
     const Part& part = layout_.received(member);
-    copy_bytes(output + part.begin, posted(member) + counts_bytes_ + layout_.source(member),
+    copy_array(output + part.begin, posted(member) + counts_bytes_ + layout_.source(member),
                part.bytes);
   }
 }

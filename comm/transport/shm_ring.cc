@@ -1,11 +1,11 @@
 #include "comm/transport/shm_ring.h"
 
 #include "base/format.h"
+#include "base/kernels/copy.h"
 
 #include <algorithm>
 #include <bit>
 #include <cassert>
-#include <cstring>
 
 namespace dt {
 
@@ -24,8 +24,8 @@ Result<size_t> RingWriter::write(ByteSpan bytes) {
   if (n == 0) return n;
   const size_t at = static_cast<size_t>(written_) & (data_.size() - 1);
   const size_t to_end = std::min(n, data_.size() - at);
-  std::memcpy(data_.data() + at, bytes.data(), to_end);
-  std::memcpy(data_.data(), bytes.data() + to_end, n - to_end);
+  copy_array(data_.data() + at, bytes.data(), to_end);
+  copy_array(data_.data(), bytes.data() + to_end, n - to_end);
   written_ += n;
   control_.written.store(written_, std::memory_order_seq_cst);
   return n;
@@ -47,8 +47,8 @@ Result<size_t> RingReader::read(std::span<std::byte> into) {
   if (n == 0) return n;
   const size_t at = static_cast<size_t>(read_) & (data_.size() - 1);
   const size_t to_end = std::min(n, data_.size() - at);
-  std::memcpy(into.data(), data_.data() + at, to_end);
-  std::memcpy(into.data() + to_end, data_.data(), n - to_end);
+  copy_array(into.data(), data_.data() + at, to_end);
+  copy_array(into.data() + to_end, data_.data(), n - to_end);
   const uint64_t before = read_;
   read_ += n;
   control_.read.store(read_, std::memory_order_seq_cst);

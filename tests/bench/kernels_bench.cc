@@ -1,3 +1,4 @@
+#include "base/kernels/copy.h"
 #include "base/kernels/cpu.h"
 #include "base/kernels/reducer.h"
 
@@ -76,35 +77,33 @@ void reduce_eight(benchmark::State& state, const KernelSet* set, ElementType typ
   count_bytes(state);
 }
 
-void copy_arrays(benchmark::State& state, bool past_caches) {
+using Copy = void (*)(std::byte* to, const std::byte* from, size_t bytes);
+
+void copy_by_library(std::byte* to, const std::byte* from, size_t bytes) {
+  std::memcpy(to, from, bytes);
+}
+
+/// `offset` is the distance of the destination from the beginning of a page, as the source's is 0.
+void copy_arrays(benchmark::State& state, Copy copy, size_t offset) {
   const auto bytes = static_cast<size_t>(state.range(0));
-  const Pages to(bytes);
+  const Pages to(bytes + offset);
   const Pages from(bytes);
   for (auto _ : state) {
-    if (past_caches) {
-      copy_past_caches(to.at(), from.at(), bytes);
-    } else {
-      std::memcpy(to.at(), from.at(), bytes);
-    }
+    copy(to.at() + offset, from.at(), bytes);
     benchmark::ClobberMemory();
   }
   count_bytes(state);
 }
 
 /// One slot stays in a cache, and fills a large array piece by piece.
-void copy_slot(benchmark::State& state, bool past_caches) {
+void copy_slot(benchmark::State& state, Copy copy) {
   constexpr size_t slot_bytes = 64 << 10;
   const auto bytes = static_cast<size_t>(state.range(0));
   const Pages to(bytes);
   const Pages slot(slot_bytes);
   for (auto _ : state) {
-    for (size_t at = 0; at < bytes; at += slot_bytes) {
-      if (past_caches) {
-        copy_past_caches(to.at() + at, slot.at(), slot_bytes);
-      } else {
-        std::memcpy(to.at() + at, slot.at(), slot_bytes);
-      }
-    }
+    for (size_t at = 0; at < bytes; at += slot_bytes)
+      copy(to.at() + at, slot.at(), slot_bytes);
     benchmark::ClobberMemory();
   }
   count_bytes(state);
@@ -146,20 +145,24 @@ void add_kernels(const KernelSet* set) {
   }
 }
 
+void add_copies(const std::string& how, Copy copy) {
+  add("copy " + how, [copy](benchmark::State& state) { copy_arrays(state, copy, 0); });
+  add("copy to offset 1 " + how, [copy](benchmark::State& state) { copy_arrays(state, copy, 1); });
+  benchmark::RegisterBenchmark(("copy of a slot " + how).c_str(),
+                               [copy](benchmark::State& state) { copy_slot(state, copy); })
+      ->Arg(1 << 20)
+      ->Arg(256 << 20);
+}
+
 }  // namespace
 }  // namespace dt
 
 int main(int argc, char** argv) {
   for (const dt::KernelSet* set : dt::usable_kernels())
     dt::add_kernels(set);
-  for (const bool past : {false, true}) {
-    const std::string how = past ? "past caches" : "memcpy";
-    dt::add("copy " + how, [past](benchmark::State& state) { dt::copy_arrays(state, past); });
-    benchmark::RegisterBenchmark(("copy of a slot " + how).c_str(),
-                                 [past](benchmark::State& state) { dt::copy_slot(state, past); })
-        ->Arg(1 << 20)
-        ->Arg(256 << 20);
-  }
+  dt::add_copies("memcpy", dt::copy_by_library);
+  dt::add_copies("loop", dt::copy_array);
+  dt::add_copies("past caches", dt::copy_past_caches);
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
 }
