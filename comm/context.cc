@@ -54,9 +54,9 @@ std::shared_ptr<SharedArea> memory_of_one() {
   const std::shared_ptr<void> memory(::operator new(bytes, alignment), [](void* begin) {
     ::operator delete(begin, std::align_val_t{shared_line_bytes});
   });
-  std::memset(memory.get(), 0, bytes);
-  return std::make_shared<SharedArea>(
-      SharedArea::Options{.owner = memory, .parts = {static_cast<std::byte*>(memory.get())}});
+  auto* const part = static_cast<std::byte*>(memory.get());
+  SharedArea::clear(part);
+  return std::make_shared<SharedArea>(SharedArea::Options{.owner = memory, .parts = {part}});
 }
 
 Result<ChosenAlgorithms> job_algorithms(const EngineSettings& settings) {

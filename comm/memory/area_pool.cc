@@ -75,8 +75,11 @@ AreaPool::Areas AreaPool::make(std::span<const int> places, int self) {
 
 std::shared_ptr<SharedArea> AreaPool::area(std::span<const int> places, int self,
                                            bool named) const {
-  SharedArea::Options options{.owner = options_.owner, .self = self, .heap = options_.heap};
-  options.slot_bytes_max = std::min(options_.slot_bytes_max, SharedArea::slot_bytes(slots()));
+  SharedArea::Options options{.owner = options_.owner,
+                              .self = self,
+                              .heap = options_.heap,
+                              .cut_for = slots(),
+                              .slot_bytes_max = options_.slot_bytes_max};
   std::vector<int> others;
   for (const int place : places) {
     options.parts.push_back(part(place) + (named ? SharedArea::part_bytes(slots()) : 0));

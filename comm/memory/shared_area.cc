@@ -8,16 +8,25 @@ namespace dt {
 
 namespace {
 
-constexpr size_t slot_bytes_max = size_t{64} << 10;
-constexpr size_t slot_bytes_min = size_t{4} << 10;
-/// The slots of all members take at most this much, down to the smallest slots.
-constexpr size_t all_slots_bytes_max = size_t{8} << 20;
+constexpr size_t largest_slot_bytes = size_t{64} << 10;
+/// With smaller slots, members would wait for each other between two blocks.
+constexpr uint64_t slots_min = 8;
+constexpr size_t ring_bytes_max = size_t{2} << 20;
+constexpr size_t ring_bytes_min = size_t{32} << 10;
+/// The rings of all members take at most this much, down to the smallest rings.
+constexpr size_t all_rings_bytes_max = size_t{8} << 20;
 /// A slot has a cache line for each member at least.
 constexpr size_t line_bytes = 64;
 
+size_t ring_bytes(int members) {
+  const size_t share = all_rings_bytes_max / static_cast<size_t>(members);
+  return std::max(std::clamp(std::bit_floor(share), ring_bytes_min, ring_bytes_max),
+                  slots_min * std::bit_ceil(line_bytes * static_cast<size_t>(members)));
+}
+
 }  // namespace
 
-/// A member's part of the memory; its slots follow.
+/// A member's part of the memory; its ring of slots follows.
 struct SharedArea::Member {
   std::array<Mailbox, 4> mailboxes;
   Progress progress;
@@ -25,18 +34,20 @@ struct SharedArea::Member {
 
 SharedArea::SharedArea(Options options)
     : options_(std::move(options)),
-      slot_bytes_(std::min(slot_bytes(members()), options_.slot_bytes_max)) {
+      slot_bytes_max_(std::min(slot_bytes_max(cut_for()), options_.slot_bytes_max)),
+      ring_bytes_(slot_bytes_max_ == options_.slot_bytes_max ? slots_min * slot_bytes_max_
+                                                             : ring_bytes(cut_for())) {
   assert(options_.self >= 0 && options_.self < members());
+  assert(std::has_single_bit(slot_bytes_max_) && cut_for() >= members());
 }
 
-size_t SharedArea::slot_bytes(int members) {
-  const size_t share = all_slots_bytes_max / static_cast<size_t>(members) / (2 * depth);
-  return std::max(std::clamp(std::bit_floor(share), slot_bytes_min, slot_bytes_max),
+size_t SharedArea::slot_bytes_max(int members) {
+  return std::max(std::min(ring_bytes(members) / slots_min, largest_slot_bytes),
                   std::bit_ceil(line_bytes * static_cast<size_t>(members)));
 }
 
 size_t SharedArea::part_bytes(int members) {
-  return sizeof(Member) + 2 * depth * slot_bytes(members);
+  return sizeof(Member) + ring_bytes(members);
 }
 
 std::vector<std::byte*> SharedArea::parts_in(std::byte* memory, int members) {
@@ -70,12 +81,9 @@ Progress& SharedArea::progress(int index) const {
   return member(index).progress;
 }
 
-std::byte* SharedArea::input_slot(int index, uint64_t block) const {
-  return reinterpret_cast<std::byte*>(&member(index) + 1) + block % depth * slot_bytes_;
-}
-
-std::byte* SharedArea::result_slot(int index, uint64_t block) const {
-  return input_slot(index, block) + depth * slot_bytes_;
+std::byte* SharedArea::slot(int index, uint64_t number, size_t slot_bytes) const {
+  assert(std::has_single_bit(slot_bytes) && slot_bytes <= slot_bytes_max_);
+  return reinterpret_cast<std::byte*>(&member(index) + 1) + number % slots(slot_bytes) * slot_bytes;
 }
 
 void SharedArea::publish(std::atomic<uint64_t>& position, uint64_t value) const {

@@ -73,19 +73,22 @@ struct MailboxRound {
 };
 
 /// The memory through which the members of a group on one host run collectives. Each member has a
-/// part of its own. The part has mailboxes, one position and `depth` slots each for blocks of input
+/// part of its own. The part has mailboxes, one position and a ring of slots, for blocks of input
 /// and of results. Zeroed memory is the initial state. Parts of several areas may lie in any order.
+///
+/// Members use all slots of a ring in turn. On common CPUs, a ring is larger than a core's own
+/// cache. So what a member has written has mostly moved to the shared cache when others read it.
+/// Reading a line from there is several times faster than from the own cache of another core.
 class SharedArea {
  public:
-  static constexpr size_t depth = 4;
-
   struct Options {
     std::shared_ptr<void> owner = {};  ///< keeps the memory
     /// By member: at least part_bytes() for as many members, aligned to shared_line_bytes.
     std::vector<std::byte*> parts = {};
     int self = 0;
     std::shared_ptr<SharedHeap> heap = {};  ///< of the members' host; may be null
-    size_t slot_bytes_max = SIZE_MAX;       ///< uses less of each slot: tests get many blocks
+    int cut_for = 0;                   ///< members for which parts are; 0: as many as there are
+    size_t slot_bytes_max = SIZE_MAX;  ///< smaller slots and rings: tests get many blocks
     /// Wakes the members that sleep. Called after each publication.
     std::function<void()> wake = {};
   };
@@ -101,12 +104,12 @@ class SharedArea {
   static std::vector<std::byte*> parts_in(std::byte* memory, int members);
   /// Makes a part as new. Requires that no other member uses it.
   static void clear(std::byte* part);
-  /// The size of each slot: at most 64 KiB, less for many members.
-  static size_t slot_bytes(int members);
+  /// The size of the largest slot: at most 64 KiB, less for many members.
+  static size_t slot_bytes_max(int members);
 
   int members() const { return static_cast<int>(options_.parts.size()); }
   int self() const { return options_.self; }
-  size_t slot_bytes() const { return slot_bytes_; }
+  size_t slot_bytes_max() const { return slot_bytes_max_; }
   const SharedHeap* heap() const { return options_.heap.get(); }
 
   /// Mailboxes alternate between collectives, and between the phases of one. A member fills one
@@ -114,8 +117,11 @@ class SharedArea {
   /// collectives later, when all have made the call between. Then none reads it any more.
   Mailbox& mailbox(int member, MailboxRound round) const;
   Progress& progress(int member) const;
-  std::byte* input_slot(int member, uint64_t block) const;
-  std::byte* result_slot(int member, uint64_t block) const;
+  /// How many slots of that size a member has: 8 at least. The size is a power of two, and
+  /// slot_bytes_max() at most. Each transfer chooses one size.
+  uint64_t slots(size_t slot_bytes) const { return ring_bytes_ / slot_bytes; }
+  /// Slots `number` and `number + slots()` are the same.
+  std::byte* slot(int member, uint64_t number, size_t slot_bytes) const;
 
   /// Stores a position of this member after all that it has written, and wakes the others.
   void publish(std::atomic<uint64_t>& position, uint64_t value) const;
@@ -126,9 +132,11 @@ class SharedArea {
  private:
   struct Member;
   Member& member(int index) const;
+  int cut_for() const { return options_.cut_for == 0 ? members() : options_.cut_for; }
 
   Options options_;
-  size_t slot_bytes_;
+  size_t slot_bytes_max_;
+  size_t ring_bytes_;
 };
 
 }  // namespace dt

@@ -101,8 +101,9 @@ int BlockPipeline::behind(Counter counter, uint64_t block, Others others) const 
 
 /// Returns a reader of the block that used this block's slot before, which is not done with it.
 int BlockPipeline::holds_slot(Counter counter, uint64_t block, Others readers) const {
-  if (block < position_.begin + SharedArea::depth) return -1;
-  return behind(counter, block - SharedArea::depth, readers);
+  const uint64_t depth = transfer_->depth();
+  if (block < position_.begin + depth) return -1;
+  return behind(counter, block - depth, readers);
 }
 
 }  // namespace dt

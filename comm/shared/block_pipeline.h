@@ -59,7 +59,7 @@ class BlockPipeline {
   bool includes(Others others, int member) const;
   int behind(Counter counter, uint64_t block, Others others) const;
   int holds_slot(Counter counter, uint64_t block, Others readers) const;
-  BlockTransfer::Block block(uint64_t slot) const { return {slot - position_.begin, slot}; }
+  BlockTransfer::Block block(uint64_t number) const { return {number - position_.begin, number}; }
 
   const SharedArea& area_;
   BlockTransfer* transfer_ = nullptr;

@@ -5,6 +5,7 @@
 #include "comm/shared/lanes.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace dt {
 
@@ -38,8 +39,9 @@ void ReduceTransfer::start(const OperationRequest& request) {
   // An input slot holds the chunks of all other members, or of those that own a lane.
   const size_t readers = request.lanes == 0 ? members : static_cast<size_t>(request.lanes);
   const size_t others = std::max<size_t>(std::min(members - 1, readers), 1);
-  const size_t bytes_max = area_.slot_bytes() / others / chunk_alignment * chunk_alignment;
+  const size_t bytes_max = area_.slot_bytes_max() / others / chunk_alignment * chunk_alignment;
   chunk_elements_ = piece_bytes(part * element_bytes_, bytes_max) / element_bytes_;
+  slot_bytes_ = std::bit_ceil(others * chunk_elements_ * element_bytes_);
   blocks_ = ceil_div(part, chunk_elements_);
 }
 
@@ -73,7 +75,7 @@ std::byte* ReduceTransfer::output(size_t element) const {
 }
 
 size_t ReduceTransfer::send(Block block) {
-  std::byte* slot = area_.input_slot(area_.self(), block.slot);
+  std::byte* slot = input_slot(area_.self(), block);
   size_t bytes = 0;
   for (int member = 0; member < area_.members(); ++member) {
     if (member == area_.self()) continue;
@@ -94,11 +96,10 @@ size_t ReduceTransfer::reduce(Block block) {
     // A member's slot has no chunk for the member itself.
     const auto place = static_cast<size_t>(self < member ? self : self - 1);
     sources_[static_cast<size_t>(member)] =
-        member == self
-            ? input(own.begin)
-            : area_.input_slot(member, block.slot) + place * chunk_elements_ * element_bytes_;
+        member == self ? input(own.begin)
+                       : input_slot(member, block) + place * chunk_elements_ * element_bytes_;
   }
-  std::byte* slot = area_.result_slot(self, block.slot);
+  std::byte* slot = scatters() ? nullptr : result_slot(self, block);
   const bool kept = scatters() || gets_all(self);
   const bool from_0 = scatters() && request_->lanes == 0;
   std::byte* into = kept ? output(from_0 ? block.index * chunk_elements_ : own.begin) : slot;
@@ -116,8 +117,7 @@ size_t ReduceTransfer::receive(Block block) {
   for (int member = 0; member < area_.members(); ++member) {
     if (member == area_.self()) continue;
     const Chunk part = chunk(block.index, member);
-    copy_array(output(part.begin), area_.result_slot(member, block.slot),
-               part.count * element_bytes_);
+    copy_array(output(part.begin), result_slot(member, block), part.count * element_bytes_);
     bytes += part.count * element_bytes_;
   }
   return bytes;
@@ -129,10 +129,9 @@ void CopyTransfer::start(const OperationRequest& request) {
   if (request.result) output_ = request.result->data.get();
   const auto members = static_cast<size_t>(area_.members());
   const size_t readers = layout_.dealt() ? std::max<size_t>(members - 1, 1) : 1;
-  const size_t bytes_max = area_.slot_bytes() / readers / chunk_alignment * chunk_alignment;
-  // Where one member has all the data, the others wait for its first block.
-  piece_bytes_ =
-      is_rooted(request.kind) ? piece_bytes(layout_.part_bytes_max(), bytes_max) : bytes_max;
+  const size_t bytes_max = area_.slot_bytes_max() / readers / chunk_alignment * chunk_alignment;
+  piece_bytes_ = piece_bytes(layout_.part_bytes_max(), bytes_max);
+  slot_bytes_ = std::bit_ceil(readers * piece_bytes_);
   blocks_ = ceil_div(layout_.part_bytes_max(), piece_bytes_);
 }
 
@@ -141,8 +140,8 @@ Part CopyTransfer::piece(const Part& part, uint64_t index) const {
   return {part.begin + begin, std::min(piece_bytes_, part.bytes - begin)};
 }
 
-std::byte* CopyTransfer::place(int writer, int reader, uint64_t slot) const {
-  std::byte* begin = area_.input_slot(writer, slot);
+std::byte* CopyTransfer::place(int writer, int reader, Block block) const {
+  std::byte* begin = area_.slot(writer, block.number, slot_bytes_);
   if (!layout_.dealt()) return begin;
   // There is no piece for the writer itself.
   return begin + static_cast<size_t>(reader < writer ? reader : reader - 1) * piece_bytes_;
@@ -154,7 +153,7 @@ size_t CopyTransfer::send(Block block) {
   for (int reader = 0; reader < area_.members(); ++reader) {
     const Part part = piece(layout_.sent(reader), block.index);
     if (reader == self || part.bytes == 0) continue;
-    copy_array(place(self, reader, block.slot), input_ + part.begin, part.bytes);
+    copy_array(place(self, reader, block), input_ + part.begin, part.bytes);
     bytes += part.bytes;
     if (!layout_.dealt()) break;  // the others read the same piece
   }
@@ -177,7 +176,7 @@ size_t CopyTransfer::receive(Block block) {
   for (int writer = 0; writer < area_.members(); ++writer) {
     const Part part = piece(layout_.received(writer), block.index);
     if (writer == self || part.bytes == 0) continue;
-    copy_array(output_ + part.begin, place(writer, self, block.slot), part.bytes);
+    copy_array(output_ + part.begin, place(writer, self, block), part.bytes);
     bytes += part.bytes;
   }
   return bytes;

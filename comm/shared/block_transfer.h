@@ -25,14 +25,16 @@ class BlockTransfer {
   virtual ~BlockTransfer() = default;
   /// The number of blocks; equal on all members.
   virtual uint64_t blocks() const = 0;
+  /// How many blocks lie in a member's slots at once; equal on all members.
+  virtual uint64_t depth() const = 0;
   /// True when receive() reads results instead of inputs.
   virtual bool reduces() const = 0;
   /// True when receive() on `reader` reads slots of the other member `writer`.
   virtual bool reads(int reader, int writer) const = 0;
-  /// `index` is the block's number within this operation, `slot` its number within the group.
+  /// `index` is the block's number within this operation, `number` that within the group.
   struct Block {
     uint64_t index = 0;
-    uint64_t slot = 0;
+    uint64_t number = 0;
   };
   virtual size_t send(Block block) = 0;
   virtual size_t reduce(Block block) = 0;
@@ -48,6 +50,7 @@ class ReduceTransfer final : public BlockTransfer {
   void start(const OperationRequest& request);
 
   uint64_t blocks() const override { return blocks_; }
+  uint64_t depth() const override { return area_.slots(slot_bytes_) / slots_per_block(); }
   bool reduces() const override { return true; }
   bool reads(int reader, int writer) const override;
   size_t send(Block block) override;
@@ -61,6 +64,14 @@ class ReduceTransfer final : public BlockTransfer {
     size_t count = 0;
   };
   bool scatters() const { return request_->kind == OperationKind::reduce_scatter; }
+  /// One for the input, and one for a result that others read.
+  uint64_t slots_per_block() const { return scatters() ? 1 : 2; }
+  std::byte* input_slot(int member, Block block) const {
+    return area_.slot(member, block.number * slots_per_block(), slot_bytes_);
+  }
+  std::byte* result_slot(int member, Block block) const {
+    return area_.slot(member, block.number * slots_per_block() + 1, slot_bytes_);
+  }
   /// True when that member gets the whole result.
   bool gets_all(int member) const {
     return request_->kind == OperationKind::all_reduce ||
@@ -75,6 +86,7 @@ class ReduceTransfer final : public BlockTransfer {
   const OperationRequest* request_ = nullptr;
   size_t element_bytes_ = 1;
   size_t chunk_elements_ = 1;  ///< of every member and block but the last
+  size_t slot_bytes_ = 1;
   uint64_t blocks_ = 0;
   std::vector<const std::byte*> sources_;
 };
@@ -89,6 +101,7 @@ class CopyTransfer final : public BlockTransfer {
   void start(const OperationRequest& request);
 
   uint64_t blocks() const override { return blocks_; }
+  uint64_t depth() const override { return area_.slots(slot_bytes_); }
   bool reduces() const override { return false; }
   bool reads(int reader, int writer) const override { return layout_.reads(reader, writer); }
   size_t send(Block block) override;
@@ -99,14 +112,15 @@ class CopyTransfer final : public BlockTransfer {
   size_t copy_own(uint64_t index);
   /// The piece of a part that passes in this block.
   Part piece(const Part& part, uint64_t index) const;
-  /// The place of the piece for `reader` in an input slot of `writer`.
-  std::byte* place(int writer, int reader, uint64_t slot) const;
+  /// The place of the piece for `reader` in a slot of `writer`.
+  std::byte* place(int writer, int reader, Block block) const;
 
   const SharedArea& area_;
   const PartLayout& layout_;
   const std::byte* input_ = nullptr;
   std::byte* output_ = nullptr;
   size_t piece_bytes_ = 1;  ///< the largest
+  size_t slot_bytes_ = 1;
   uint64_t blocks_ = 0;
 };
 

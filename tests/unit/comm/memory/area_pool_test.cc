@@ -37,7 +37,7 @@ TEST_CASE("the members of a group see one area, whatever places they have") {
   CHECK(of_0.unnamed->mailbox(0, first_round).call_hash == 7);
   CHECK(of_2.named->mailbox(1, first_round).call_hash == 8);
   CHECK(&of_0.unnamed->mailbox(0, first_round) != &of_0.named->mailbox(0, first_round));
-  CHECK(of_0.unnamed->slot_bytes() == SharedArea::slot_bytes(3));
+  CHECK(of_0.unnamed->slot_bytes_max() == SharedArea::slot_bytes_max(3));
 }
 
 TEST_CASE("the parts of all tasks lie apart") {
@@ -49,7 +49,7 @@ TEST_CASE("the parts of all tasks lie apart") {
     const AreaPool::Areas areas = host[0].make(places, 0);
     for (const auto& area : {areas.unnamed, areas.named})
       for (const int member : {0, 1})
-        slots.push_back(area->result_slot(member, 3));
+        slots.push_back(area->slot(member, 3, 4096));
   }
   std::ranges::sort(slots);
   for (size_t i = 1; i < slots.size(); ++i)

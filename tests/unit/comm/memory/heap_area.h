@@ -16,7 +16,10 @@ class HeapArea {
   explicit HeapArea(int members, size_t slot_bytes_max = SIZE_MAX)
       : members_(members),
         slot_bytes_max_(slot_bytes_max),
-        memory_(new(alignment) std::byte[SharedArea::bytes_for(members)](), Free()) {}
+        memory_(new(alignment) std::byte[SharedArea::bytes_for(members)], Free()) {
+    for (std::byte* part : parts())
+      SharedArea::clear(part);
+  }
 
   std::vector<std::byte*> parts() const { return SharedArea::parts_in(memory_.get(), members_); }
   /// Returns the area as this member sees it.

@@ -28,10 +28,9 @@ TEST_CASE("the parts of an area do not overlap, and lie in its memory") {
         parts.push_back(
             {reinterpret_cast<std::byte*>(&area->mailbox(member, round)), sizeof(Mailbox)});
       parts.push_back({reinterpret_cast<std::byte*>(&area->progress(member)), sizeof(Progress)});
-      for (uint64_t block = 0; block < SharedArea::depth; ++block) {
-        parts.push_back({area->input_slot(member, block), area->slot_bytes()});
-        parts.push_back({area->result_slot(member, block), area->slot_bytes()});
-      }
+      const size_t bytes = area->slot_bytes_max();
+      for (uint64_t number = 0; number < area->slots(bytes); ++number)
+        parts.push_back({area->slot(member, number, bytes), bytes});
     }
     std::ranges::sort(parts, {}, &Part::begin);
     for (size_t i = 1; i < parts.size(); ++i)
@@ -46,17 +45,34 @@ TEST_CASE("the parts of an area do not overlap, and lie in its memory") {
 TEST_CASE("an area grows slowly with its members, and a slot has a line for each of them") {
   for (const int members : {2, 8, 128, 1000}) {
     CAPTURE(members);
-    CHECK(SharedArea::slot_bytes(members) >= 64 * static_cast<size_t>(members));
-    CHECK(SharedArea::slot_bytes(members) <= size_t{64} << 10);
+    CHECK(SharedArea::slot_bytes_max(members) >= 64 * static_cast<size_t>(members));
+    CHECK(SharedArea::slot_bytes_max(members) <= size_t{64} << 10);
   }
   CHECK(SharedArea::bytes_for(128) <= size_t{13} << 20);
 }
 
-TEST_CASE("blocks use the slots in turn; collectives and their phases the mailboxes") {
+TEST_CASE(
+    "a ring has slots of any size, at least eight, and is larger than common caches of a core") {
+  for (const int members : {1, 2, 4}) {
+    const HeapArea memory(members);
+    const auto area = memory.of(0);
+    for (const size_t bytes : {size_t{64}, size_t{4096}, size_t{65536}}) {
+      CAPTURE(bytes);
+      CHECK(area->slots(bytes) * bytes == size_t{2} << 20);
+      CHECK(area->slot(0, 1, bytes) == area->slot(0, 0, bytes) + bytes);
+    }
+  }
+  for (const int members : {17, 128, 1000}) {
+    const HeapArea memory(members);
+    CHECK(memory.of(0)->slots(memory.of(0)->slot_bytes_max()) >= 8);
+  }
+}
+
+TEST_CASE("slots are used in turn; collectives and their phases use mailboxes in turn") {
   const HeapArea memory(2);
   const auto area = memory.of(1);
-  CHECK(area->input_slot(0, 5) == area->input_slot(0, 5 + SharedArea::depth));
-  CHECK(area->input_slot(0, 5) != area->input_slot(0, 6));
+  CHECK(area->slot(0, 5, 4096) == area->slot(0, 5 + area->slots(4096), 4096));
+  CHECK(area->slot(0, 5, 4096) != area->slot(0, 6, 4096));
   const auto mailbox = [&](uint64_t sequence, uint64_t phase) {
     return &area->mailbox(0, MailboxRound::of(sequence, phase));
   };
@@ -66,7 +82,7 @@ TEST_CASE("blocks use the slots in turn; collectives and their phases the mailbo
   CHECK(mailbox(5, 0) != mailbox(6, 0));
   CHECK(mailbox(5, 1) != mailbox(6, 0));
   CHECK(mailbox(5, MailboxRound::phases_max - 1) != mailbox(6, 0));
-  CHECK(area->input_slot(1, 0) == memory.of(0)->input_slot(1, 0));
+  CHECK(area->slot(1, 0, 64) == memory.of(0)->slot(1, 0, 64));
 }
 
 TEST_CASE("every publication of another member shows, and its own wakes the others") {

@@ -11,12 +11,15 @@
 namespace dt {
 namespace {
 
+constexpr uint64_t depth_of_all = 4;
+
 /// Moves no data, but records the phases of its blocks.
 class RecordedTransfer final : public BlockTransfer {
  public:
   RecordedTransfer(uint64_t blocks, bool reduces, int reader)
       : blocks_(blocks), reduces_(reduces), reader_(reader) {}
   uint64_t blocks() const override { return blocks_; }
+  uint64_t depth() const override { return depth_of_all; }
   bool reduces() const override { return reduces_; }
   bool reads(int reader, int /*writer*/) const override { return reader == reader_; }
   size_t send(Block block) override { return note('s', block); }
@@ -52,7 +55,7 @@ struct Pair {
 };
 
 TEST_CASE("a member that only sends is done when its last block lies in a slot") {
-  Pair pair(SharedArea::depth, false);
+  Pair pair(depth_of_all, false);
   CHECK(pair[1].step(SIZE_MAX));
   CHECK(pair[1].done());
   CHECK(pair[1].waits_for() == -1);
@@ -61,7 +64,7 @@ TEST_CASE("a member that only sends is done when its last block lies in a slot")
 }
 
 TEST_CASE("a sender waits for the reader of the slot that it needs again") {
-  Pair pair(SharedArea::depth + 1, false);
+  Pair pair(depth_of_all + 1, false);
   CHECK(pair[1].step(SIZE_MAX));
   CHECK(!pair[1].step(SIZE_MAX));
   CHECK(!pair[1].done());
