@@ -1,9 +1,9 @@
 #include "comm/named/bucket.h"
 
+#include "base/kernels/copy.h"
 #include "base/kernels/scale.h"
 
 #include <cassert>
-#include <cstring>
 #include <utility>
 
 namespace dt {
@@ -13,7 +13,7 @@ namespace {
 void copy_scaled(const OperationRequest& request, double factor, std::byte* to,
                  const std::byte* from) {
   if (factor == 1) {
-    std::memcpy(to, from, request.count * element_bytes(request.type));
+    copy_array(to, from, request.count * element_bytes(request.type));
   } else {
     Scale(request.type, factor).apply(to, from, request.count);
   }
@@ -31,7 +31,7 @@ Bucket::Bucket(std::vector<std::shared_ptr<Operation>> members, int average_over
   assert(!members_.empty());
 }
 
-OperationRequest Bucket::request(uint32_t group) {
+OperationRequest Bucket::request(uint32_t group, WorkMemory& memory) {
   const OperationRequest& first = members_.front()->request;
   OperationRequest all = first;
   all.group = group;
@@ -56,9 +56,9 @@ OperationRequest Bucket::request(uint32_t group) {
   all.count = 0;
   for (const auto& member : members_)
     all.count += member->request.count;
-  memory_ = std::make_unique_for_overwrite<std::byte[]>(all.count * bytes);
-  all.input = all.output = memory_.get();
-  std::byte* to = memory_.get();
+  std::byte* to = memory.reserve(all.count * bytes);
+  all.input = all.output = to;
+  sums_ = to;
   for (const auto& member : members_) {
     const OperationRequest& request = member->request;
     copy_scaled(request, input_factor(request), to, static_cast<const std::byte*>(request.input));
@@ -68,10 +68,10 @@ OperationRequest Bucket::request(uint32_t group) {
 }
 
 void Bucket::distribute(ScalingRank self) {
-  const std::byte* from = memory_.get();
+  const std::byte* from = sums_;
   for (const auto& member : members_) {
     const OperationRequest& request = member->request;
-    if (memory_) {
+    if (sums_ != nullptr) {
       // divide_result() scales an average over some of the ranks.
       const double factor = request.terms && average_over_ == 0 ? request.terms->postscale : 1;
       copy_scaled(request, factor, static_cast<std::byte*>(request.output), from);

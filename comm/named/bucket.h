@@ -1,7 +1,7 @@
 #pragma once
 
-#include "base/bytes.h"
 #include "comm/collective/terms.h"
+#include "comm/collective/work_memory.h"
 #include "comm/schedule/operation_request.h"
 
 #include <memory>
@@ -19,9 +19,9 @@ class Bucket {
   explicit Bucket(std::vector<std::shared_ptr<Operation>> members, int average_over = 0);
   Bucket() = default;  ///< to be assigned
 
-  /// Copies the inputs of the members, and returns the collective for all of them. It uses this
-  /// bucket's memory, or the buffers of the only member.
-  OperationRequest request(uint32_t group);
+  /// Copies the inputs of several members to `memory`, and returns the collective for all of them.
+  /// It uses that memory until distribute(), or the buffers of the only member.
+  OperationRequest request(uint32_t group, WorkMemory& memory);
   /// Copies the results to the members. Called when that collective has succeeded.
   void distribute(ScalingRank self);
   const std::vector<std::shared_ptr<Operation>>& members() const { return members_; }
@@ -29,7 +29,7 @@ class Bucket {
  private:
   std::vector<std::shared_ptr<Operation>> members_;
   int average_over_ = 0;
-  std::unique_ptr<std::byte[]> memory_;  ///< null with one member
+  const std::byte* sums_ = nullptr;  ///< null with one member
 };
 
 }  // namespace dt

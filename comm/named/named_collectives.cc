@@ -261,6 +261,7 @@ bool NamedCollectives::play(Time now) {
     finish(first);
     if (first.join) finish_join(first);
     playing_.pop_front();
+    fused_.trim();
     moved = true;
   }
   return moved;
@@ -270,7 +271,7 @@ bool NamedCollectives::play(Time now) {
 void NamedCollectives::start(Playing& playing, Time now) {
   playing.operation = std::make_shared<Operation>();
   Operation& whole = *playing.operation;
-  whole.request = playing.bucket.request(lane_.peers().number());
+  whole.request = playing.bucket.request(lane_.peers().number(), fused_);
   whole.submitted = now;
   Time end = Time::max();
   for (const Work& work : playing.bucket.members()) {

@@ -113,6 +113,7 @@ class NamedCollectives {
   std::vector<Work> unannounced_;
   std::vector<NameArrival> unannounced_late_;  ///< of calls that were decided without this rank
   std::deque<Playing> playing_;
+  WorkMemory fused_;  ///< of the first of them
   LateSteps late_;
   bool serves_ = false;             ///< a call with a quorum was made
   Time connects_at_ = Time::max();  ///< rank 0: when it connects with the ranks that it waits for

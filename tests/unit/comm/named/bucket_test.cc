@@ -22,8 +22,9 @@ std::shared_ptr<Operation> sum(std::vector<float>& values, float* output) {
 
 TEST_CASE("a single call is played in its own buffers") {
   std::vector<float> values = {1, 2};
+  WorkMemory memory;
   Bucket bucket({sum(values, values.data())});
-  const OperationRequest request = bucket.request(7);
+  const OperationRequest request = bucket.request(7, memory);
   CHECK(request.group == 7);
   CHECK(request.name.empty());
   CHECK(request.input == values.data());
@@ -33,12 +34,26 @@ TEST_CASE("a single call is played in its own buffers") {
   CHECK(values == std::vector<float>{1, 2});
 }
 
+TEST_CASE("buckets of one size use the same memory one after the other") {
+  WorkMemory memory;
+  std::vector<float> values = {1, 2};
+  const void* place = nullptr;
+  for (int i = 0; i < 3; ++i) {
+    Bucket bucket({sum(values, values.data()), sum(values, values.data())});
+    const OperationRequest request = bucket.request(1, memory);
+    if (place != nullptr) CHECK(request.output == place);
+    place = request.output;
+    bucket.distribute({0, 1});
+  }
+}
+
 TEST_CASE("several calls are one behind the other, and get their parts of the result") {
   std::vector<float> first = {1, 2};
   std::vector<float> second = {3};
   std::vector<float> result = {0, 0};
+  WorkMemory memory;
   Bucket bucket({sum(first, result.data()), sum(second, second.data())});
-  const OperationRequest request = bucket.request(1);
+  const OperationRequest request = bucket.request(1, memory);
   REQUIRE(request.count == 3);
   auto* all = static_cast<float*>(request.output);
   CHECK(std::vector<float>(all, all + 3) == std::vector<float>{1, 2, 3});
@@ -58,8 +73,9 @@ TEST_CASE("a bucket has the compression of its calls") {
   for (const auto& call : calls)
     call->request.terms =
         OperationTerms{.compression = Compression::float16, .has_shape = true, .shape = {1}};
+  WorkMemory memory;
   Bucket bucket(calls);
-  CHECK(*bucket.request(1).terms == OperationTerms{.compression = Compression::float16});
+  CHECK(*bucket.request(1, memory).terms == OperationTerms{.compression = Compression::float16});
 }
 
 TEST_CASE("each call of a bucket has its own scales, and a stand-in's input has none") {
@@ -71,8 +87,9 @@ TEST_CASE("each call of a bucket has its own scales, and a stand-in's input has 
   calls[0]->request.terms = OperationTerms{.prescale = 10, .postscale = 0.5};
   calls[2]->request.terms = OperationTerms{.prescale = 3};
   calls[2]->request.scaled_input = std::make_shared<std::byte[]>(1);
+  WorkMemory memory;
   Bucket bucket(calls);
-  const OperationRequest request = bucket.request(1);
+  const OperationRequest request = bucket.request(1, memory);
   CHECK(!request.terms);
   const auto* all = static_cast<const float*>(request.input);
   CHECK(std::vector<float>(all, all + 4) == std::vector<float>{10, 20, 3, 4});
@@ -92,8 +109,9 @@ TEST_CASE("averages over some of the ranks are divided before each is scaled") {
     call->request.terms = OperationTerms{.average_active = true};
   }
   calls[0]->request.terms->postscale = 10;
+  WorkMemory memory;
   Bucket bucket(calls, 2);
-  CHECK(bucket.request(1).reduce == ReduceOp::sum);
+  CHECK(bucket.request(1, memory).reduce == ReduceOp::sum);
   bucket.distribute({0, 3});
   CHECK(first == std::vector<float>{30});
   CHECK(second == std::vector<float>{4});
@@ -105,8 +123,9 @@ TEST_CASE("an average over some of the ranks is a sum, which is divided and then
   mean->request.reduce = ReduceOp::average;
   mean->request.terms = OperationTerms{
       .prescale = 2, .postscale = 10, .average_active = true, .has_shape = true, .shape = {2}};
+  WorkMemory memory;
   Bucket bucket({mean}, 4);
-  const OperationRequest request = bucket.request(1);
+  const OperationRequest request = bucket.request(1, memory);
   CHECK(request.reduce == ReduceOp::sum);
   CHECK(*request.terms == OperationTerms{.prescale = 2, .average_active = true});
   values = {6, 8};
