@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/kernels/adasum.h"
+#include "base/kernels/copy.h"
 #include "base/kernels/reducer.h"
 #include "comm/collective/messages.h"
 #include "comm/collective/operation.h"
@@ -370,13 +371,13 @@ bool ScheduledCommunicator::take_early() {
   bool moved = false;
   while (!received() && has_early(step.receive_from) && frames.front().complete) {
     EarlyFrame& frame = frames.front();
-    std::byte* data = frame.bytes.data() + frame.used;
+    const std::byte* data = frame.bytes.data() + frame.used;
     const size_t held = (frame.bytes.size() - frame.used) / element_bytes_;
     const size_t elements = std::min(held, step.receive.count() - received_elements_);
     if (step.fold != Fold::replace) {
       fold(step, data, elements);
     } else {
-      std::memcpy(at(step.receive, received_elements_), data, elements * element_bytes_);
+      copy_array(at(step.receive, received_elements_), data, elements * element_bytes_);
     }
     received_elements_ += elements;
     frame.used += elements * element_bytes_;
@@ -389,19 +390,13 @@ bool ScheduledCommunicator::take_early() {
   return moved;
 }
 
-/// Combines received elements with their operand, which may be the range itself. Their memory is
-/// overwritten.
-void ScheduledCommunicator::fold(const Step& step, std::byte* received, size_t elements) {
-  const Reduction reduction{request_->type, request_->reduce};
+/// Combines received elements with their operand, which may be the range itself.
+void ScheduledCommunicator::fold(const Step& step, const std::byte* received, size_t elements) {
+  const Reducer reducer(request_->type, request_->reduce);
   std::byte* into = at(step.receive, received_elements_);
   const std::byte* operand = at(step.operand, received_elements_);
-  const size_t bytes = elements * element_bytes_;
-  if (step.fold == Fold::operand_first) {
-    if (into != operand) std::memcpy(into, operand, bytes);
-    return reduction.apply(into, received, elements);
-  }
-  reduction.apply(received, operand, elements);
-  std::memcpy(into, received, bytes);
+  if (step.fold == Fold::operand_first) return reducer.combine({into}, operand, received, elements);
+  reducer.combine({into}, received, operand, elements);
 }
 
 void ScheduledCommunicator::end_schedule() {

@@ -79,7 +79,7 @@ class ScheduledCommunicator final : public Communicator {
   std::byte* at(const Range& range, size_t offset) const;
   void play_here(const Step& step) const;
   void reduce_here(const Step& step) const;
-  void fold(const Step& step, std::byte* received, size_t elements);
+  void fold(const Step& step, const std::byte* received, size_t elements);
   bool sent() const;
   bool received() const;
   void end_schedule();
