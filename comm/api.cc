@@ -72,11 +72,6 @@ void fill(dtrain_error* into, int code, int rank, std::string_view text) {
   into->text[text.size()] = '\0';
 }
 
-const char* environment_variable(const char* name) {
-  // getenv is unsafe while another thread calls setenv; no library can avoid that.
-  return std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
-}
-
 std::string text_of(const char* text) {
   return text == nullptr ? std::string() : text;
 }
@@ -144,6 +139,11 @@ dtrain_context* new_context(std::shared_ptr<Context> context) {
 
 void install_wanted_stack_dump() {
   if (text_of(environment_variable("DTRAIN_DUMP_STACKS")) == "1") install_stack_dump();
+}
+
+const char* environment_variable(const char* name) {
+  // getenv is unsafe while another thread calls setenv; no library can avoid that.
+  return std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
 }
 
 Result<std::optional<InitOptions>> read_init_options(const dtrain_init_options* given) {

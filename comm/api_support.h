@@ -63,6 +63,8 @@ dtrain_context* new_context(std::shared_ptr<Context> context);
 void install_wanted_stack_dump();
 /// Reads how a caller joins; none if this process belongs to no job.
 Result<std::optional<InitOptions>> read_init_options(const dtrain_init_options* given);
+/// Returns a variable's value; null when it is not set.
+const char* environment_variable(const char* name);
 
 /// Checks the struct_size of a struct that the library fills.
 Result<> check_result_size(const char* type, size_t struct_size);

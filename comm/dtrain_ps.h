@@ -37,6 +37,12 @@ typedef struct dtrain_ps_serve_options {
   /* Gets news and warnings as single sentences, within the call of dtrain_ps_serve; may be NULL. */
   void (*report)(const char* text, void* data);
   void* report_data; /* for `report` */
+  /* The copies of each variable, on as many servers: 1 or 2; 0: DTRAIN_PS_REPLICAS, which `dtrain
+   * run --ps-replicas` sets, else 1. With 2, the next server, by index in a ring, does all that
+   * this one does. It takes over when this one dies. A push returns when both have it. Servers then
+   * use the memory of two, and each dies without loss while the next and the one before live. All
+   * servers and workers must give the same number. */
+  int replicas;
 } dtrain_ps_serve_options;
 
 /* Serves variables until all tasks with a rank have died or left, or until stop_fd is readable;
@@ -45,7 +51,9 @@ typedef struct dtrain_ps_serve_options {
  *
  * Errors: _INPUT (options, environment, a task with a rank, a checkpoint of no common step),
  * _PROTOCOL (a checkpoint that is damaged, cut short or foreign), _MISMATCH (a checkpoint of
- * another number of servers), _CLOSED (the launcher is lost), and those of dtrain_init. */
+ * another number of servers), _CLOSED (the launcher is lost), _PEER_LOST (a server that has copies
+ * of this one's variables died before it had them, or its connection broke while it lives), and
+ * those of dtrain_init. */
 DTRAIN_API int dtrain_ps_serve(const dtrain_ps_serve_options* options, dtrain_error* error);
 
 /* ---- Connecting ---- */
@@ -77,6 +85,7 @@ typedef struct dtrain_ps_options {
    * until dtrain_ps_close. NULL: the process has none. A rank's death ends the context's
    * collectives, and no call of the parameter servers. */
   dtrain_context* context;
+  int replicas; /* as that of dtrain_ps_serve_options */
 } dtrain_ps_options;
 
 /* The connections of this task to all parameter servers. */
@@ -85,16 +94,21 @@ typedef struct dtrain_ps dtrain_ps;
 /* Connects to all tasks of the servers' role.
  *
  * Errors: _INPUT (options, environment, a job without such tasks), _TIMEOUT (names the server that
- * does not serve), _PEER_LOST (a server died), and those of dtrain_init. */
+ * does not serve), _PEER_LOST (a server died), _MISMATCH (the servers keep another number of
+ * replicas), and those of dtrain_init. */
 DTRAIN_API dtrain_ps* dtrain_ps_connect(const dtrain_ps_options* options, dtrain_error* error);
 /* Takes part no more, and frees the handle; NULL does nothing. Waits at most 2 s. */
 DTRAIN_API void dtrain_ps_close(dtrain_ps* ps);
 
 /* Calls that follow block. Any thread may make them; they run one after the other.
  *
- * Errors that all of them have: _INPUT, _PEER_LOST (a server died, or the launcher is lost; the
- * text names it) and _TIMEOUT (call_timeout_ms has passed). After the last two, all later calls
- * fail. After any other error the handle stays usable, and the call has had no effect. */
+ * With two replicas, a call continues when a server dies: it repeats at the other one what had no
+ * reply, and no push is lost or counted twice.
+ *
+ * Errors that all of them have: _INPUT, _PEER_LOST (a server died, and none has its variables, or
+ * the launcher is lost; the text names it) and _TIMEOUT (call_timeout_ms has passed). After the
+ * last two, all later calls fail. After any other error the handle stays usable, and the call has
+ * had no effect. */
 
 /* ---- Variables ---- */
 

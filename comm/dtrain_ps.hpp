@@ -54,6 +54,7 @@ struct PsOptions {
   std::size_t shard_bytes_max = 0;
   std::size_t shard_bytes_min = 0;
   dtrain_context* context = nullptr;  ///< of this process's Context, if it has one
+  int replicas = 0;  ///< copies of each variable; 0: as `dtrain run --ps-replicas` gives
 };
 
 /// As dtrain_ps_variable: a setting that is 0 has its default.
@@ -133,6 +134,7 @@ class ParameterServers {
     c.shard_bytes_max = options.shard_bytes_max;
     c.shard_bytes_min = options.shard_bytes_min;
     c.context = options.context;
+    c.replicas = options.replicas;
     dtrain_error error = detail::empty_error();
     ps_.reset(dtrain_ps_connect(&c, &error));
     if (ps_ == nullptr) throw Error(error);

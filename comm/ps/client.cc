@@ -1,9 +1,9 @@
 #include "comm/ps/client.h"
 
+#include "base/crypto.h"
 #include "base/format.h"
 #include "base/text.h"
-#include "comm/ps/server.h"
-#include "comm/transport/tcp_link.h"
+#include "comm/ps/rendezvous_wait.h"
 #include "rendezvous/secure/dial.h"
 
 #include <poll.h>
@@ -17,18 +17,12 @@ namespace dt {
 
 namespace {
 
-/// One address of several may drop packets.
-constexpr Duration dial_attempt_max = seconds(2);
 /// How long a broken connection waits for the notice that explains it.
 constexpr Duration notice_max = milliseconds(700);
 constexpr Duration notice_step = milliseconds(20);
-/// How long a wait at the rendezvous takes at most, and its reply after that.
-constexpr Duration wait_max = milliseconds(500);
 constexpr Duration reply_max = seconds(10);
-
-std::string describe(const TaskEntry& task) {
-  return format("{} on {}", task.id.text(), printable(task.host));
-}
+/// How long the connection to that server may take.
+constexpr Duration take_over_max = seconds(60);
 
 }  // namespace
 
@@ -41,6 +35,9 @@ PsClient::PsClient(std::unique_ptr<PsDirectory> directory, Options options)
   }
   std::ranges::sort(servers_, {}, [](const Server& server) { return server.task.id.index; });
   initializes_ = self().rank >= 0 && self().rank == first_rank;
+  for (const Server& server : servers_)
+    tasks_.push_back(server.task);
+  ring_ = {.count = servers(), .copies = options_.copies};
   options_.placement.servers = servers();
   placement_ = Placement(options_.placement);
 }
@@ -53,55 +50,56 @@ Result<std::unique_ptr<PsClient>> PsClient::connect(std::unique_ptr<PsDirectory>
                                     "--role {}=1",
                                     made->options_.role, made->options_.role));
   }
+  TRY(random_bytes(std::as_writable_bytes(std::span(&made->session_, 1))));
   for (Server& server : made->servers_)
-    TRY(made->dial_server(server, deadline));
+    TRY(made->connect_to(server, deadline));
   // The mode and the step may not be the first ones.
-  TRY(made->ask_coordinator(StatusRequest{}));
+  TRY(made->await_replies(deadline));
   return made;
 }
 
 /// Waits until the server has published its endpoint.
 Result<PeerEndpoint> PsClient::await_endpoint(const Server& server, Time deadline) {
-  const std::string key = ps_endpoint_key(server.task.id);
+  const auto ask = [this](const Request& request, Time reply_deadline) {
+    return directory_->ask(request, reply_deadline);
+  };
   Deadline until(deadline);
   while (true) {
     TRY(read_rendezvous());
-    // In short waits: between them, this learns of deaths.
-    const Duration wait = std::clamp<Duration>(deadline - Clock::now(), Duration::zero(), wait_max);
-    const Reply reply =
-        TRY(directory_->ask(CollectRequest{key, 1, wait}, Clock::now() + wait + reply_max));
-    const std::vector<StoreEntry> entries = TRY(decode_entries(reply.value.value_or(Bytes())));
-    if (!entries.empty()) return PeerEndpoint::decode(entries.front().value);
+    const std::optional<Bytes> value =
+        TRY(ask_for_key(ask, ps_endpoint_key(server.task.id), deadline));
+    if (value) return PeerEndpoint::decode(*value);
     if (!until.passed()) continue;
     return fail(Errc::timeout, format("{} serves no parameters: it has not called dtrain_ps_serve "
                                       "in time",
-                                      describe(server.task)));
+                                      describe_task(server.task)));
   }
 }
 
-Result<> PsClient::dial_server(Server& server, Time deadline) {
+uint32_t PsClient::part_of(const Server& server) const {
+  return static_cast<uint32_t>(&server - servers_.data());
+}
+
+/// Connects to the server that has the part, and sends the first request.
+Result<> PsClient::connect_to(Server& server, Time deadline) {
+  const PsDialler dialler{options_.claim, self().agent, options_.dead_after};
   Deadline until(deadline);
   while (true) {
     const PeerEndpoint endpoint = TRY(await_endpoint(server, deadline));
-    std::string why = "it has no address";
-    for (const Address& address : endpoint.tcp) {
-      const Time last = std::min(deadline, Clock::now() + dial_attempt_max);
-      auto dialed = dial(address, options_.claim, server.task.id, options_.dead_after, last);
-      if (!dialed && dialed.error().code == Errc::refused)
-        return tl::unexpected(
-            std::move(dialed).error().during("cannot connect to " + describe(server.task)));
-      if (!dialed) why = dialed.error().message;
-      if (!dialed) continue;
-      tune_link(dialed->connection.get(), server.task.agent == self().agent, options_.dead_after);
-      server.connection = std::make_unique<MessageConnection>(
-          std::move(dialed->connection), std::move(dialed->session),
-          MessageConnection::Options{.generation = options_.claim.generation,
-                                     .message_bytes_max = ps_message_bytes_max});
-      return {};
+    auto dialled = dial_server(dialler, server.task, endpoint, deadline);
+    if (dialled) {
+      server.connection = *std::move(dialled);
+      break;
     }
-    if (until.passed())
-      return fail(Errc::timeout, format("cannot connect to {}: {}", describe(server.task), why));
+    if (dialled.error().code == Errc::refused || until.passed())
+      return tl::unexpected(std::move(dialled).error());
   }
+  server.attach = ++last_request_;
+  const AttachRequest first{.part = part_of(server), .copies = ring_.copies, .session = session_};
+  if (const Result<> sent = server.connection->send(*server.attach, encode(PsRequest(first)));
+      !sent)
+    return lost(server, sent.error());
+  return {};
 }
 
 Result<> PsClient::read_rendezvous() {
@@ -110,23 +108,48 @@ Result<> PsClient::read_rendezvous() {
     broken_ = Error{Errc::peer_lost, format("the launcher is lost: {}", refreshed.error().message)};
   }
   while (const auto notice = directory_->next_notice()) {
-    const auto at = std::ranges::find(servers_, notice->task,
-                                      [](const Server& server) { return server.task.id; });
-    if (at == servers_.end() || broken_) continue;
-    const bool left = notice->kind == Notice::Kind::left;
-    broken_ = Error{Errc::peer_lost,
-                    format("the parameter server {} {}", describe(at->task),
-                           left ? "has left the job" : "died: " + printable(notice->cause))};
+    const auto at = std::ranges::find(tasks_, notice->task, &TaskEntry::id);
+    if (at == tasks_.end() || broken_) continue;
+    server_ended(static_cast<uint32_t>(at - tasks_.begin()), *notice);
   }
   if (broken_) return tl::unexpected(*broken_);
   return {};
 }
 
-/// Waits for news of the rendezvous. Fails with those that end all calls.
-Result<> PsClient::await_notice(Time deadline) {
+/// Chooses the other copies of the parts that a server had.
+void PsClient::server_ended(uint32_t number, const Notice& notice) {
+  const bool left = notice.kind == Notice::Kind::left;
+  const PsServers before = ring_;
+  if (!ring_.dead.insert(number).second) return;
+  for (uint32_t part = 0; part < servers(); ++part) {
+    const std::optional<uint32_t> head = ring_.head(part);
+    if (head == before.head(part)) continue;
+    if (head && !left) {
+      servers_[part].task = tasks_[*head];
+      servers_[part].connection.reset();
+      servers_[part].attach.reset();
+      continue;
+    }
+    const uint32_t other = number == part ? ring_.next(part) : part;
+    broken_ = Error{Errc::peer_lost,
+                    format("the parameter server {} {}{}", describe_task(tasks_[number]),
+                           left ? "has left the job" : "died: " + printable(notice.cause),
+                           ring_.copies > 1 && !left
+                               ? format("; {}, which had the other copy of its variables, "
+                                        "had died before",
+                                        describe_task(tasks_[other]))
+                               : "")};
+    return;
+  }
+}
+
+/// Waits for news of the rendezvous, until the part has another server. Fails with those that end
+/// all calls.
+Result<> PsClient::await_notice(const Server& server, Time deadline) {
   Deadline until(deadline);
-  while (!until.passed()) {
+  while (!until.passed() && server.connection != nullptr) {
     TRY(read_rendezvous());
+    if (server.connection == nullptr) break;
     if (directory_->fd() >= 0) {
       TRY(await_readiness(directory_->fd(), POLLIN, until));
       continue;
@@ -139,31 +162,64 @@ Result<> PsClient::await_notice(Time deadline) {
 }
 
 /// Returns the error of a broken connection: the launcher's notice, which comes soon, explains it.
-Result<> PsClient::lost(const Server& server, const Error& why) {
+/// Succeeds when another server has the part now.
+Result<> PsClient::lost(Server& server, const Error& why) {
   if (why.code != Errc::protocol) {
-    const Result<> noticed = await_notice(Clock::now() + std::min(options_.dead_after, notice_max));
+    // Another server takes over as soon as the launcher reports the end of this one.
+    const Duration limit =
+        ring_.copies > 1 ? 2 * options_.dead_after : std::min(options_.dead_after, notice_max);
+    const Result<> noticed = await_notice(server, Clock::now() + limit);
     if (broken_) return noticed;
+    if (server.connection == nullptr) return {};
   }
   broken_ = Error{Errc::peer_lost, format("the connection to the parameter server {} is broken: {}",
-                                          describe(server.task), why.message)};
+                                          describe_task(server.task), why.message)};
   return tl::unexpected(*broken_);
 }
 
-/// True when the server's reply has come.
+/// Sends the request that is under way, if the connection has had the reply to its first one.
+Result<> PsClient::send(Server& server) {
+  if (!server.request || server.attach || server.connection == nullptr) return {};
+  const Result<> sent = server.connection->send(*server.request, server.body);
+  return sent ? sent : lost(server, sent.error());
+}
+
+Result<> PsClient::take_message(Server& server, MessageConnection::Received message) {
+  if (message.id == server.request) {
+    server.reply = std::move(message.body);
+    server.request.reset();
+    server.body.reset();
+    return {};
+  }
+  if (message.id != server.attach) return {};
+  const Result<PsReply> reply = decode_ps_reply(message.body);
+  if (!reply) return lost(server, reply.error());
+  if (reply->error) {
+    broken_ = reply->error;
+    return tl::unexpected(*broken_);
+  }
+  if (part_of(server) == 0) knowledge_.learn(*reply);
+  server.attach.reset();
+  return send(server);
+}
+
+/// True when the server has no request under way.
 Result<bool> PsClient::advance(Server& server) {
   const Result<> advanced = server.connection->advance();
-  while (auto message = server.connection->take()) {
-    if (message->id == server.request) server.reply = std::move(message->body);
+  while (server.connection != nullptr) {
+    auto message = server.connection->take();
+    if (!message) break;
+    TRY(take_message(server, *std::move(message)));
   }
-  if (server.reply) server.request.reset();
-  if (!advanced && !server.reply) TRY(lost(server, advanced.error()));
-  return server.reply.has_value();
+  const bool waits = server.request || server.attach;
+  if (!advanced && waits && server.connection != nullptr) TRY(lost(server, advanced.error()));
+  return !waits;
 }
 
 void PsClient::wait(Time deadline) {
   std::vector<pollfd> fds = {{.fd = directory_->fd(), .events = POLLIN, .revents = 0}};
   for (const Server& server : servers_) {
-    if (!server.request) continue;
+    if (server.connection == nullptr || (!server.request && !server.attach)) continue;
     const bool unsent = server.connection->unsent();
     fds.push_back({.fd = server.connection->fd(),
                    .events = static_cast<short>(unsent ? POLLIN | POLLOUT : POLLIN),
@@ -173,15 +229,25 @@ void PsClient::wait(Time deadline) {
   poll(fds.data(), fds.size(), poll_ms(Clock::now(), deadline));
 }
 
+/// Connects to the server that has taken over. Without it, all later calls fail.
+Result<> PsClient::reconnect(Server& server, Time deadline) {
+  Result<> connected = connect_to(server, std::min(deadline, Clock::now() + take_over_max));
+  if (!connected && !broken_) broken_ = connected.error();
+  return connected;
+}
+
 Result<> PsClient::await_replies(Time deadline) {
   RunningTimeClock clock;
   while (true) {
     bool waiting = false;
     const Server* late = nullptr;
     for (Server& server : servers_) {
-      if (!server.request) continue;
-      const bool replied = TRY(advance(server));
-      if (replied) continue;
+      if (server.connection == nullptr) TRY(reconnect(server, deadline));
+      if (!server.request && !server.attach) continue;
+      if (server.connection != nullptr) {
+        const bool replied = TRY(advance(server));
+        if (replied) continue;
+      }
       waiting = true;
       if (late == nullptr) late = &server;
     }
@@ -191,10 +257,12 @@ Result<> PsClient::await_replies(Time deadline) {
       broken_ = Error{Errc::timeout,
                       format("the parameter server {} has not answered in time; the calls that "
                              "follow fail, too",
-                             describe(late->task))};
+                             describe_task(late->task))};
       return tl::unexpected(*broken_);
     }
-    wait(clock.wake_up_at(deadline));
+    // A connection to the server that takes over is made at once.
+    if (std::ranges::all_of(servers_, [](const Server& s) { return s.connection != nullptr; }))
+      wait(clock.wake_up_at(deadline));
   }
 }
 
@@ -205,8 +273,8 @@ Result<PsClient::Replies> PsClient::exchange(const Requests& requests) {
     Server& server = servers_[number];
     server.reply.reset();
     server.request = last_request_;
-    if (const Result<> sent = server.connection->send(last_request_, encode(request)); !sent)
-      TRY(lost(server, sent.error()));
+    server.body = std::make_shared<const Bytes>(encode(request));
+    TRY(send(server));
   }
   const bool limited = options_.call_timeout > Duration::zero();
   TRY(await_replies(limited ? Clock::now() + options_.call_timeout : Time::max()));
@@ -241,7 +309,7 @@ Result<PsClient::Replies> PsClient::ask_all(const PsRequest& request) {
   knowledge_.learn(replies.decoded.at(0));
   for (auto& [server, reply] : replies.decoded) {
     if (!reply.error) continue;
-    return tl::unexpected(std::move(*reply.error).during(describe(servers_[server].task)));
+    return tl::unexpected(std::move(*reply.error).during(describe_task(servers_[server].task)));
   }
   return replies;
 }
@@ -261,17 +329,10 @@ Result<> PsClient::declare(std::span<const Declaration> variables) {
   Placement placement = placement_;
   const uint32_t first = placement.variables();
   const std::vector<PlacedShard> placed = placement.add(specs);
-  DeclareRequest common{.first_variable = first, .variables = specs, .initializes = initializes_};
-  std::vector<DeclareRequest> declarations(servers(), common);
-  for (const PlacedShard& shard : placed) {
-    const Declaration& declared = variables[shard.shard.variable - first];
-    const size_t row_bytes = declared.variable.row_bytes();
-    const ByteSpan initial = !initializes_ || declared.initial.empty()
-                                 ? ByteSpan()
-                                 : declared.initial.subspan(shard.shard.first_row * row_bytes,
-                                                            shard.shard.rows * row_bytes);
-    declarations[shard.server].shards.push_back({shard.shard, initial});
-  }
+  const DeclareRequest common{
+      .first_variable = first, .variables = specs, .initializes = initializes_};
+  std::vector<DeclareRequest> declarations =
+      split_declaration(common, variables, placed, servers());
   Requests requests;
   for (uint32_t server = 0; server < servers(); ++server)
     requests.emplace(server, std::move(declarations[server]));
@@ -405,8 +466,8 @@ Result<uint64_t> PsClient::load(const std::string& path) {
     if (reply.step == step) continue;
     return fail(Errc::mismatch,
                 format("checkpoint {}: the file of {} is of step {}, that of {} of step {}",
-                       printable(path), describe(servers_[0].task), step,
-                       describe(servers_[server].task), reply.step));
+                       printable(path), describe_task(servers_[0].task), step,
+                       describe_task(servers_[server].task), reply.step));
   }
   TRY(ask_all(LoadRequest{path, false}));
   return step;

@@ -5,7 +5,9 @@
 #include "base/running_time_clock.h"
 #include "comm/ps/directory.h"
 #include "comm/ps/message_connection.h"
+#include "comm/ps/server_dial.h"
 #include "comm/ps/state/messages.h"
+#include "comm/ps/state/part_copy.h"
 #include "comm/ps/state/placement.h"
 #include "comm/ps/state/push_turn.h"
 #include "comm/ps/tensor_split.h"
@@ -26,13 +28,15 @@ namespace dt {
 
 /// A worker's use of the job's parameter servers. Each call blocks. For one thread at a time.
 ///
-/// When a server dies, or a call takes too long, that call and all later ones fail. A request that
-/// a server refuses leaves the client usable.
+/// When a server dies, or a call takes too long, that call and all later ones fail. With two copies
+/// of each part, the call waits for the server that takes over, and repeats its request there. A
+/// request that a server refuses leaves the client usable.
 class PsClient {
  public:
   struct Options {
     Claim claim;
     std::string role = "ps";  ///< of the servers
+    uint32_t copies = 1;      ///< of each part, as the servers keep
     Duration dead_after = seconds(5);
     Duration call_timeout = {};         ///< of each later call; zero: none
     Placement::Options placement = {};  ///< without the number of servers
@@ -44,10 +48,7 @@ class PsClient {
   PsClient(const PsClient&) = delete;
   PsClient& operator=(const PsClient&) = delete;
 
-  struct Declaration {
-    VariableSpec variable;
-    ByteSpan initial = {};  ///< empty: zeros; the first rank's counts
-  };
+  using Declaration = PsDeclaration;
   /// All workers declare the same variables in one order. Returns when they have their initial
   /// values.
   Result<> declare(std::span<const Declaration> variables);
@@ -95,10 +96,13 @@ class PsClient {
   void leave(Duration limit);
 
  private:
+  /// The part of one server by placement.
   struct Server {
-    TaskEntry task;
+    TaskEntry task;  ///< of the server that has taken over, if one has
     std::unique_ptr<MessageConnection> connection = {};
-    std::optional<uint32_t> request = {};  ///< under way
+    std::optional<uint32_t> attach = {};  ///< the connection's first request, while it is under way
+    std::optional<uint32_t> request = {};    ///< under way
+    std::shared_ptr<const Bytes> body = {};  ///< of that request
     std::optional<Bytes> reply = {};
   };
   struct Variable {
@@ -114,14 +118,19 @@ class PsClient {
 
   PsClient(std::unique_ptr<PsDirectory> directory, Options options);
   Result<PeerEndpoint> await_endpoint(const Server& server, Time deadline);
-  Result<> dial_server(Server& server, Time deadline);
+  Result<> connect_to(Server& server, Time deadline);
+  Result<> reconnect(Server& server, Time deadline);
+  Result<> send(Server& server);
+  Result<> take_message(Server& server, MessageConnection::Received message);
   Result<Replies> exchange(const Requests& requests);
   Result<> await_replies(Time deadline);
   Result<bool> advance(Server& server);
   void wait(Time deadline);
   Result<> read_rendezvous();
-  Result<> await_notice(Time deadline);
-  Result<> lost(const Server& server, const Error& why);
+  void server_ended(uint32_t number, const Notice& notice);
+  Result<> await_notice(const Server& server, Time deadline);
+  Result<> lost(Server& server, const Error& why);
+  uint32_t part_of(const Server& server) const;
   Result<PsReply> ask_coordinator(const PsRequest& request);
   Result<Replies> ask_all(const PsRequest& request);
   Result<const Variable*> find(std::string_view name) const;
@@ -131,7 +140,10 @@ class PsClient {
 
   std::unique_ptr<PsDirectory> directory_;
   Options options_;
-  std::vector<Server> servers_;
+  std::vector<Server> servers_;   ///< by part
+  std::vector<TaskEntry> tasks_;  ///< of the servers
+  PsServers ring_;
+  uint64_t session_ = 0;
   Placement placement_;
   std::map<std::string, Variable, std::less<>> variables_;
   PsKnowledge knowledge_;

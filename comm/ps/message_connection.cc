@@ -22,12 +22,16 @@ MessageConnection::MessageConnection(Fd socket, Session session, Options options
 }
 
 Result<> MessageConnection::send(uint32_t id, Bytes body) {
-  assert(!body.empty());
+  return send(id, std::make_shared<const Bytes>(std::move(body)));
+}
+
+Result<> MessageConnection::send(uint32_t id, std::shared_ptr<const Bytes> body) {
+  assert(!body->empty());
   Writer length;
-  length.number(static_cast<uint64_t>(body.size()));
+  length.number(static_cast<uint64_t>(body->size()));
   TRY(link_.send_control(announcement, id, length.view()));
   outgoing_.push_back({id, std::move(body)});
-  link_.send_data(body_part, id, outgoing_.back().body);
+  link_.send_data(body_part, id, *outgoing_.back().body);
   return {};
 }
 

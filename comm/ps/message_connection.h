@@ -45,6 +45,8 @@ class MessageConnection final : private MessageReceiver {
   /// Queues a message; advance() sends it. Requires a body that is not empty, and an id that no
   /// other outgoing message has. The caller limits outgoing().
   Result<> send(uint32_t id, Bytes body);
+  /// The same for a body that the caller keeps, too.
+  Result<> send(uint32_t id, std::shared_ptr<const Bytes> body);
   /// Receives and sends what is possible now. Fails with Errc::closed when the connection is
   /// broken, and with Errc::protocol when the peer is no task of this version.
   Result<> advance();
@@ -60,7 +62,7 @@ class MessageConnection final : private MessageReceiver {
   };
   struct Outgoing {
     uint32_t id = 0;
-    Bytes body;
+    std::shared_ptr<const Bytes> body;
   };
   Result<> control(const Message& message, ByteSpan payload) override;
   Result<PayloadTarget> place(const Message& message) override;

@@ -2,9 +2,11 @@
 
 #include "base/format.h"
 #include "base/io/open_files.h"
+#include "base/running_time_clock.h"
 #include "base/text.h"
 #include "comm/memory/available_memory.h"
 #include "comm/ps/checkpoint_file.h"
+#include "comm/ps/common_checkpoint.h"
 #include "comm/ps/rendezvous_wait.h"
 #include "comm/transport/peer_endpoint.h"
 #include "comm/transport/tcp_link.h"
@@ -18,46 +20,8 @@ namespace {
 
 // The listener, the rendezvous, files, and connections that are not complete yet.
 constexpr size_t files_besides_clients = 32;
-constexpr size_t checkpoints_kept = 3;
-
-std::string checkpoints_prefix(const std::string& role) {
-  return format("ps-checkpoints/{}/", role);
-}
-
-/// Returns the newest step that all servers have a file of. Each server publishes its own, so that
-/// all choose the same.
-Result<std::optional<uint64_t>> common_step(RendezvousClient& client, const Bytes& own,
-                                            uint32_t servers, Time deadline) {
-  const std::string prefix = checkpoints_prefix(client.self().id.role);
-  const std::string key = format("{}{}", prefix, client.self().id.index);
-  TRY(client.set(key, own, deadline, Lifetime::connection));
-  const Reply reply = TRY(
-      ask_rendezvous(client, CollectRequest{prefix, servers, deadline - Clock::now()}, deadline));
-  const std::vector<StoreEntry> entries = TRY(decode_entries(reply.value.value_or(Bytes())));
-  if (entries.size() < servers) {
-    return fail(Errc::timeout, format("only {} of {} parameter servers have started in time",
-                                      entries.size(), servers));
-  }
-  std::map<uint64_t, uint32_t> counts;
-  for (const StoreEntry& entry : entries) {
-    Reader reader(entry.value);
-    for (uint32_t left = reader.count(sizeof(uint64_t)); left > 0; --left)
-      ++counts[reader.number<uint64_t>()];
-    TRY(reader.finish("a list of checkpoints"));
-  }
-  for (auto step = counts.rbegin(); step != counts.rend(); ++step)
-    if (step->second == servers) return std::optional(step->first);
-  if (counts.empty()) return std::optional<uint64_t>();
-  return fail(Errc::input,
-              "the parameter servers have checkpoints, but of no common step; restore "
-              "the missing files, or remove all of them to start anew");
-}
 
 }  // namespace
-
-std::string ps_endpoint_key(const TaskId& task) {
-  return format("ps/{}/{}/endpoint", task.role, task.index);
-}
 
 Result<std::unique_ptr<PsServer>> PsServer::start(RendezvousClient& client, Options options,
                                                   Time deadline) {
@@ -68,8 +32,16 @@ Result<std::unique_ptr<PsServer>> PsServer::start(RendezvousClient& client, Opti
                                     self.id.text(), self.rank));
   }
   std::unique_ptr<PsServer> server(new PsServer(client, std::move(options)));
+  if (server->ring_.copies > server->ring_.count) {
+    return fail(Errc::input, format("{} copies of each variable need as many parameter servers; "
+                                    "the job has {}",
+                                    server->ring_.copies, server->ring_.count));
+  }
   TRY(server->restore(deadline));
   TRY(server->listen(deadline));
+  if (server->ring_.copies > 1) TRY(server->connect_replica(deadline));
+  TRY(client.set(ps_endpoint_key(self.id), server->listener_->endpoint().encode(), deadline,
+                 Lifetime::connection));
   return server;
 }
 
@@ -77,19 +49,28 @@ PsServer::PsServer(RendezvousClient& client, Options options)
     : client_(client), options_(std::move(options)) {
   const TaskEntry& self = client.self();
   std::vector<PsWorker> workers;
-  for (const TaskEntry& task : client.table().tasks) {
-    workers.push_back({.id = task.id, .host = task.host, .takes_part = task.rank >= 0});
-    if (task.id.role != self.id.role) continue;
-    ++servers_;
-    // Indices may have holes, so the servers are numbered in their order.
-    if (task.id.index < self.id.index) ++index_;
+  for (uint32_t number = 0; number < client.table().tasks.size(); ++number) {
+    const TaskEntry& entry = task(number);
+    workers.push_back({.id = entry.id, .host = entry.host, .takes_part = entry.rank >= 0});
+    if (entry.id.role == self.id.role) servers_.push_back(number);
   }
+  // Indices may have holes, so the servers are numbered in their order.
+  std::ranges::sort(servers_, {}, [this](uint32_t number) { return task(number).id.index; });
+  while (task(servers_[index_]).id != self.id)
+    ++index_;
+  ring_ = {.count = static_cast<uint32_t>(servers_.size()), .copies = options_.copies};
   if (const auto available = available_memory())
-    options_.limits.bytes = std::min(options_.limits.bytes, *available);
-  state_ = std::make_unique<PsServerState>(PsServerState::Options{.workers = std::move(workers),
-                                                                  .server = index_,
-                                                                  .servers = servers_,
-                                                                  .limits = options_.limits});
+    options_.limits.bytes = std::min(options_.limits.bytes, *available / ring_.copies);
+  const ServedPart::Files files{.checkpoint = options_.checkpoint,
+                                .checkpoint_every = options_.checkpoint_every,
+                                .servers = ring_.count};
+  const auto add_part = [&](uint32_t part, PartCopy::Role role) {
+    const PsServerState::Options state{
+        .workers = workers, .server = part, .servers = ring_.count, .limits = options_.limits};
+    parts_.emplace(part, ServedPart(PartCopy(state, role), files));
+  };
+  add_part(index_, PartCopy::Role::head);
+  if (ring_.copies > 1) add_part(ring_.previous(index_), PartCopy::Role::replica);
 }
 
 void PsServer::report(const std::string& text) const {
@@ -98,77 +79,156 @@ void PsServer::report(const std::string& text) const {
 
 Result<> PsServer::restore(Time deadline) {
   if (options_.checkpoint.empty()) return {};
-  const CheckpointPart part{index_, servers_};
-  const std::vector<uint64_t> steps = checkpoint_steps(options_.checkpoint, part);
-  Writer own;
-  own.number(static_cast<uint32_t>(steps.size()));
-  for (const uint64_t step : steps)
-    own.number(step);
-  const std::optional<uint64_t> step = TRY(common_step(client_, own.take(), servers_, deadline));
+  const std::vector<uint64_t> steps = checkpoint_steps(options_.checkpoint, own().file_part());
+  const std::optional<uint64_t> step =
+      TRY(common_checkpoint(client_, steps, ring_.count, deadline));
   if (!step) return {};
-  const std::string file = checkpoint_name(options_.checkpoint, *step, part);
-  const Bytes content = TRY(read_checkpoint(file));
-  if (Result<> loaded = state_->load(content); !loaded)
-    return tl::unexpected(
-        std::move(loaded).error().during(format("cannot restore {}", printable(file))));
-  saved_step_ = *step;
+  const std::string file = TRY(own().restore(*step));
   report(format("restored step {} from {}", *step, printable(file)));
   return {};
 }
 
 Result<> PsServer::listen(Time deadline) {
   const TaskEntry& self = client_.self();
-  const size_t tasks = client_.table().tasks.size();
+  const size_t connections = client_.table().tasks.size() * ring_.copies;
   PeerListener::Options options{.claim = options_.claim, .tcp_ips = self.addresses};
   if (options.tcp_ips.empty()) options.tcp_ips = {client_.local().ip};
   options.held_port = options_.held_port;
-  options.pending_max += tasks;
-  options.unaccepted_max = tasks;
-  const size_t sockets = options.tcp_ips.size() * PeerListener::sockets_for(tasks);
-  TRY(ensure_open_files(tasks + sockets + files_besides_clients,
-                        format("the connections of {} tasks", tasks)));
+  options.pending_max += connections;
+  options.unaccepted_max = connections;
+  const size_t sockets = options.tcp_ips.size() * PeerListener::sockets_for(connections);
+  TRY(ensure_open_files(connections + sockets + files_besides_clients,
+                        format("the connections of {} tasks", client_.table().tasks.size())));
   listener_ = TRY(PeerListener::open(std::move(options)));
-  return client_.set(ps_endpoint_key(self.id), listener_->endpoint().encode(), deadline,
-                     Lifetime::connection);
+  if (ring_.copies < 2) return {};
+  Writer published;
+  published.number(options_.limits.bytes).raw(listener_->endpoint().encode());
+  return client_.set(ps_replica_key(self.id), published.view(), deadline, Lifetime::connection);
+}
+
+bool PsServer::is_stopped() {
+  pollfd stop = {.fd = options_.stop_fd, .events = POLLIN, .revents = 0};
+  stopped_ = stopped_ || poll(&stop, 1, 0) > 0;
+  return stopped_;
+}
+
+/// Server 0 dials first, and each other one when the one before has dialled it. So no two servers
+/// wait for each other.
+Result<> PsServer::connect_replica(Time deadline) {
+  const TaskEntry& previous = task(servers_[ring_.previous(index_)]);
+  const TaskEntry& next = task(servers_[ring_.next(index_)]);
+  if (index_ > 0) TRY(await_server(previous, [this] { return has_previous(); }, deadline));
+  if (stopped_) return {};
+  TRY(dial_replica(next, deadline));
+  if (stopped_) return {};
+  TRY(await_server(next, [this] { return !own().copy().awaits_replica(); }, deadline));
+  connected_ = true;
+  return {};
+}
+
+bool PsServer::has_previous() const {
+  return std::ranges::any_of(clients_, [](const auto& entry) { return entry.second.follows; });
+}
+
+/// Serves until another server has made its connection, or until this one is stopped.
+Result<> PsServer::await_server(const TaskEntry& other, const std::function<bool()>& done,
+                                Time deadline) {
+  Deadline until(deadline);
+  while (true) {
+    const bool goes_on = TRY(round());
+    if (!goes_on || done()) return {};
+    if (until.passed()) {
+      return fail(Errc::timeout, format("{} has not connected to this server in time; each has "
+                                        "variables of the other",
+                                        describe_task(other)));
+    }
+    wait(until.wake_up_at());
+  }
+}
+
+Result<> PsServer::dial_replica(const TaskEntry& next, Time deadline) {
+  const PsDialler dialler{options_.claim, client_.self().agent, options_.dead_after};
+  const auto ask = [this](const Request& request, Time reply_deadline) {
+    return ask_rendezvous(client_, request, reply_deadline);
+  };
+  Deadline until(deadline);
+  while (true) {
+    TRY(read_rendezvous());
+    if (is_stopped()) return {};
+    const std::optional<Bytes> value = TRY(ask_for_key(ask, ps_replica_key(next.id), deadline));
+    std::string why = "it does not serve";
+    if (value) {
+      Reader reader(*value);
+      const uint64_t bytes_max = std::min(reader.number<uint64_t>(), options_.limits.bytes);
+      const PeerEndpoint endpoint = TRY(PeerEndpoint::decode(reader.rest()));
+      auto dialled = dial_server(dialler, next, endpoint, deadline);
+      if (dialled) {
+        own().copy().start_replica(bytes_max);
+        replica_ = std::make_unique<ReplicaConnection>(*std::move(dialled), own().copy());
+        return {};
+      }
+      if (dialled.error().code == Errc::refused) return tl::unexpected(dialled.error());
+      why = dialled.error().message;
+    }
+    if (until.passed())
+      return fail(Errc::timeout, format("{} keeps no copies: {}", describe_task(next), why));
+  }
 }
 
 Result<> PsServer::run() {
   while (TRY(round()))
-    wait();
-  if (options_.checkpoint.empty() || state_->step() == saved_step_) return {};
-  return save_step();
+    wait(Time::max());
+  for (auto& [number, part] : parts_)
+    TRY(part.end());
+  return {};
+}
+
+/// True when all tasks that take part have died or left the job.
+bool PsServer::all_gone() const {
+  return std::ranges::all_of(parts_, [](const auto& entry) {
+    const ServedPart& part = entry.second;
+    return !part.is_head() || part.copy().state().all_gone();
+  });
 }
 
 /// Returns false at the end.
 Result<bool> PsServer::round() {
   accept();
-  for (auto& [worker, client] : clients_)
-    if (std::exchange(client.ready, false)) advance(worker, client);
+  advance_clients();
   // Only after the last requests of workers that have ended.
   if (std::exchange(rendezvous_ready_, false)) TRY(read_rendezvous());
-  serve_files();
-  deliver();
+  for (auto& [number, part] : parts_)
+    part.serve_files();
+  // After all inputs, and before the replies that acknowledgements let leave.
+  TRY(advance_replica());
+  for (auto& [number, part] : parts_)
+    deliver(number, part.copy());
   std::erase_if(clients_, [](const auto& entry) { return entry.second.connection == nullptr; });
-  return !stopped_ && !state_->all_gone();
+  return !stopped_ && !all_gone();
 }
 
-void PsServer::wait() {
+void PsServer::wait(Time until) {
   polled_.clear();
   listener_->collect_fds(polled_);
   const size_t listening = polled_.size();
   polled_.push_back({.fd = client_.fd(), .events = POLLIN, .revents = 0});
   polled_.push_back({.fd = options_.stop_fd, .events = POLLIN, .revents = 0});
+  const auto events = [](bool unsent) {
+    return static_cast<short>(unsent ? POLLIN | POLLOUT : POLLIN);
+  };
+  polled_.push_back({.fd = replica_ == nullptr ? -1 : replica_->fd(),
+                     .events = events(replica_ != nullptr && replica_->unsent()),
+                     .revents = 0});
   const size_t first_client = polled_.size();
-  for (const auto& [worker, client] : clients_) {
-    const bool unsent = client.connection->unsent();
+  for (const auto& [id, client] : clients_) {
     polled_.push_back({.fd = client.connection->fd(),
-                       .events = static_cast<short>(unsent ? POLLIN | POLLOUT : POLLIN),
+                       .events = events(client.connection->unsent()),
                        .revents = 0});
   }
   // A connection that has sent a reply may have received a request meanwhile.
   const bool ready =
       std::ranges::any_of(clients_, [](const auto& entry) { return entry.second.ready; });
-  const Time until = ready ? Time::min() : listener_->next_deadline();
+  until = ready ? Time::min() : std::min({until, replica_deadline_, listener_->next_deadline()});
   // After a failure of poll, the next round tries every connection.
   if (poll(polled_.data(), polled_.size(), poll_ms(Clock::now(), until)) < 0) {
     for (pollfd& fd : polled_)
@@ -178,26 +238,30 @@ void PsServer::wait() {
   rendezvous_ready_ = polled_[listening].revents != 0;
   stopped_ = polled_[listening + 1].revents != 0;
   size_t at = first_client;
-  for (auto& [worker, client] : clients_)
+  for (auto& [id, client] : clients_)
     client.ready = polled_[at++].revents != 0 || client.ready;
 }
 
-std::optional<uint32_t> PsServer::number_of(const TaskId& task) const {
+std::optional<uint32_t> PsServer::number_of(const TaskId& id) const {
   const auto& tasks = client_.table().tasks;
-  const auto at = std::ranges::find(tasks, task, &TaskEntry::id);
+  const auto at = std::ranges::find(tasks, id, &TaskEntry::id);
   if (at == tasks.end()) return std::nullopt;
   return static_cast<uint32_t>(at - tasks.begin());
 }
 
+/// True for the server whose part this one copies.
+bool PsServer::is_previous(uint32_t number) const {
+  return ring_.copies > 1 && servers_[ring_.previous(index_)] == number;
+}
+
 Result<> PsServer::admit(PeerHandshake& handshake) const {
-  const std::optional<uint32_t> worker = number_of(handshake.peer());
-  if (!worker || handshake.peer() == client_.self().id) {
+  const std::optional<uint32_t> number = number_of(handshake.peer());
+  if (!number || handshake.peer() == client_.self().id) {
     handshake.refuse_peer(format("{} expects no connection from {}", client_.self().id.text(),
                                  printable(handshake.peer().text())));
     return fail(Errc::refused, "unexpected peer");
   }
-  const bool same_host = client_.table().tasks[*worker].agent == client_.self().agent;
-  tune_link(handshake.fd(), same_host, options_.dead_after);
+  tune_link(handshake.fd(), task(*number).agent == client_.self().agent, options_.dead_after);
   return handshake.accept_peer({}, 0);
 }
 
@@ -205,106 +269,211 @@ void PsServer::accept() {
   auto connected = listener_->advance(
       Clock::now(), [this](PeerHandshake& handshake) { return admit(handshake); });
   if (!connected) return report(connected.error().message);
-  for (const auto& handshake : *connected) {
-    const uint32_t worker = number_of(handshake->peer()).value();
-    // The newest connection of a task counts.
-    if (clients_.erase(worker) > 0) state_->disconnected(worker);
-    AuthenticatedConnection complete = handshake->take();
-    clients_[worker].connection = std::make_unique<MessageConnection>(
-        std::move(complete.socket), complete.handshake.session(),
-        MessageConnection::Options{.generation = options_.claim.generation,
-                                   .message_bytes_max = options_.message_bytes_max,
-                                   .incoming_max = options_.limits.requests_per_worker});
-    state_->connected(worker);
+  for (const auto& handshake : *connected)
+    add_client(handshake->take(), number_of(handshake->peer()).value());
+}
+
+void PsServer::add_client(AuthenticatedConnection connection, uint32_t number) {
+  // The newest connection of a task that has no part yet counts: one for each copy.
+  size_t without_part = 0;
+  for (auto at = clients_.rbegin(); at != clients_.rend(); ++at) {
+    const bool waits = at->second.task == number && !at->second.part && at->second.connection;
+    if (waits && ++without_part >= ring_.copies) at->second.connection.reset();
   }
+  std::erase_if(clients_, [](const auto& entry) { return entry.second.connection == nullptr; });
+  Client client{.task = number, .connection = {}, .follows = is_previous(number)};
+  MessageConnection::Options options{.generation = options_.claim.generation,
+                                     .message_bytes_max = options_.message_bytes_max,
+                                     .incoming_max = options_.limits.requests_per_worker};
+  // A checkpoint of all variables is one message.
+  constexpr size_t overhead = 1 << 20;
+  if (client.follows)
+    options.message_bytes_max =
+        std::max(options.message_bytes_max, options_.limits.bytes) + overhead;
+  client.connection = std::make_unique<MessageConnection>(std::move(connection.socket),
+                                                          connection.handshake.session(), options);
+  clients_.emplace(++last_client_, std::move(client));
 }
 
 Result<> PsServer::read_rendezvous() {
   if (const Result<> pumped = client_.pump(); !pumped)
     return fail(Errc::closed, format("the launcher is lost: {}", pumped.error().message));
-  while (const auto notice = client_.next_notice())
-    state_->gone(*notice);
+  while (const auto notice = client_.next_notice()) {
+    std::erase_if(ends_, [&](const Notice& end) { return end.task == notice->task; });
+    ends_.push_back(*notice);
+    for (auto& [number, part] : parts_)
+      if (part.is_head()) part.copy().take(*notice);
+    for (uint32_t server = 0; server < ring_.count && ring_.copies > 1; ++server)
+      if (task(servers_[server]).id == notice->task) TRY(server_ended(server, *notice));
+  }
   return {};
 }
 
-void PsServer::advance(uint32_t worker, Client& client) {
+Result<> PsServer::server_ended(uint32_t server, const Notice& notice) {
+  const bool neighbour = server == ring_.next(index_) || server == ring_.previous(index_);
+  if (!neighbour) return {};
+  const bool died = notice.kind == Notice::Kind::dead;
+  if (!connected_) {
+    return fail(Errc::peer_lost,
+                format("{} {} before it kept copies of this server's variables",
+                       describe_task(task(servers_[server])),
+                       died ? "died: " + printable(notice.cause) : "has left the job"));
+  }
+  if (server == ring_.next(index_)) {
+    replica_.reset();
+    replica_broken_.reset();
+    replica_deadline_ = Time::max();
+    own().copy().replica_lost();
+  }
+  if (server == ring_.previous(index_)) take_over(server, died);
+  return {};
+}
+
+/// Serves the part of a server that died; drops that of a server which has left.
+void PsServer::take_over(uint32_t server, bool died) {
+  for (auto& [id, client] : clients_)
+    if (client.follows) client.connection.reset();
+  if (!died) {
+    parts_.erase(server);
+    return;
+  }
+  PartCopy& copy = parts_.at(server).copy();
+  copy.take_over();
+  for (const Notice& end : ends_)
+    copy.take(end);
+  report(format("has taken over the variables of {}", describe_task(task(servers_[server]))));
+  for (auto& [id, client] : clients_) {
+    if (!client.early || client.connection == nullptr) continue;
+    const Result<> attached = attach(id, client, *std::exchange(client.early, std::nullopt));
+    if (!attached) close(id, client, attached.error());
+    client.ready = true;
+  }
+}
+
+Result<> PsServer::advance_replica() {
+  if (replica_broken_ && Clock::now() >= replica_deadline_) {
+    return fail(Errc::peer_lost, format("the connection to {}, which has copies of this server's "
+                                        "variables, is broken: {}",
+                                        describe_task(task(servers_[ring_.next(index_)])),
+                                        replica_broken_->message));
+  }
+  if (replica_ == nullptr) return {};
+  const Result<> advanced = replica_->advance();
+  if (advanced) return {};
+  // The launcher's notice decides: a replica that lives may take over any time.
+  replica_.reset();
+  replica_broken_ = advanced.error();
+  // It may report the end of a host a little later than its silence ends the connection.
+  replica_deadline_ = Clock::now() + 2 * options_.dead_after;
+  return {};
+}
+
+void PsServer::advance_clients() {
+  for (auto& [id, client] : clients_)
+    if (client.connection != nullptr && std::exchange(client.ready, false)) advance(id, client);
+}
+
+void PsServer::advance(uint64_t id, Client& client) {
   const Result<> advanced = client.connection->advance();
-  while (auto message = client.connection->take()) {
-    if (message->too_long) {
-      state_->refuse(worker, message->id,
-                     format("a request is longer than {} bytes", options_.message_bytes_max));
-      continue;
-    }
-    state_->handle(worker, message->id, std::make_shared<const Bytes>(std::move(message->body)));
-    keep_checkpoint();
+  Result<> received;
+  // An early client gets no further requests carried out.
+  while (received && client.connection != nullptr && !client.early) {
+    auto message = client.connection->take();
+    if (!message) break;
+    received = receive(id, client, *std::move(message));
   }
-  if (advanced) return;
-  // The end of a task is the launcher's to report.
-  if (advanced.error().code == Errc::protocol) {
-    report(format("{} is disconnected: {}", client_.table().tasks[worker].id.text(),
-                  advanced.error().message));
-  }
-  state_->disconnected(worker);
-  client.connection.reset();
+  if (received && client.follows && client.connection != nullptr) received = acknowledge(client);
+  if (!received) return close(id, client, received.error());
+  if (!advanced) close(id, client, advanced.error());
 }
 
-void PsServer::serve_files() {
-  for (const PsFileRequest& request : state_->take_file_requests()) {
-    const Result<> served = serve_file(request);
-    if (!served) state_->answer(request, served);
+Result<> PsServer::receive(uint64_t id, Client& client, MessageConnection::Received message) {
+  if (client.follows) {
+    const auto input = std::make_shared<const Bytes>(std::move(message.body));
+    return parts_.at(ring_.previous(index_)).copy().follow(input);
   }
-}
-
-Result<> PsServer::serve_file(const PsFileRequest& request) {
-  const std::string file = checkpoint_name(request.path, {index_, servers_});
-  if (request.save) {
-    TRY(write_checkpoint(file, state_->save()));
-    state_->answer(request, {});
+  if (!client.part) return attach(id, client, std::move(message));
+  ServedPart& part = parts_.at(*client.part);
+  if (message.too_long) {
+    part.copy().refuse(client.task, message.id,
+                       format("a request is longer than {} bytes", options_.message_bytes_max));
     return {};
   }
-  const Bytes content = TRY(read_checkpoint(file));
-  const auto during = [&](Error error) {
-    return tl::unexpected(std::move(error).during(format("checkpoint {}", printable(file))));
+  const auto body = std::make_shared<const Bytes>(std::move(message.body));
+  part.copy().take(PsIncoming{client.task, message.id, body, *body});
+  if (const Result<> kept = part.keep_checkpoint(); !kept) report(kept.error().message);
+  return {};
+}
+
+/// Takes the first request of a connection.
+Result<> PsServer::attach(uint64_t id, Client& client, MessageConnection::Received message) {
+  const PsRequest decoded = TRY(decode_ps_request(message.body));
+  const auto* const request = std::get_if<AttachRequest>(&decoded);
+  if (request == nullptr) return fail(Errc::protocol, "its first request does not choose a part");
+  const auto at = parts_.find(request->part);
+  const auto refuse = [&](Errc code, std::string why) {
+    const PsReply reply{.error = Error{code, std::move(why)}};
+    return client.connection->send(message.id, encode(reply));
   };
-  if (request.check_only) {
-    const Result<uint64_t> step = state_->check(content);
-    if (!step) return during(step.error());
-    state_->answer(request, {}, *step);
+  if (request->copies != ring_.copies) {
+    return refuse(Errc::mismatch,
+                  format("{} expects {} copies of each variable, but the servers keep {}; "
+                         "--ps-replicas gives all tasks the same number",
+                         describe_task(task(client.task)), request->copies, ring_.copies));
+  }
+  if (at == parts_.end())
+    return refuse(Errc::input, format("this server has no copy of part {}", request->part));
+  if (!at->second.is_head()) {
+    client.early = std::move(message);
     return {};
   }
-  if (const Result<> loaded = state_->load(content); !loaded) return during(loaded.error());
-  state_->answer(request, {});
+  client.part = request->part;
+  const auto [entry, first] = attached_.try_emplace({request->part, client.task}, id);
+  // The newest connection of a task counts.
+  if (!first) {
+    const auto before = clients_.find(std::exchange(entry->second, id));
+    if (before != clients_.end()) before->second.connection.reset();
+  }
+  const auto body = std::make_shared<const Bytes>(std::move(message.body));
+  at->second.copy().take(PsIncoming{client.task, message.id, body, *body});
   return {};
 }
 
-void PsServer::deliver() {
-  for (PsDelivery& delivery : state_->take_deliveries()) {
-    const auto at = clients_.find(delivery.worker);
-    if (at == clients_.end() || at->second.connection == nullptr) continue;
-    MessageConnection& connection = *at->second.connection;
-    if (!connection.send(delivery.request, std::move(delivery.reply)) || !connection.advance()) {
-      state_->disconnected(delivery.worker);
-      at->second.connection.reset();
+/// Reports to the server before this one which of its inputs have had their effect here.
+Result<> PsServer::acknowledge(Client& client) {
+  const uint64_t number = parts_.at(ring_.previous(index_)).copy().number();
+  // Each one counts for those before it, so there is never more than one under way.
+  if (number == client.acknowledged || client.connection->outgoing() > 0) return {};
+  client.acknowledged = number;
+  client.ready = true;
+  TRY(client.connection->send(++client.last_message, encode_acknowledgement(number)));
+  return client.connection->advance();
+}
+
+void PsServer::close(uint64_t id, Client& client, const Error& why) {
+  // The end of a task is the launcher's to report.
+  if (why.code != Errc::closed)
+    report(format("{} is disconnected: {}", task(client.task).id.text(), why.message));
+  client.connection.reset();
+  if (!client.part) return;
+  const auto at = attached_.find({*client.part, client.task});
+  if (at != attached_.end() && at->second == id) attached_.erase(at);
+}
+
+void PsServer::deliver(uint32_t number, PartCopy& copy) {
+  for (PsDelivery& delivery : copy.take_deliveries()) {
+    const auto entry = attached_.find({number, delivery.worker});
+    if (entry == attached_.end()) continue;
+    Client& client = clients_.at(entry->second);
+    if (client.connection == nullptr) continue;
+    if (!client.connection->send(delivery.request, std::move(delivery.reply)) ||
+        !client.connection->advance()) {
+      client.connection.reset();
+      attached_.erase(entry);
       continue;
     }
-    at->second.ready = true;
+    client.ready = true;
   }
-}
-
-void PsServer::keep_checkpoint() {
-  const uint64_t step = state_->step();
-  if (options_.checkpoint_every == 0 || step == saved_step_) return;
-  if (step % options_.checkpoint_every != 0) return;
-  if (const Result<> saved = save_step(); !saved) report(saved.error().message);
-}
-
-Result<> PsServer::save_step() {
-  const CheckpointPart part{index_, servers_};
-  const uint64_t step = state_->step();
-  TRY(write_checkpoint(checkpoint_name(options_.checkpoint, step, part), state_->save()));
-  saved_step_ = step;
-  remove_old_checkpoints(options_.checkpoint, part, checkpoints_kept);
-  return {};
 }
 
 }  // namespace dt

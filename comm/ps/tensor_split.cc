@@ -117,6 +117,23 @@ Result<> TensorSplit::take_values(uint32_t server, const std::vector<ByteSpan>& 
   return {};
 }
 
+std::vector<DeclareRequest> split_declaration(const DeclareRequest& common,
+                                              std::span<const PsDeclaration> variables,
+                                              std::span<const PlacedShard> placed,
+                                              uint32_t servers) {
+  std::vector<DeclareRequest> requests(servers, common);
+  for (const PlacedShard& shard : placed) {
+    const PsDeclaration& declared = variables[shard.shard.variable - common.first_variable];
+    const size_t row_bytes = declared.variable.row_bytes();
+    const ByteSpan initial = !common.initializes || declared.initial.empty()
+                                 ? ByteSpan()
+                                 : declared.initial.subspan(shard.shard.first_row * row_bytes,
+                                                            shard.shard.rows * row_bytes);
+    requests[shard.server].shards.push_back({shard.shard, initial});
+  }
+  return requests;
+}
+
 double global_norm(std::span<const PsTensor> tensors) {
   double sum = 0;
   for (const PsTensor& tensor : tensors) {

@@ -63,6 +63,18 @@ class TensorSplit {
   std::deque<Bytes> copies_;
 };
 
+/// A variable that a worker declares.
+struct PsDeclaration {
+  VariableSpec variable;
+  ByteSpan initial = {};  ///< empty: zeros; the first rank's counts
+};
+/// Divides a declaration into the requests of all servers. `common` has the variables, in the same
+/// order, and no shards. Only if it initializes, the shards have values.
+std::vector<DeclareRequest> split_declaration(const DeclareRequest& common,
+                                              std::span<const PsDeclaration> variables,
+                                              std::span<const PlacedShard> placed,
+                                              uint32_t servers);
+
 /// Returns the square root of the sum of all squares, over all gradients.
 double global_norm(std::span<const PsTensor> tensors);
 

@@ -8,6 +8,7 @@
 #include "comm/ps/server.h"
 #include "comm/ps_api/connect_servers.h"
 #include "comm/ps_api/context_directory.h"
+#include "comm/ps_api/copies_option.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -80,6 +81,8 @@ Result<> serve(const dtrain_ps_serve_options* given) {
                 "dtrain_ps_serve_options.checkpoint_every is set, but checkpoint, the "
                 "name of the files, is not");
   }
+  server.copies = TRY(ps_copies("dtrain_ps_serve_options.replicas", options.replicas,
+                                environment_variable("DTRAIN_PS_REPLICAS")));
   if (options.stop_fd > 0) server.stop_fd = options.stop_fd;
   if (options.report != nullptr) {
     server.report = [options](const std::string& text) {
@@ -103,6 +106,8 @@ Result<PsClient::Options> client_options(const dtrain_ps_options& options) {
   const Placement::Options placement = TRY(placement_of(options));
   PsClient::Options client{.call_timeout = milliseconds(call_timeout_ms), .placement = placement};
   if (options.role != nullptr) client.role = options.role;
+  client.copies = TRY(ps_copies("dtrain_ps_options.replicas", options.replicas,
+                                environment_variable("DTRAIN_PS_REPLICAS")));
   return client;
 }
 

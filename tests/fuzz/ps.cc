@@ -1,7 +1,9 @@
-// A parameter server under any sequence of requests, departures and checkpoints. The input is a
-// list of steps. Each step has a letter for its kind and a byte for the worker. A request and a
-// checkpoint add a u16 length and their bytes.
+// A parameter server under any sequence of requests, departures and checkpoints, and a replica
+// under any inputs. The fuzzer's input is a list of steps. Each step has a letter for its kind and
+// a byte for the worker. A request, a checkpoint and an input add a u16 length and their bytes. The
+// number of an input is not among them: it is the next one.
 
+#include "comm/ps/state/part_copy.h"
 #include "comm/ps/state/server_state.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -18,7 +20,11 @@ constexpr PsLimits limits = {.variables = 4, .bytes = 4096, .requests_per_worker
 
 class World {
  public:
-  World() : state_({.workers = tasks(), .limits = limits}) {
+  World()
+      : state_({.workers = tasks(), .limits = limits}),
+        replica_({.workers = tasks(), .limits = limits}, PartCopy::Role::replica) {
+    const Bytes empty = state_.save();
+    follow(encode(1, PsStart{limits.bytes, empty}));
     // Most requests need a variable.
     const DeclareRequest request{.variables = {{.name = "w", .shape = {2, 2}}},
                                  .shards = {{.shard = {.rows = 2}, .initial = {}}},
@@ -29,6 +35,7 @@ class World {
   void ask(uint32_t worker, ByteSpan bytes) {
     if (gone_.contains(worker)) return;
     asked_[++last_] = worker;
+    note_session(worker, bytes);
     state_.handle(worker, last_, std::make_shared<const Bytes>(bytes.begin(), bytes.end()));
     // The files do not exist.
     for (const PsFileRequest& request : state_.take_file_requests())
@@ -45,6 +52,12 @@ class World {
     std::erase_if(asked_, [worker](const auto& entry) { return entry.second == worker; });
     collect();
   }
+  /// The replica gets the next input.
+  void follow_next(ByteSpan bytes) {
+    Writer message;
+    message.number(replica_.number() + 1).raw(bytes);
+    follow(message.take());
+  }
   void load(ByteSpan bytes) {
     const Result<> loaded = state_.load(bytes);
     if (!loaded) check_message(loaded.error());
@@ -55,9 +68,24 @@ class World {
     const Bytes saved = state_.save();
     assert(state_.load(saved));
     assert(state_.save() == saved);
+    replica_.take_over();
+    assert(replica_.take_deliveries().empty());
   }
 
  private:
+  void follow(Bytes message) {
+    const Result<> followed = replica_.follow(std::make_shared<const Bytes>(std::move(message)));
+    if (!followed) check_message(followed.error());
+  }
+  /// Another client of a worker gets no replies to requests of the one before.
+  void note_session(uint32_t worker, ByteSpan bytes) {
+    const Result<PsRequest> decoded = decode_ps_request(bytes);
+    const auto* const attach = decoded ? std::get_if<AttachRequest>(&*decoded) : nullptr;
+    if (attach == nullptr || sessions_[worker] == attach->session) return;
+    sessions_[worker] = attach->session;
+    std::erase_if(
+        asked_, [&](const auto& entry) { return entry.second == worker && entry.first != last_; });
+  }
   static std::vector<PsWorker> tasks() {
     std::vector<PsWorker> all;
     for (uint32_t i = 0; i < workers; ++i)
@@ -75,6 +103,8 @@ class World {
   }
 
   PsServerState state_;
+  PartCopy replica_;
+  std::map<uint32_t, uint64_t> sessions_;  ///< by worker
   uint32_t last_ = 0;
   std::map<uint32_t, uint32_t> asked_;  ///< requests without a reply: their workers
   std::set<uint32_t> gone_;
@@ -95,6 +125,8 @@ void fuzz_one(ByteSpan bytes) {
     const size_t length = std::min<size_t>(input.number<uint16_t>(), input.rest().size());
     if (what == 'c') {
       world.load(input.raw(length));
+    } else if (what == 'f') {
+      world.follow_next(input.raw(length));
     } else {
       world.ask(worker, input.raw(length));
     }

@@ -1,14 +1,16 @@
-// Parameter servers and their workers in virtual time. One seed chooses the number of both, delays,
-// deaths, departures and changes of the mode. Each message is the encoded form of the real one.
+// Parameter servers and their workers in virtual time. One seed chooses the number of both, copies
+// of the variables, delays, deaths, departures and changes of the mode.
 //
 // Promise: every push that a worker knows to count has its effect on every server exactly once. A
 // push that does not count has none. The last push of a worker that died may have one, once. No
-// request of a live worker stays without its reply.
+// request of a live worker stays without its reply. Two copies of a part are equal, and all this
+// holds also after the death of a server.
 
 #include "base/format.h"
 #include "comm/ps/state/push_turn.h"
-#include "comm/ps/state/server_state.h"
+#include "tests/sim/ps_cluster.h"
 #include "tests/sim/random.h"
+#include "tests/sim/virtual_events.h"
 
 #include <doctest/doctest.h>
 
@@ -29,58 +31,72 @@ namespace {
 /// Each gradient. It can be divided by up to four workers, without rounding.
 constexpr double unit = 12;
 
+/// A request without its reply.
+struct SimRequest {
+  uint32_t number = 0;
+  std::shared_ptr<const Bytes> body;
+};
+
 struct SimWorker {
+  PsServers servers = {};  ///< as this worker knows
   PsKnowledge knowledge = {};
   std::optional<PushTurn> turn = {};
-  std::optional<uint32_t> request = {};  ///< under way, other than those of the turn
+  std::map<uint32_t, SimRequest> requests = {};  ///< under way, by part
+  std::map<uint32_t, uint32_t> attaching = {};   ///< numbers of requests, by part
+  std::optional<uint32_t> control = {};          ///< under way, other than those of the turn
   int pushes_left = 0;
   double counted = 0;  ///< the sum of the effects of pushes that counted
   int stale = 0;
   int dropped = 0;  ///< pushes that an error ended
   bool dead = false;
   bool left = false;
+  bool abandoned = false;  ///< no copy of a part is left
+  bool ended() const { return dead || left || abandoned; }
 };
 
 class PsWorld {
  public:
-  explicit PsWorld(uint64_t seed) : seed_(seed), random_(seed) {
-    const int worker_count = random_.between(1, 4);
-    const int server_count = random_.between(1, 3);
-    std::vector<PsWorker> tasks;
-    for (int i = 0; i < worker_count; ++i)
-      tasks.push_back({.id = {"worker", i}, .host = "a", .takes_part = true});
-    observer_ = static_cast<uint32_t>(tasks.size());
-    tasks.push_back({.id = {"evaluator", 0}, .host = "a"});
-    for (int i = 0; i < server_count; ++i)
-      servers_.push_back(std::make_unique<PsServerState>(
-          PsServerState::Options{.workers = tasks,
-                                 .server = static_cast<uint32_t>(i),
-                                 .servers = static_cast<uint32_t>(server_count)}));
-    workers_.resize(static_cast<size_t>(worker_count));
-    arrivals_.resize(tasks.size() * servers_.size() * 2);
+  explicit PsWorld(uint64_t seed)
+      : seed_(seed), events_(seed), random_(events_.random()), options_(draw(random_)) {
+    cluster_.emplace(events_, options_,
+                     [this](uint32_t server, uint32_t part, PsDelivery delivery) {
+                       reply(server, part, std::move(delivery));
+                     });
+    observer_ = static_cast<uint32_t>(options_.tasks.size() - 1);
+    workers_.resize(options_.tasks.size() - 1);
+    for (SimWorker& worker : workers_)
+      worker.servers = options_.servers;
   }
 
   void run() {
+    // Replicas get variables as inputs, or as a checkpoint.
+    const bool early = random_.percent(50);
+    if (early) cluster_->start_replicas();
     declare();
+    if (!early) cluster_->start_replicas();
+    events_.run();
     for (uint32_t worker = 0; worker < workers_.size(); ++worker) {
+      for (uint32_t part = 0; part < servers(); ++part)
+        attach(worker, part);
       workers_[worker].pushes_left = random_.between(1, 8);
-      after(random_.up_to(milliseconds(5)), [this, worker] { next(worker); });
+      events_.after(random_.up_to(milliseconds(5)), [this, worker] { next(worker); });
       if (random_.percent(25))
-        after(random_.up_to(milliseconds(60)), [this, worker] { die(worker); });
+        events_.after(random_.up_to(milliseconds(60)), [this, worker] { die(worker); });
     }
-    while (!events_.empty()) {
-      const auto first = events_.begin();
-      now_ = first->first.first;
-      const std::function<void()> event = std::move(first->second);
-      events_.erase(first);
-      event();
+    for (uint32_t server = 0; server < servers() && options_.servers.copies == 2; ++server) {
+      if (random_.percent(30))
+        events_.after(random_.up_to(milliseconds(60)), [this, server] { server_dies(server); });
     }
+    events_.run();
     check_ended();
     check_values();
+    if (!cluster_->complaint().empty()) complain(cluster_->complaint());
   }
 
   const std::string& complaint() const { return complaint_; }
   int counted_pushes() const { return counted_pushes_; }
+  int take_overs() const { return cluster_->take_overs(); }
+  int repeated() const { return repeated_; }
   int stale_pushes() const {
     int stale = 0;
     for (const SimWorker& worker : workers_)
@@ -89,77 +105,120 @@ class PsWorld {
   }
 
  private:
+  static PsCluster::Options draw(Random& random) {
+    PsCluster::Options options;
+    const int worker_count = random.between(1, 4);
+    options.servers.count = static_cast<uint32_t>(random.between(1, 4));
+    if (options.servers.count > 1 && random.percent(60)) options.servers.copies = 2;
+    for (int i = 0; i < worker_count; ++i)
+      options.tasks.push_back({.id = {"worker", i}, .host = "a", .takes_part = true});
+    options.tasks.push_back({.id = {"evaluator", 0}, .host = "a"});
+    return options;
+  }
+  uint32_t servers() const { return options_.servers.count; }
   void complain(const std::string& what) {
     if (complaint_.empty()) complaint_ = format("seed {}: {}", seed_, what);
   }
-  void after(Duration delay, std::function<void()> event) {
-    events_.emplace(std::pair(now_ + delay, next_event_++), std::move(event));
-  }
-  /// Delivers in the order of sending, as a connection does.
-  void send(size_t channel, std::function<void()> event) {
-    Time& last = arrivals_[channel];
-    last = std::max(last, now_ + random_.up_to(milliseconds(4)));
-    events_.emplace(std::pair(last, next_event_++), std::move(event));
-  }
-  size_t channel(uint32_t worker, uint32_t server, bool back) const {
-    return (worker * servers_.size() + server) * 2 + (back ? 1 : 0);
-  }
 
-  /// One variable of each server has a number for each worker.
+  /// Each part has a number for each worker, and numbers of an optimiser.
   void declare() {
-    for (const auto& server : servers_) {
-      DeclareRequest request{.variables = {{.name = "w",
-                                            .type = ElementType::float64,
-                                            .shape = {workers_.size()},
-                                            .optimizer = {.learning_rate = 1}}},
-                             .shards = {{.shard = {.rows = workers_.size()}, .initial = {}}},
-                             .initializes = true};
-      server->handle(observer_, ++last_request_,
-                     std::make_shared<const Bytes>(encode(PsRequest(request))));
-      static_cast<void>(server->take_deliveries());
+    const VariableSpec sum{.name = "w",
+                           .type = ElementType::float64,
+                           .shape = {workers_.size()},
+                           .optimizer = {.learning_rate = 1}};
+    const VariableSpec other{
+        .name = "v", .shape = {workers_.size()}, .optimizer = {.kind = OptimizerKind::adam}};
+    for (uint32_t part = 0; part < servers(); ++part) {
+      const DeclareRequest request{
+          .variables = {sum, other},
+          .shards = {{.shard = {.rows = workers_.size()}, .initial = {}},
+                     {.shard = {.number = 1, .variable = 1, .rows = workers_.size()},
+                      .initial = {}}},
+          .initializes = true};
+      ask_as_observer(part, request);
     }
   }
-
-  void ask(uint32_t worker, uint32_t server, const PsRequest& request) {
-    const uint32_t number = ++last_request_;
-    auto body = std::make_shared<const Bytes>(encode(request));
-    send(channel(worker, server, false), [this, worker, server, number, body] {
-      // A message that was on its way to the server when its sender died may arrive.
-      if (closed_.contains({worker, server})) return;
-      servers_[server]->handle(worker, number, body);
-      deliver(server);
-    });
-    owners_[number] = {worker, server};
+  void ask_as_observer(uint32_t part, const PsRequest& request) {
+    const auto body = std::make_shared<const Bytes>(encode(request));
+    const uint32_t head = cluster_->ring().head(part).value();
+    cluster_->arrived(head, part, {observer_, ++last_request_, body, *body});
   }
 
-  void deliver(uint32_t server) {
-    for (PsDelivery& delivery : servers_[server]->take_deliveries()) {
-      auto reply = std::make_shared<const Bytes>(std::move(delivery.reply));
-      const uint32_t number = delivery.request;
-      if (owners_.at(number) != std::pair(delivery.worker, server))
-        return complain("a reply went to another worker");
-      send(channel(delivery.worker, server, true),
-           [this, number, reply] { received(number, decode_ps_reply(*reply).value()); });
+  /// Sends over the worker's connection to the part's server.
+  void send(uint32_t worker, uint32_t part, const SimRequest& request) {
+    const uint32_t server = workers_[worker].servers.head(part).value();
+    events_.send(
+        format("{} to {} at {}", worker, part, server), [this, worker, part, server, request] {
+          cluster_->arrived(server, part, {worker, request.number, request.body, *request.body});
+        });
+  }
+  SimRequest made(const PsRequest& request) {
+    return {++last_request_, std::make_shared<const Bytes>(encode(request))};
+  }
+  void ask(uint32_t worker, uint32_t part, const PsRequest& request) {
+    const SimRequest sent = made(request);
+    workers_[worker].requests[part] = sent;
+    // While a connection is new, the request follows the reply to its first one.
+    if (!workers_[worker].attaching.contains(part)) send(worker, part, sent);
+  }
+  void attach(uint32_t worker, uint32_t part) {
+    const SimRequest first =
+        made(AttachRequest{.part = part, .copies = options_.servers.copies, .session = worker + 1});
+    workers_[worker].attaching[part] = first.number;
+    send(worker, part, first);
+  }
+
+  void reply(uint32_t server, uint32_t part, PsDelivery delivery) {
+    if (delivery.worker == observer_) {
+      observed_ = std::move(delivery.reply);
+      return;
     }
+    const uint32_t worker = delivery.worker;
+    auto body = std::make_shared<const Bytes>(std::move(delivery.reply));
+    events_.send(format("{} from {} at {}", worker, part, server),
+                 [this, server, worker, part, number = delivery.request, body] {
+                   const SimWorker& self = workers_[worker];
+                   // A connection to a server that is known to be dead is closed.
+                   if (self.ended() || self.servers.head(part) != server) return;
+                   received({worker, part, number}, decode_ps_reply(*body).value());
+                 });
   }
 
-  void received(uint32_t number, const PsReply& reply) {
-    const auto [worker, server] = owners_.at(number);
-    if (owners_.erase(number) == 0) return complain("a second reply");
-    SimWorker& self = workers_.at(worker);
-    if (self.dead || self.left) return;
-    if (self.request == number) {
-      self.request.reset();
+  struct Origin {
+    uint32_t worker = 0;
+    uint32_t part = 0;
+    uint32_t number = 0;
+  };
+  void received(const Origin& from, const PsReply& reply) {
+    SimWorker& self = workers_.at(from.worker);
+    const auto attaching = self.attaching.find(from.part);
+    if (attaching != self.attaching.end() && attaching->second == from.number) {
+      self.attaching.erase(attaching);
+      if (reply.error) return complain(reply.error->message);
+      const auto waiting = self.requests.find(from.part);
+      if (waiting == self.requests.end()) return;
+      if (cluster_->dead(from.part)) ++repeated_;
+      return send(from.worker, from.part, waiting->second);
+    }
+    const auto request = self.requests.find(from.part);
+    if (request == self.requests.end() || request->second.number != from.number) {
+      // Both the first sending of a request and its repetition may be answered.
+      if (!cluster_->dead(from.part)) complain("a second reply");
+      return;
+    }
+    self.requests.erase(request);
+    if (self.control == from.number) {
+      self.control.reset();
       self.knowledge.learn(reply);
-      return next(worker);
+      return next(from.worker);
     }
     if (!self.turn) return;
     const PushTurn::Phase before = self.turn->phase();
-    const Result<> taken = self.turn->take(server, reply);
-    if (!taken) return failed(worker, taken.error());
-    if (self.turn->phase() == PushTurn::Phase::done) return ended(worker);
+    const Result<> taken = self.turn->take(from.part, reply);
+    if (!taken) return failed(from.worker, taken.error());
+    if (self.turn->phase() == PushTurn::Phase::done) return ended(from.worker);
     // The same phase again would begin with all servers; it never follows itself.
-    if (self.turn->phase() != before) send_phase(worker);
+    if (self.turn->phase() != before) send_phase(from.worker);
   }
 
   /// Only too few workers for a synchronous step are a reason.
@@ -183,18 +242,19 @@ class PsWorld {
     }
     self.turn.reset();
     --self.pushes_left;
-    after(random_.up_to(milliseconds(worker == 0 ? 10 : 2)), [this, worker] { next(worker); });
+    events_.after(random_.up_to(milliseconds(worker == 0 ? 10 : 2)),
+                  [this, worker] { next(worker); });
   }
 
   void control(uint32_t worker, const PsRequest& request) {
     ask(worker, 0, request);
-    workers_[worker].request = last_request_;
+    workers_[worker].control = last_request_;
   }
 
   /// The worker's next action.
   void next(uint32_t worker) {
     SimWorker& self = workers_[worker];
-    if (self.dead || self.left || self.turn || self.request) return;
+    if (self.ended() || self.turn || self.control) return;
     if (self.pushes_left == 0) return leave(worker);
     if (random_.percent(20)) {
       const auto kind = static_cast<PsMode::Kind>(random_.below(3));
@@ -202,7 +262,7 @@ class PsWorld {
       return control(worker, ModeRequest{.kind = kind,
                                          .count = static_cast<uint32_t>(random_.below(most + 1))});
     }
-    self.turn.emplace(self.knowledge, static_cast<uint32_t>(servers_.size()), random_.percent(80));
+    self.turn.emplace(self.knowledge, servers(), random_.percent(80));
     send_phase(worker);
   }
 
@@ -213,6 +273,7 @@ class PsWorld {
     gradient[worker] = unit;
     Bytes values(gradient.size() * sizeof(double));
     std::memcpy(values.data(), gradient.data(), values.size());
+    const std::vector<float> other(workers_.size(), 0.25F);
     if (turn.phase() == PushTurn::Phase::push) modes_[worker] = self.knowledge.mode;
     const std::set<uint32_t> targets = turn.awaited();
     for (const uint32_t server : targets) {
@@ -224,7 +285,9 @@ class PsWorld {
         ask(worker, server, pull);
       } else {
         PushRequest push = turn.push();
-        push.gradients = {{.shard = 0, .values = values}};
+        push.gradients = {{.shard = 0, .values = values},
+                          {.shard = 1, .values = std::as_bytes(std::span(other))}};
+        if (turn.has_values()) push.pulls = {{.shard = 0}};
         ask(worker, server, push);
       }
     }
@@ -235,76 +298,102 @@ class PsWorld {
     end_on_servers(worker, {Notice::Kind::left, {"worker", static_cast<int>(worker)}, ""});
   }
   void die(uint32_t worker) {
-    if (workers_[worker].left) return;
+    if (workers_[worker].left || workers_[worker].abandoned) return;
     workers_[worker].dead = true;
     end_on_servers(worker, {Notice::Kind::dead, {"worker", static_cast<int>(worker)}, "killed"});
   }
   void end_on_servers(uint32_t worker, const Notice& notice) {
-    for (uint32_t server = 0; server < servers_.size(); ++server) {
-      after(random_.up_to(milliseconds(8)), [this, worker, server, notice] {
-        closed_.insert({worker, server});
-        servers_[server]->gone(notice);
-        deliver(server);
+    for (uint32_t server = 0; server < servers(); ++server) {
+      events_.after(random_.up_to(milliseconds(8)), [this, worker, server, notice] {
+        cluster_->worker_ended(server, worker, notice);
       });
     }
   }
 
-  void check_ended() {
+  void server_dies(uint32_t server) {
+    if (cluster_->dead(server)) return;
+    cluster_->die(server);
     for (uint32_t worker = 0; worker < workers_.size(); ++worker) {
-      const SimWorker& self = workers_[worker];
-      if (!self.dead && !self.left) complain(format("worker {} waits for ever", worker));
+      events_.after(random_.up_to(milliseconds(8)),
+                    [this, worker, server] { learn_of_death(worker, server); });
+    }
+  }
+  /// Connects to the copies of the server's parts, or ends.
+  void learn_of_death(uint32_t worker, uint32_t server) {
+    SimWorker& self = workers_[worker];
+    if (self.ended()) return;
+    const PsServers before = self.servers;
+    self.servers.dead.insert(server);
+    for (uint32_t part = 0; part < servers(); ++part) {
+      if (self.servers.head(part) == before.head(part)) continue;
+      if (!self.servers.head(part)) {
+        self.abandoned = true;
+        return end_on_servers(
+            worker, {Notice::Kind::dead, {"worker", static_cast<int>(worker)}, "exit status 1"});
+      }
+      attach(worker, part);
     }
   }
 
-  PsReply observe(uint32_t server, const PsRequest& request) {
-    servers_[server]->handle(observer_, ++last_request_,
-                             std::make_shared<const Bytes>(encode(request)));
-    for (PsDelivery& delivery : servers_[server]->take_deliveries()) {
-      observed_ = std::move(delivery.reply);
-      return decode_ps_reply(observed_).value();
-    }
-    return {.error = Error{Errc::timeout, "no reply"}};
+  void check_ended() {
+    for (uint32_t worker = 0; worker < workers_.size(); ++worker)
+      if (!workers_[worker].ended()) complain(format("worker {} waits for ever", worker));
+  }
+
+  PsReply observe(uint32_t part, const PsRequest& request) {
+    observed_.clear();
+    ask_as_observer(part, request);
+    events_.run();
+    if (observed_.empty()) return {.error = Error{Errc::timeout, "no reply"}};
+    return decode_ps_reply(observed_).value();
   }
 
   void check_values() {
-    const PsDecision decision = observe(0, StatusRequest{}).decision;
-    for (uint32_t server = 0; server < servers_.size(); ++server) {
-      const PsReply reply =
-          observe(server, PullRequest{.decision = decision, .pulls = {{.shard = 0}}});
-      if (reply.error) return complain(reply.error->message);
-      for (uint32_t worker = 0; worker < workers_.size(); ++worker) {
-        double value = 0;
-        std::memcpy(&value, reply.values.at(0).data() + worker * sizeof value, sizeof value);
-        if (!explained(workers_[worker], -value)) {
-          complain(format("worker {}: pushes of {} counted, and server {} has {}", worker,
-                          workers_[worker].counted, server, -value));
-        }
-      }
+    const PsServers& ring = cluster_->ring();
+    PsDecision decision;
+    if (ring.head(0)) decision = observe(0, StatusRequest{}).decision;
+    for (uint32_t part = 0; part < servers(); ++part) {
+      // No worker knows the last decision when the servers that made it are dead.
+      if (!ring.head(part) || !ring.head(0)) continue;
+      check_part(part, decision);
+      PartCopy* const head = cluster_->copy(part, part);
+      PartCopy* const replica = cluster_->copy(ring.next(part), part);
+      if (ring.copies < 2 || head == nullptr || replica == nullptr) continue;
+      if (head->state().save() != replica->state().save())
+        complain(format("the copies of part {} differ", part));
+    }
+  }
+  void check_part(uint32_t part, const PsDecision& decision) {
+    const PsReply reply = observe(part, PullRequest{.decision = decision, .pulls = {{.shard = 0}}});
+    if (reply.error) return complain(reply.error->message);
+    for (uint32_t worker = 0; worker < workers_.size(); ++worker) {
+      double value = 0;
+      std::memcpy(&value, reply.values.at(0).data() + worker * sizeof value, sizeof value);
+      if (explained(workers_[worker], -value)) continue;
+      complain(format("worker {}: pushes of {} counted, and part {} has {}", worker,
+                      workers_[worker].counted, part, -value));
     }
   }
   static bool explained(const SimWorker& worker, double effect) {
     if (effect == worker.counted) return true;
-    if (!worker.dead) return false;
+    if (!worker.dead && !worker.abandoned) return false;
     const double last = effect - worker.counted;
     return last == unit || last == unit / 2 || last == unit / 3 || last == unit / 4;
   }
 
   uint64_t seed_;
-  Random random_;
-  std::vector<std::unique_ptr<PsServerState>> servers_;
+  VirtualEvents events_;
+  Random& random_;
+  PsCluster::Options options_;
+  std::optional<PsCluster> cluster_;
   std::vector<SimWorker> workers_;
   uint32_t observer_ = 0;
   std::map<uint32_t, PsMode> modes_;  ///< of the push that a worker has under way
-  Time now_ = Time() + seconds(1000);
-  std::map<std::pair<Time, uint64_t>, std::function<void()>> events_;
-  uint64_t next_event_ = 0;
-  std::vector<Time> arrivals_;  ///< of the last message, by channel
   uint32_t last_request_ = 0;
-  std::map<uint32_t, std::pair<uint32_t, uint32_t>> owners_;  ///< worker and server of a request
-  std::set<std::pair<uint32_t, uint32_t>> closed_;            ///< connections that have ended
   Bytes observed_;
   std::string complaint_;
   int counted_pushes_ = 0;
+  int repeated_ = 0;
 };
 
 uint64_t from_environment(const char* name, uint64_t otherwise) {
@@ -320,17 +409,23 @@ TEST_CASE("every push that counts has its effect on every server, once") {
   const uint64_t seeds = one > 0 ? 1 : from_environment("DTRAIN_SIM_SEEDS", 1000);
   int counted = 0;
   int stale = 0;
+  int take_overs = 0;
+  int repeated = 0;
   for (uint64_t seed = first; seed < first + seeds; ++seed) {
     PsWorld world(seed);
     world.run();
     CHECK_MESSAGE(world.complaint().empty(), world.complaint());
     counted += world.counted_pushes();
     stale += world.stale_pushes();
+    take_overs += world.take_overs();
+    repeated += world.repeated();
   }
   // Otherwise the seeds would show little.
   if (seeds < 100) return;
   CHECK(counted > static_cast<int>(seeds));
   CHECK(stale > static_cast<int>(seeds / 10));
+  CHECK(take_overs > static_cast<int>(seeds / 10));
+  CHECK(repeated > static_cast<int>(seeds / 10));
 }
 
 }  // namespace dt

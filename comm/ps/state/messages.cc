@@ -137,6 +137,9 @@ void write(Writer& /*writer*/, const StatusRequest& /*request*/) {
 }
 void write(Writer& /*writer*/, const LeaveRequest& /*request*/) {
 }
+void write(Writer& writer, const AttachRequest& request) {
+  writer.number(request.part).number(request.copies).number(request.session);
+}
 
 DeclareRequest read_declare(Reader& reader, ByteSpan whole) {
   DeclareRequest request{.first_variable = reader.number<uint32_t>()};
@@ -206,6 +209,13 @@ LoadRequest read_load(Reader& reader) {
   return request;
 }
 
+AttachRequest read_attach(Reader& reader) {
+  AttachRequest request{.part = reader.number<uint32_t>()};
+  request.copies = reader.number<uint32_t>();
+  request.session = reader.number<uint64_t>();
+  return request;
+}
+
 PsRequest read_request(Reader& reader, ByteSpan whole) {
   switch (reader.number<uint8_t>()) {
     case 0:
@@ -228,6 +238,8 @@ PsRequest read_request(Reader& reader, ByteSpan whole) {
       return StatusRequest{};
     case 9:
       return LeaveRequest{};
+    case 10:
+      return read_attach(reader);
     default:
       reader.refuse();
       return StatusRequest{};

@@ -100,9 +100,16 @@ struct BarrierRequest {};
 struct StatusRequest {};
 /// The worker uses the servers no more.
 struct LeaveRequest {};
+/// The first request of each connection. A client that comes back to another copy of the variables
+/// has the same session. It then repeats the request that has no reply yet, by the same number.
+struct AttachRequest {
+  uint32_t part = 0;     ///< the server that has these variables by placement
+  uint32_t copies = 1;   ///< of each part, as the client knows
+  uint64_t session = 0;  ///< a random number of the client
+};
 using PsRequest =
     std::variant<DeclareRequest, PushRequest, CommitRequest, PullRequest, ModeRequest, SaveRequest,
-                 LoadRequest, BarrierRequest, StatusRequest, LeaveRequest>;
+                 LoadRequest, BarrierRequest, StatusRequest, LeaveRequest, AttachRequest>;
 
 /// Counts of a server, for the reply to a StatusRequest.
 struct PsStatus {

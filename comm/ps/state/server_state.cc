@@ -33,7 +33,7 @@ std::string PsServerState::name(uint32_t worker) const {
   return format("{} on {}", which.id.text(), printable(which.host));
 }
 
-void PsServerState::disconnected(uint32_t worker) {
+void PsServerState::drop_waits(uint32_t worker) {
   std::erase_if(declares_, [worker](const auto& entry) { return entry.asked.worker == worker; });
   under_way_.erase(worker);
 }
@@ -44,7 +44,7 @@ void PsServerState::gone(const Notice& notice) {
   const auto worker = static_cast<uint32_t>(at - options_.workers.begin());
   if (ends_[worker]) return;
   ends_[worker] = notice;
-  disconnected(worker);
+  drop_waits(worker);
   coordinator_.gone(worker, ending(notice));
   answer_waits();
   answer_declares();
@@ -67,15 +67,53 @@ Result<> PsServerState::admit(const Asked& asked) {
 
 void PsServerState::refuse(uint32_t worker, uint32_t request, std::string why) {
   ++under_way_[worker];
-  reply_error({worker, request, nullptr}, {Errc::refused, std::move(why)});
+  reply_error({worker, request}, {Errc::refused, std::move(why)});
 }
 
-void PsServerState::handle(uint32_t worker, uint32_t request, std::shared_ptr<const Bytes> body) {
-  const Asked asked{worker, request, std::move(body)};
+bool PsServerState::handle(uint32_t worker, uint32_t request, std::shared_ptr<const Bytes> body) {
+  const ByteSpan whole = *body;
+  return handle({worker, request, std::move(body), whole});
+}
+
+/// A repeated request of this kind can be carried out again.
+bool PsServerState::only_reads(const PsRequest& request) const {
+  if (const auto* const pull = std::get_if<PullRequest>(&request))
+    return !store_.awaits(pull->decision);
+  return std::holds_alternative<StatusRequest>(request);
+}
+
+void PsServerState::begin_session(uint32_t worker, uint64_t id) {
+  Session& session = sessions_[worker];
+  session.resumed = session.id == id;
+  if (session.resumed) return;
+  session.id = id;
+  session.last = 0;
+  // A client never gets replies to requests of another one.
+  drop_waits(worker);
+  std::erase_if(file_requests_, [&](const auto& file) { return file.worker == worker; });
+  coordinator_.connected(worker);
+}
+
+bool PsServerState::handle(const PsIncoming& asked) {
+  Session& session = sessions_[asked.worker];
+  if (session.resumed && asked.request == session.last) {
+    // Without an answer, the reply is still to come.
+    if (session.answered) repeat(asked, session.answer);
+    return false;
+  }
+  const Result<PsRequest> decoded = decode_ps_request(asked.body);
+  const auto* const attach = decoded ? std::get_if<AttachRequest>(&*decoded) : nullptr;
+  if (attach != nullptr) begin_session(asked.worker, attach->session);
+  bool changes = false;
   const auto answer = [&]() -> Verdict {
     TRY(admit(asked));
-    const PsRequest decoded = TRY(decode_ps_request(*asked.body));
-    return std::visit([&](const auto& which) { return on(asked, which); }, decoded);
+    if (!decoded) return tl::unexpected(decoded.error());
+    changes = !only_reads(*decoded);
+    if (changes && attach == nullptr) {
+      session.last = asked.request;
+      session.answered = false;
+    }
+    return std::visit([&](const auto& which) { return on(asked, which); }, *decoded);
   };
   Verdict verdict = answer();
   if (!verdict) {
@@ -84,6 +122,22 @@ void PsServerState::handle(uint32_t worker, uint32_t request, std::shared_ptr<co
     reply(asked, *std::move(now));
   }
   answer_waits();
+  return changes;
+}
+
+/// Replies again to a request that has had its effect: with the values of now.
+void PsServerState::repeat(const Asked& asked, PsReply answer) {
+  ++under_way_[asked.worker];
+  const Result<PsRequest> decoded = decode_ps_request(asked.body);
+  const auto* const push = decoded ? std::get_if<PushRequest>(&*decoded) : nullptr;
+  const auto* const pull = decoded ? std::get_if<PullRequest>(&*decoded) : nullptr;
+  std::span<const ShardPull> pulls;
+  if (push != nullptr && answer.verdict == PsVerdict::done) pulls = push->pulls;
+  if (pull != nullptr) pulls = pull->pulls;
+  std::vector<Bytes> copies;
+  if (!answer.error && store_.check(pulls)) store_.pull(pulls, answer.values, copies);
+  const uint64_t step = answer.step;
+  reply(asked, std::move(answer), step);
 }
 
 void PsServerState::reply(const Asked& asked, PsReply reply, std::optional<uint64_t> step) {
@@ -95,7 +149,12 @@ void PsServerState::reply(const Asked& asked, PsReply reply, std::optional<uint6
     reply.decision = coordinator_.decision();
   }
   reply.step = step.value_or(this->step());
-  deliveries_.push_back({asked.worker, asked.request, encode(reply)});
+  if (!silent_) deliveries_.push_back({asked.worker, asked.request, encode(reply)});
+  Session& session = sessions_[asked.worker];
+  if (session.last != asked.request) return;
+  reply.values.clear();
+  session.answered = true;
+  session.answer = std::move(reply);
 }
 
 void PsServerState::reply_error(const Asked& asked, Error error) {
@@ -110,7 +169,7 @@ void PsServerState::answer_waits() {
     assert(applied);
   }
   for (StepCoordinator::Answer& answer : coordinator_.take_answers()) {
-    reply({answer.caller.worker, answer.caller.request, nullptr},
+    reply({answer.caller.worker, answer.caller.request},
           {.error = std::move(answer.error), .verdict = answer.verdict});
   }
 }
@@ -159,17 +218,21 @@ PsServerState::Verdict PsServerState::on(const Asked& asked, const PushRequest& 
   if (request.kind == PsMode::Kind::sync) {
     if (coordinates() && coordinator_.stale_push(asked.worker, request.round))
       return PsReply{.verdict = PsVerdict::stale};
-    TRY(store_.hold(asked.worker, request, asked.body));
+    TRY(store_.hold(asked.worker, request, asked.owner));
     return PsReply{.verdict = PsVerdict::held};
   }
   TRY(store_.push(request));
   if (coordinates()) coordinator_.applied_push(asked.worker, request.seen_step);
-  std::vector<Bytes> copies;
-  copies.reserve(request.pulls.size());
-  PsReply changed;
-  store_.pull(request.pulls, changed.values, copies);
-  reply(asked, std::move(changed));
+  reply_values(asked, request.pulls);
   return std::nullopt;
+}
+
+/// Requires that the pulls have passed VariableStore::check().
+void PsServerState::reply_values(const Asked& asked, std::span<const ShardPull> pulls) {
+  std::vector<Bytes> copies;
+  PsReply values;
+  if (!silent_) store_.pull(pulls, values.values, copies);
+  reply(asked, std::move(values));
 }
 
 PsServerState::Verdict PsServerState::on(const Asked& asked, const CommitRequest& request) {
@@ -185,11 +248,7 @@ PsServerState::Verdict PsServerState::on(const Asked& asked, const CommitRequest
 PsServerState::Verdict PsServerState::on(const Asked& asked, const PullRequest& request) {
   TRY(store_.apply(request.decision));
   TRY(store_.check(request.pulls));
-  std::vector<Bytes> copies;
-  copies.reserve(request.pulls.size());
-  PsReply values;
-  store_.pull(request.pulls, values.values, copies);
-  reply(asked, std::move(values));
+  reply_values(asked, request.pulls);
   return std::nullopt;
 }
 
@@ -231,6 +290,10 @@ PsServerState::Verdict PsServerState::on(const Asked& asked, const LeaveRequest&
   return PsReply{};
 }
 
+PsServerState::Verdict PsServerState::on(const Asked& /*asked*/, const AttachRequest& /*request*/) {
+  return PsReply{};
+}
+
 std::vector<PsDelivery> PsServerState::take_deliveries() {
   return std::exchange(deliveries_, {});
 }
@@ -241,7 +304,10 @@ std::vector<PsFileRequest> PsServerState::take_file_requests() {
 
 void PsServerState::answer(const PsFileRequest& request, const Result<>& result,
                            std::optional<uint64_t> step) {
-  const Asked asked{request.worker, request.request, nullptr};
+  std::erase_if(file_requests_, [&](const PsFileRequest& file) {
+    return file.worker == request.worker && file.request == request.request;
+  });
+  const Asked asked{request.worker, request.request};
   if (!result) return reply_error(asked, result.error());
   reply(asked, {}, step);
   answer_declares();

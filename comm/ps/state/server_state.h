@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,14 @@ struct PsDelivery {
   uint32_t worker = 0;
   uint32_t request = 0;
   Bytes reply;
+};
+
+/// A request as it has arrived: an encoded PsRequest within the memory of `owner`.
+struct PsIncoming {
+  uint32_t worker = 0;
+  uint32_t request = 0;
+  std::shared_ptr<const Bytes> owner = {};
+  ByteSpan body = {};
 };
 
 /// A request that needs the server's files.
@@ -36,7 +45,10 @@ struct PsFileRequest {
 /// No I/O, no clock.
 ///
 /// Promises: each request gets exactly one reply, unless its worker is gone first. A request that
-/// cannot be carried out gets an error, and has no effect.
+/// cannot be carried out gets an error, and has no effect. A request that a client repeats in its
+/// session has its effect once.
+///
+/// All is decided by the calls and their order. So two servers with the same calls are equal.
 class PsServerState {
  public:
   struct Options {
@@ -47,19 +59,27 @@ class PsServerState {
   };
   explicit PsServerState(Options options);
 
-  void connected(uint32_t worker) { coordinator_.connected(worker); }
-  /// Called when a worker's connection has ended; it may live on. Drops its waits.
-  void disconnected(uint32_t worker);
+  /// A silent server carries out everything and replies to nothing. Servers begin without that.
+  void set_silent(bool silent) { silent_ = silent; }
+  void limit_bytes(uint64_t bytes) { store_.limit_bytes(bytes); }
+  uint64_t bytes_max() const { return store_.bytes_max(); }
+  /// The number of the server that has these variables by placement.
+  uint32_t server() const { return options_.server; }
+  size_t workers() const { return options_.workers.size(); }
   /// Called when a task has died or left.
   void gone(const Notice& notice);
   /// True when all tasks that take part have died or left the job.
   bool all_gone() const;
-  /// `body` is an encoded PsRequest.
-  void handle(uint32_t worker, uint32_t request, std::shared_ptr<const Bytes> body);
+  /// Returns false when nothing has changed: the request only reads, or is none.
+  bool handle(const PsIncoming& asked);
+  /// The same for a body that is the whole of its memory.
+  bool handle(uint32_t worker, uint32_t request, std::shared_ptr<const Bytes> body);
   /// Refuses a request that was too long to be received.
   void refuse(uint32_t worker, uint32_t request, std::string why);
 
   std::vector<PsDelivery> take_deliveries();
+  /// Returns those that were not returned before. A silent server keeps them until they are
+  /// answered.
   std::vector<PsFileRequest> take_file_requests();
   /// Answers a file request. `step`: that of a file which was only checked.
   void answer(const PsFileRequest& request, const Result<>& result,
@@ -76,15 +96,19 @@ class PsServerState {
   Result<uint64_t> check(ByteSpan saved) const;
 
  private:
+  using Asked = PsIncoming;
   using Verdict = Result<std::optional<PsReply>>;  ///< none: the reply comes later
-  struct Asked {
-    uint32_t worker = 0;
-    uint32_t request = 0;
-    std::shared_ptr<const Bytes> body;
-  };
   struct WaitingDeclare {
     Asked asked;
     DeclareRequest request;
+  };
+  /// A client of a worker, and its last request that has changed something.
+  struct Session {
+    uint64_t id = 0;
+    bool resumed = false;  ///< its client has come back, and may repeat the request
+    uint32_t last = 0;
+    bool answered = false;
+    PsReply answer = {};  ///< without values
   };
   Verdict on(const Asked& asked, const DeclareRequest& request);
   Verdict on(const Asked& asked, const PushRequest& request);
@@ -96,12 +120,18 @@ class PsServerState {
   Verdict on(const Asked& asked, const BarrierRequest& request);
   Verdict on(const Asked& asked, const StatusRequest& request);
   Verdict on(const Asked& asked, const LeaveRequest& request);
+  Verdict on(const Asked& asked, const AttachRequest& request);
 
   bool coordinates() const { return options_.server == 0; }
   Result<> require_coordinator() const;
   Result<> admit(const Asked& asked);
+  bool only_reads(const PsRequest& request) const;
+  void repeat(const Asked& asked, PsReply answer);
+  void drop_waits(uint32_t worker);
+  void begin_session(uint32_t worker, uint64_t id);
   void reply(const Asked& asked, PsReply reply, std::optional<uint64_t> step = {});
   void reply_error(const Asked& asked, Error error);
+  void reply_values(const Asked& asked, std::span<const ShardPull> pulls);
   void answer_waits();
   void answer_declares();
   std::string name(uint32_t worker) const;
@@ -112,9 +142,11 @@ class PsServerState {
   VariableStore store_;
   std::vector<std::optional<Notice>> ends_;  ///< by worker
   std::map<uint32_t, size_t> under_way_;     ///< requests without a reply, by worker
+  std::map<uint32_t, Session> sessions_;     ///< by worker
   std::vector<WaitingDeclare> declares_;
   std::vector<PsDelivery> deliveries_;
   std::vector<PsFileRequest> file_requests_;
+  bool silent_ = false;
 };
 
 }  // namespace dt

@@ -165,6 +165,9 @@ void StepCoordinator::review_barrier() {
 
 void StepCoordinator::connected(uint32_t worker) {
   states_[worker].lives = true;
+  waiting_.erase(worker);
+  committed_.erase(worker);
+  in_barrier_.erase(worker);
 }
 
 void StepCoordinator::gone(uint32_t worker, const std::string& why) {

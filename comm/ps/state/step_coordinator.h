@@ -60,7 +60,8 @@ class StepCoordinator {
   bool stale_push(uint32_t worker, uint64_t round);
   void commit(Caller caller, const CommitRequest& request);
   void barrier(Caller caller);
-  /// Called when a worker connects: it takes part, also after it has left.
+  /// Called when a worker connects: it takes part, also after it has left. Its waits of before end
+  /// without answers.
   void connected(uint32_t worker);
   /// Called when a worker has left or died. Its waits end without answers.
   void gone(uint32_t worker, const std::string& why);

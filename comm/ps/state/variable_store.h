@@ -62,6 +62,11 @@ class VariableStore {
 
   /// The number of updates so far: pushes, and rounds.
   uint64_t step() const { return step_; }
+  /// True when apply() of that decision would have an effect.
+  bool awaits(const PsDecision& decision) const { return decision.round > applied_round_; }
+  /// Changes the limit of the memory.
+  void limit_bytes(uint64_t bytes) { limits_.bytes = bytes; }
+  uint64_t bytes_max() const { return limits_.bytes; }
   uint64_t bytes() const { return bytes_; }
   size_t variables() const { return variables_.size(); }
 

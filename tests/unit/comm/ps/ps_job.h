@@ -73,6 +73,11 @@ class PsJob {
     static_cast<void>(!::write(stops_[at].get(), &one, sizeof one));
     if (threads_[at].joinable()) threads_[at].join();
   }
+  /// Ends a server, and reports its death as the launcher does.
+  void kill(int server) {
+    stop(server);
+    rendezvous_.notify({Notice::Kind::dead, {"ps", server}, "killed by SIGKILL"});
+  }
   /// Waits for the end of a server that ends by itself.
   std::string outcome(int server) {
     threads_[static_cast<size_t>(server)].join();
@@ -87,7 +92,8 @@ class PsJob {
     return std::make_unique<RendezvousDirectory>(rendezvous_.join_worker(index));
   }
   Worker join(int index) {
-    return {must(PsClient::connect(directory(index), {.claim = claim({"worker", index})}, soon()))};
+    PsClient::Options options{.claim = claim({"worker", index}), .copies = options_.server.copies};
+    return {must(PsClient::connect(directory(index), std::move(options), soon()))};
   }
   /// Runs `body` for each worker on a thread. Returns the text of the first exception.
   std::string run(const std::function<void(int index, PsClient& ps)>& body) {

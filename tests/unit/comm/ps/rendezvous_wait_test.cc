@@ -22,5 +22,16 @@ TEST_CASE("a request gets its reply, its error, or a timeout") {
   CHECK(ask_rendezvous(*client, GetRequest{"key"}, soon()));
 }
 
+TEST_CASE("a key has its value, or none after a short wait") {
+  RendezvousFixture rendezvous(table_of_workers(1));
+  const auto client = rendezvous.join_worker(0);
+  const auto call = [&](const Request& request, Time deadline) {
+    return ask_rendezvous(*client, request, deadline);
+  };
+  CHECK(must(ask_for_key(call, "key", Clock::now())) == std::nullopt);
+  must(ask_rendezvous(*client, SetRequest{"key", to_bytes("value")}, soon()));
+  CHECK(must(ask_for_key(call, "key", soon())) == to_bytes("value"));
+}
+
 }  // namespace
 }  // namespace dt

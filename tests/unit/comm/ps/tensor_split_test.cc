@@ -69,5 +69,22 @@ TEST_CASE("the global norm is that of all gradients together") {
   CHECK(global_norm(tensors) == doctest::Approx(7));
 }
 
+TEST_CASE(
+    "a declaration is divided into the shards of each server, with values of the first rank") {
+  const VariableSpec variable = plain_variable("w", {3});
+  const Bytes initial = bytes_of<float>({1, 2, 3});
+  const PsDeclaration declared{variable, initial};
+  const std::vector<PlacedShard> placed = {
+      {{.number = 4, .variable = 7, .rows = 2}, 1},
+      {{.number = 5, .variable = 7, .first_row = 2, .rows = 1}, 0}};
+  DeclareRequest common{.first_variable = 7, .variables = {variable}, .initializes = true};
+  const auto requests = split_declaration(common, {&declared, 1}, placed, 2);
+  CHECK(numbers_of<float>(requests[0].shards.at(0).initial) == std::vector<float>{3});
+  CHECK(numbers_of<float>(requests[1].shards.at(0).initial) == std::vector<float>{1, 2});
+  CHECK(requests[1].variables == common.variables);
+  common.initializes = false;
+  CHECK(split_declaration(common, {&declared, 1}, placed, 2)[1].shards.at(0).initial.empty());
+}
+
 }  // namespace
 }  // namespace dt

@@ -43,6 +43,7 @@ std::vector<PsRequest> one_of_each() {
       BarrierRequest{},
       StatusRequest{},
       LeaveRequest{},
+      AttachRequest{.part = 1, .copies = 2, .session = 77},
   };
 }
 

@@ -168,6 +168,61 @@ TEST_CASE("a checkpoint is refused when it is damaged, foreign or another server
   CHECK(fresh.state().save() == saved);
 }
 
+TEST_CASE("a client that comes back repeats its last request, which has its effect once") {
+  Server server;
+  server.declare();
+  REQUIRE_FALSE(server.ask(1, AttachRequest{.session = 5}).error);
+  const auto body = std::make_shared<const Bytes>(encode(PsRequest(server.push({1, 2}))));
+  const auto ask_again = [&] {
+    CHECK_FALSE(server.state().handle(1, 1000, body));
+    const auto deliveries = server.state().take_deliveries();
+    REQUIRE(deliveries.size() == 1);
+    CHECK(deliveries[0].request == 1000);
+    const PsReply reply = decode_ps_reply(deliveries[0].reply).value();
+    CHECK_FALSE(reply.error);
+    CHECK(reply.step == 1);
+    return numbers_of<float>(reply.values.at(0));
+  };
+  CHECK(server.state().handle(1, 1000, body));
+  server.state().take_deliveries();
+  REQUIRE_FALSE(server.ask(1, AttachRequest{.session = 5}).error);
+  CHECK(ask_again() == std::vector<float>{9, 18});
+  CHECK_FALSE(server.ask(0, server.push({1, 1})).error);
+  CHECK(ask_again() == std::vector<float>{8, 17});
+  // Another client has its own numbers.
+  REQUIRE_FALSE(server.ask(1, AttachRequest{.session = 6}).error);
+  CHECK(server.state().handle(1, 1000, body));
+  CHECK(server.state().step() == 3);
+}
+
+TEST_CASE("a request that still waits when its client comes back gets one reply") {
+  Server server;
+  server.declare();
+  for (const uint32_t worker : {0U, 1U})
+    REQUIRE_FALSE(server.ask(worker, AttachRequest{.session = worker + 1}).error);
+  const uint32_t waiting = server.send(0, BarrierRequest{});
+  REQUIRE_FALSE(server.ask(0, AttachRequest{.session = 1}).error);
+  const auto again = std::make_shared<const Bytes>(encode(PsRequest(BarrierRequest{})));
+  CHECK_FALSE(server.state().handle(0, waiting, again));
+  CHECK_FALSE(server.replied(waiting));
+  CHECK_FALSE(server.ask(1, BarrierRequest{}).error);
+  CHECK_FALSE(server.reply(waiting).error);
+}
+
+TEST_CASE("another client of a worker ends the waits of the one before") {
+  Server server;
+  server.declare();
+  for (const uint32_t worker : {0U, 1U})
+    REQUIRE_FALSE(server.ask(worker, AttachRequest{.session = worker + 1}).error);
+  const uint32_t waiting = server.send(0, BarrierRequest{});
+  REQUIRE_FALSE(server.ask(0, AttachRequest{.session = 9}).error);
+  const uint32_t other = server.send(1, BarrierRequest{});
+  CHECK_FALSE(server.replied(other));
+  CHECK_FALSE(server.ask(0, BarrierRequest{}).error);
+  CHECK(server.replied(other));
+  CHECK_FALSE(server.replied(waiting));
+}
+
 TEST_CASE("a checkpoint gives values to variables that have none") {
   Server server;
   server.declare();

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "comm/ps/message_connection.h"
+#include "comm/transport/peer_endpoint.h"
+#include "rendezvous/cluster/task.h"
+#include "rendezvous/secure/handshake.h"
+
+#include <memory>
+#include <string>
+
+namespace dt {
+
+/// The key under which a parameter server publishes its endpoint: "ps/ps/0/endpoint", which is the
+/// prefix of no other one.
+std::string ps_endpoint_key(const TaskId& task);
+/// The key for the server before this one, in a ring. The value is the memory for each part in
+/// bytes (u64), and the endpoint.
+std::string ps_replica_key(const TaskId& task);
+
+/// "ps:0 on host".
+std::string describe_task(const TaskEntry& task);
+
+/// The task that dials a parameter server.
+struct PsDialler {
+  Claim claim;
+  int agent = 0;  ///< of this task's host
+  Duration dead_after = seconds(5);
+};
+
+/// Tries each address of a server once. Fails with Errc::refused when the server refuses this task,
+/// which is final, and with another error when no address answers.
+Result<std::unique_ptr<MessageConnection>> dial_server(const PsDialler& dialler,
+                                                       const TaskEntry& server,
+                                                       const PeerEndpoint& endpoint, Time deadline);
+
+}  // namespace dt
