@@ -183,6 +183,11 @@ Result<> read_strategy(const OptionSources& sources, RunConfig& config) {
     if (!mode) return given->refuse(mode.error().message);
     config.ps_mode = *mode;
   }
+  if (const auto given = find_option(sources, "ps-replicas")) {
+    const int64_t replicas = TRY(given->integer(1, 2));
+    config.ps_replicas = static_cast<int>(replicas);
+    config.success.servers_replicated = replicas > 1;
+  }
   return read_strategy_limits(sources, config);
 }
 

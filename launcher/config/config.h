@@ -60,6 +60,7 @@ struct RunConfig {
   uint64_t bytes_per_pack = 0;                 ///< of the strategy; 0: libdtrain decides
   Duration strategy_timeout = {};              ///< of the strategy's operations; zero: none
   std::optional<ServerMode> ps_mode;           ///< none: the program decides
+  std::optional<int> ps_replicas;  ///< of each variable: 1 or 2; none: the program decides
   std::optional<std::string> chdir;
   std::optional<Duration> timeout;
   PlacementOptions placement;

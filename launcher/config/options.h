@@ -193,6 +193,10 @@ inline constexpr std::array own_options = {
            "the others are to spare. async: at once. local-async: at once, but workers of a host "
            "reduce their gradients first, and one of them pushes. bounded:N: at once, but a worker "
            "waits while it is more than N pushes ahead of another."},
+    Option{"ps-replicas", "--ps-replicas", OptionKind::integer, "N", OptionGroup::workers,
+           "How many parameter servers have each variable, by DTRAIN_PS_REPLICAS: 1, the default, "
+           "or 2. With 2, the next ps does all that a ps does, and takes over when that one dies: "
+           "nothing that was pushed is lost, and the workers continue. It needs two ps."},
     Option{"chdir", "--chdir -wdir --wdir -wd", OptionKind::text, "DIR", OptionGroup::workers,
            "Start the workers in DIR instead of the current folder."},
     Option{"cluster-filter", "--cluster-filter", OptionKind::text, "none|ps", OptionGroup::workers,

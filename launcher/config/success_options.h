@@ -25,6 +25,8 @@ struct SuccessOptions {
   CleanUp clean = CleanUp::running;
   /// Training continues without workers that fail while so many are left; 0: it needs all.
   int workers_min = 0;
+  /// Training continues without a ps, whose variables the next one has, too.
+  bool servers_replicated = false;
   bool operator==(const SuccessOptions&) const = default;
 };
 

@@ -34,6 +34,7 @@ Environment strategy_variables(const RunConfig& config) {
   if (config.log_placement) variables["DTRAIN_LOG_PLACEMENT"] = "1";
   if (config.communication)
     variables["DTRAIN_COMMUNICATION"] = communication_text(*config.communication);
+  if (config.ps_replicas) variables["DTRAIN_PS_REPLICAS"] = format("{}", *config.ps_replicas);
   if (config.ps_mode) variables["DTRAIN_PS_MODE"] = server_mode_text(*config.ps_mode);
   return variables;
 }

@@ -352,8 +352,21 @@ void Supervisor::fail_task(size_t task, int status, std::string cause,
   outcome_.failure->error = error;
 }
 
+bool Supervisor::neighbours_live(size_t server) const {
+  // Indices may have holes: the servers are a ring in the order of their indices.
+  std::vector<size_t> ring;
+  for (size_t task = 0; task < rules_.size(); ++task)
+    if (rules_[task].replicated) ring.push_back(task);
+  std::ranges::sort(ring, {}, [this](size_t task) { return plan_.tasks[task].id.index; });
+  const auto at = static_cast<size_t>(std::ranges::find(ring, server) - ring.begin());
+  const size_t next = ring[(at + 1) % ring.size()];
+  const size_t previous = ring[(at + ring.size() - 1) % ring.size()];
+  return next != server && !tasks_[next].failed && !tasks_[previous].failed;
+}
+
 bool Supervisor::excuses(size_t task) const {
   if (rules_[task].excused) return true;
+  if (rules_[task].replicated) return phase_ == Phase::running && neighbours_live(task);
   return rules_[task].spare && phase_ == Phase::running && spares_ > 0;
 }
 
@@ -363,8 +376,11 @@ bool Supervisor::excuse_host(size_t agent, const std::string& cause, Time now, A
     if (tasks_[task].life != Life::ended) live.push_back(task);
   }
   const auto spare = std::ranges::count_if(live, [&](size_t task) { return rules_[task].spare; });
+  const auto servers =
+      std::ranges::count_if(live, [&](size_t task) { return rules_[task].replicated; });
   const bool all = std::ranges::all_of(live, [&](size_t task) { return excuses(task); });
-  if (spare == 0 || spare > spares_ || !all) return false;
+  // Two servers of one host may have the only copies of a variable.
+  if (spare + servers == 0 || spare > spares_ || servers > 1 || !all) return false;
   for (const size_t task : live) {
     actions.push_back(notify(Notice::Kind::dead, plan_.tasks[task].id, cause));
     excuse_task(task, cause, actions);

@@ -148,6 +148,8 @@ class Supervisor {
                  const std::optional<TaskError>& error = {});
   /// True when training continues without the task, which has failed.
   bool excuses(size_t task) const;
+  /// True when the servers that have the same variables as this one have not failed.
+  bool neighbours_live(size_t server) const;
   void excuse_task(size_t task, const std::string& cause, Actions& actions);
   /// Excuses all tasks of a lost host; false when the job needs one of them.
   bool excuse_host(size_t agent, const std::string& cause, Time now, Actions& actions);

@@ -118,6 +118,7 @@ std::vector<TaskRule> success_rule(const Plan& plan, const SuccessOptions& wante
   for (const Task& task : plan.tasks) {
     TaskRule of_task = {.decides = decides(task)};
     of_task.excused = !of_task.decides && task.id.role == evaluator_role;
+    of_task.replicated = wanted.servers_replicated && task.id.role == "ps" && !of_task.decides;
     of_task.spare = wanted.workers_min > 0 && is_worker(task);
     of_task.lingers = !of_task.decides && has_rank(task) && peers_decide && !served;
     rules.push_back(of_task);

@@ -13,6 +13,8 @@ struct TaskRule {
   bool decides = false;  ///< the job is done when all such tasks have ended
   bool excused = false;  ///< training continues without it: its failure does not fail the job
   bool spare = false;    ///< a worker that is excused while SuccessOptions::workers_min are left
+  /// A ps that is excused while the ones before and after it, in a ring, have not failed.
+  bool replicated = false;
   bool lingers = false;  ///< ends by itself soon after the job is done: it gets time for that
   bool operator==(const TaskRule&) const = default;
 };

@@ -111,6 +111,72 @@ test_a_dead_server_is_named_to_all_workers_within_a_second() {
   expect_no_processes
 }
 
+# Starts two servers that write their pids, and two workers: start_replicated MODE COUNT STEPS [option of dtrain run …]
+start_replicated() {
+  local mode=$1 count=$2 steps=$3
+  shift 3
+  start_dtrain run --role ps=2,worker=2 --strategy parameter_server --ps-replicas 2 --no-tag "$@" \
+    --role-command "ps=sh -c 'echo \$\$ >ps.\$DTRAIN_TASK_INDEX; exec \"$DTRAIN\" ps'" \
+    "$worker" "$steps" "$mode" "$count" several=1 "until=$PWD/killed:100"
+}
+
+test_with_replicas_training_continues_when_a_server_dies() {
+  local victim digest
+  run_ps 2 2 -- 200 sync 0 several=1
+  expect_status 0
+  digest=$(sed -n 's/worker 0: digest //p' "$out/stdout")
+  expect test -n "$digest"
+  for victim in 0 1; do
+    rm -f killed
+    start_replicated sync 0 200
+    wait_for 20 stdout_has 'worker 0: step 100'
+    kill -KILL "$(cat ps.$victim)"
+    touch killed
+    finish
+    expect_status 0
+    expect_stderr_contains 'killed by SIGKILL; the training goes on without it'
+    expect_stdout_contains "worker 0: digest $digest"
+    expect_stdout_contains "worker 1: digest $digest"
+    expect_stdout_contains 'worker 0: w = 200 200, step 400, own pushes 400, stale 0'
+    expect_no_processes
+  done
+}
+
+test_with_replicas_asynchronous_pushes_count_once_when_a_server_dies() {
+  start_replicated async 0 200
+  wait_for 20 stdout_has 'worker 0: step 100'
+  kill -KILL "$(cat ps.0)"
+  touch killed
+  finish
+  expect_status 0
+  expect_stdout_contains 'worker 0: w = 400 400, step 800, own pushes 400, stale 0'
+  expect_stdout_contains 'worker 1: w = 400 400, step 800, own pushes 400, stale 0'
+  expect_no_processes
+}
+
+test_the_death_of_both_servers_is_named() {
+  start_replicated async 0 200 --on-failure continue
+  wait_for 20 stdout_has 'worker 0: step 100'
+  kill -KILL "$(cat ps.1)"
+  wait_for 20 stderr_has 'has taken over the variables of ps:1'
+  kill -KILL "$(cat ps.0)"
+  touch killed
+  finish
+  expect_status 137
+  expect_stderr_contains 'killed by SIGKILL; the training goes on without it'
+  expect_stdout_contains 'worker 0: error: the parameter server ps:0 on localhost died: killed by SIGKILL; ps:1 on localhost, which had the other copy of its variables, had died before'
+  expect_no_processes
+}
+
+test_replicas_need_two_servers() {
+  run_ps 1 2 --ps-replicas 2 -- 1 async 0
+  expect_status 2
+  expect_stderr_contains '--ps-replicas 2: the job has 1 ps; add --role ps=2'
+  run_ps 2 2 --ps-replicas 3 -- 1 async 0
+  expect_status 2
+  expect_stderr_contains '--ps-replicas: expected 1..2, got 3'
+}
+
 # Prints the steps of which a server of two has a file.
 steps_of() {
   find . -name "model-*.ps-$1-of-2" | sed 's/.*model-//; s/\.ps.*//'

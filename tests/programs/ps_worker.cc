@@ -1,12 +1,13 @@
 // A worker that pushes to parameter servers, for tests. Each push adds one to each number.
 //
 //    ps_worker STEPS MODE COUNT [kill=INDEX:STEP] [other=INDEX] [save=PATH] [load=PATH] [size=N]
-//              [several=1] [idle=FILE]
+//              [several=1] [idle=FILE] [until=FILE:STEP]
 //
 // MODE is async, sync or bounded. The worker `kill` ends by SIGKILL before its push of that step.
 // The worker `other` declares another shape. With `several`, there are variables with the numbers
 // of optimisers, too, and gradients that change. A digest of all values is then printed. FILE has
-// the pid of a server. Its wake-ups in one second without requests are printed.
+// the pid of a server. Its wake-ups in one second without requests are printed. Before its push
+// of the step of `until`, worker 0 prints that step, and waits until FILE exists.
 
 #include "tests/programs/sleep_count.h"
 
@@ -41,6 +42,8 @@ struct Options {
   std::size_t size = 4;
   bool several = false;
   std::string idle;
+  std::string awaited;
+  long awaited_step = -1;
 };
 
 long number(std::string_view text) {
@@ -73,6 +76,9 @@ Options options_of(std::span<char*> words) {
       options.several = number(value) != 0;
     } else if (word.starts_with("idle=")) {
       options.idle = value;
+    } else if (word.starts_with("until=")) {
+      options.awaited = value.substr(0, value.rfind(':'));
+      options.awaited_step = number(value.substr(value.rfind(':') + 1));
     }
   }
   return options;
@@ -91,6 +97,14 @@ long wake_ups_in_one_second(const std::string& file) {
   const long before = sleep_count(pid);
   std::this_thread::sleep_for(std::chrono::seconds(1));
   return sleep_count(pid) - before;
+}
+
+/// Lets a test act at a certain step.
+void await_file(const std::string& file, long step) {
+  std::printf("worker 0: step %ld\n", step);
+  std::fflush(stdout);
+  while (!std::ifstream(file))
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 /// Variables whose optimisers keep numbers, and their gradients.
@@ -148,6 +162,7 @@ void work(const Options& options, int index) {
   ps.pull(arrays);
   for (long step = 0; step < options.steps; ++step) {
     if (index == options.kill_index && step == options.kill_step) std::raise(SIGKILL);
+    if (index == 0 && step == options.awaited_step) await_file(options.awaited, step);
     ps.push_pull(arrays);
     if (optimised) optimised->push(step);
   }

@@ -97,7 +97,8 @@ TEST_CASE("the strategy and its options set their members") {
                                           {"bytes-per-pack", {"4M"}},
                                           {"device-memory", {"1G"}},
                                           {"strategy-timeout", {"1.5s"}},
-                                          {"ps-mode", {"sync:2"}}})})
+                                          {"ps-mode", {"sync:2"}},
+                                          {"ps-replicas", {"2"}}})})
                                .value();
   CHECK(config.strategy == StrategyName::multi_worker_mirrored);
   CHECK(config.devices == "0,1");
@@ -110,6 +111,8 @@ TEST_CASE("the strategy and its options set their members") {
   CHECK(config.device_memory == 1 << 30);
   CHECK(config.strategy_timeout == milliseconds(1500));
   CHECK(config.ps_mode == ServerMode{ServerMode::Kind::sync, 2});
+  CHECK(config.ps_replicas == 2);
+  CHECK(config.success.servers_replicated);
 }
 
 TEST_CASE("servers that do not need all workers let one be the least number of them") {
@@ -169,6 +172,8 @@ TEST_CASE("B12 and other invalid values are refused, with option and value") {
       {{{"np", {"1"}}, {"ps-mode", {"fast"}}},
        "--ps-mode: no mode of parameter servers \"fast\"; they are sync, sync:N with N workers in "
        "each step, async, local-async, and bounded:N with N pushes of staleness"},
+      {{{"np", {"1"}}, {"ps-replicas", {"3"}}}, "--ps-replicas: expected 1..2, got 3"},
+      {{{"np", {"1"}}, {"ps-replicas", {"two"}}}, "--ps-replicas: expected a number, got \"two\""},
       {{{"np", {"1"}}, {"algorithms", {""}}},
        "--algorithms: expected a table of algorithms, got \"\""},
       {{{"np", {"1"}}, {"chdir", {""}}}, "--chdir: expected a folder, got \"\""},

@@ -64,13 +64,15 @@ TEST_CASE("job_facts makes variables of the strategy's options, and none of thos
   config.bytes_per_pack = 4 << 20;
   config.strategy_timeout = milliseconds(1500);
   config.ps_mode = ServerMode{ServerMode::Kind::bounded, 0};
+  config.ps_replicas = 2;
   CHECK(variables(config) == Environment{{"DTRAIN_COMMUNICATION", "auto"},
                                          {"DTRAIN_DEVICE_MEMORY", "1073741824"},
                                          {"DTRAIN_SOFT_PLACEMENT", "1"},
                                          {"DTRAIN_LOG_PLACEMENT", "1"},
                                          {"DTRAIN_BYTES_PER_PACK", "4194304"},
                                          {"DTRAIN_STRATEGY_TIMEOUT", "1500ms"},
-                                         {"DTRAIN_PS_MODE", "bounded:0"}});
+                                         {"DTRAIN_PS_MODE", "bounded:0"},
+                                         {"DTRAIN_PS_REPLICAS", "2"}});
 }
 
 TEST_CASE("MASTER_PORT and JAX's are held on rank 0's host, be it first or not") {

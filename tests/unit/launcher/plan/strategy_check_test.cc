@@ -63,6 +63,22 @@ TEST_CASE("a synchronous step of more workers than the job has is refused") {
   CHECK(answer_to(3) == "--ps-mode sync:3: the job has 2 workers; give sync:1 to sync:2");
 }
 
+TEST_CASE("two copies of variables need two parameter servers") {
+  const auto answer_to = [](int servers, int replicas) {
+    std::vector<Role> roles = workers(2);
+    if (servers > 0) roles.push_back({.name = "ps", .count = servers, .ranked = false});
+    const Plan plan = make_plan({.hosts = {{.name = "a", .slots = 4}}, .roles = roles}).value();
+    RunConfig config;
+    config.ps_replicas = replicas;
+    const Result<> checked = check_strategy(config, plan);
+    return checked ? "good" : checked.error().message;
+  };
+  CHECK(answer_to(0, 1) == "good");
+  CHECK(answer_to(2, 2) == "good");
+  CHECK(answer_to(1, 2) == "--ps-replicas 2: the job has 1 ps; add --role ps=2");
+  CHECK(answer_to(0, 2) == "--ps-replicas 2: the job has 0 ps; add --role ps=2");
+}
+
 TEST_CASE("all other jobs are good") {
   CHECK(answer(StrategyName::multi_worker_mirrored, workers(1)) == "good");
   CHECK(answer(StrategyName::multi_worker_mirrored, workers(4)) == "good");

@@ -376,6 +376,27 @@ TEST_CASE_FIXTURE(Fixture, "training continues without workers down to the least
   }
 }
 
+TEST_CASE_FIXTURE(Fixture, "a replicated server is excused while those next to it live") {
+  options.success.servers_replicated = true;
+  Supervisor job = start("worker ps ps ps ps");
+  CHECK(words(job.exited(2, {.signal = SIGKILL}, now)) == "warn");
+  SUBCASE("and so is one that is not next to it") {
+    CHECK(words(job.exited(4, bad, now)) == "warn");
+    CHECK(words(job.exited(0, good, now)) == "TERM");
+    CHECK(words(job.exited(1, termed, now)).empty());
+    CHECK(words(job.exited(3, termed, now)) == "finish");
+    CHECK(job.outcome() == Outcome{});
+  }
+  SUBCASE("and the one after it is the failure of the job") {
+    CHECK(words(job.exited(3, bad, now)) == "TERM");
+    CHECK(job.outcome().failure->task == TaskId{"ps", 2});
+  }
+  SUBCASE("and the one before it is the failure of the job") {
+    CHECK(words(job.exited(1, bad, now)) == "TERM");
+    CHECK(job.outcome().failure->task == TaskId{"ps", 0});
+  }
+}
+
 TEST_CASE_FIXTURE(Fixture, "a worker that the launcher has ended is not excused") {
   options.success.workers_min = 1;
   Supervisor job = start("worker worker ps");
@@ -406,6 +427,10 @@ TEST_CASE_FIXTURE(Fixture, "a lost host is excused if all its tasks are") {
   CHECK(lost("worker ps", "worker worker", 1) == "warn warn 0");
   CHECK(lost("worker ps", "worker worker", 2) == "TERM 3");
   CHECK(lost("worker", "worker ps", 1) == "TERM 3");
+  options.success.servers_replicated = true;
+  CHECK(lost("worker ps", "worker ps", 1) == "warn warn 0");
+  CHECK(lost("worker ps", "ps", 0) == "warn 0");
+  CHECK(lost("worker ps", "ps ps", 0) == "TERM 3");
 }
 
 }  // namespace
