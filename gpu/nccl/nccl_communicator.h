@@ -1,12 +1,15 @@
 #pragma once
 
 #include "base/clock.h"
+#include "gpu/nccl/nccl_call.h"
 #include "gpu/nccl/nccl_library.h"
 
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 
 namespace dt {
 
@@ -17,14 +20,11 @@ struct NcclMembership {
   int size = 1;
 };
 
-/// A sum, product, minimum, maximum or average over all ranks.
-struct NcclAllReduce {
-  const void* from = nullptr;
-  void* to = nullptr;
-  size_t count = 0;
-  NcclType type = NcclType::float32;
-  NcclOp op = NcclOp::sum;
-  CudaStreamHandle stream = nullptr;
+/// How long a call may be in progress.
+struct NcclWait {
+  Time deadline = Time::max();
+  /// Asked again and again meanwhile: its failure ends the call. Empty: nothing is asked.
+  std::function<Result<>()> watch = {};
 };
 
 /// A communicator of NCCL that never blocks: each call that NCCL leaves in progress is polled until
@@ -32,40 +32,48 @@ struct NcclAllReduce {
 /// communicator that has failed is unusable.
 ///
 ///   joining ──▶ usable ──▶ call in progress ──▶ usable
-///      └──────────┴── failure, deadline, stop() ──┴──▶ failed ── abort ──▶ freed
+///      └──────────┴── failure, deadline, watch, stop() ──┴──▶ failed ── abort ──▶ freed
 class NcclCommunicator {
  public:
-  /// Waits until all ranks have joined, at most until the deadline. Fails with Errc::timeout, or
-  /// with the text of NCCL.
+  /// Waits until all ranks have joined, at most until the deadline. Fails with Errc::timeout, with
+  /// the error of the watch, or with the text of NCCL.
   static Result<std::unique_ptr<NcclCommunicator>> join(const NcclLibrary& nccl,
                                                         const NcclMembership& membership,
-                                                        Time deadline);
+                                                        const NcclWait& wait);
   NcclCommunicator(const NcclCommunicator&) = delete;
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;
   /// Destroys a usable communicator. Aborts one that has failed.
   ~NcclCommunicator();
 
   int rank() const { return rank_; }
+  int size() const { return size_; }
 
-  /// Returns when NCCL has enqueued the operation on the stream. Fails as join(), and with the
-  /// error of stop(). Memory of a call that was not completed is free when the communicator is
-  /// destroyed.
-  Result<> all_reduce(const NcclAllReduce& call, Time deadline);
+  /// Returns when NCCL has enqueued the calls on their stream. NCCL begins all calls of a list at
+  /// once. So sends and receives that would wait for each other are one list.
+  /// Fails as join(), and with the error of stop(). A list that check() refuses fails without an
+  /// effect. Memory of a call that was not completed is free when the communicator is destroyed.
+  Result<> run(std::span<const NcclCall> calls, const NcclWait& wait);
+  Result<> run(const NcclCall& call, const NcclWait& wait) { return run({&call, 1}, wait); }
 
   /// Ends a call that waits, and all later ones, with `why`. Called when a peer is dead: NCCL does
   /// not detect all deaths.
   void stop(Error why);
 
  private:
-  NcclCommunicator(NcclLibrary nccl, int rank) : nccl_(std::move(nccl)), rank_(rank) {}
+  NcclCommunicator(NcclLibrary nccl, const NcclMembership& membership)
+      : nccl_(std::move(nccl)), rank_(membership.rank), size_(membership.size) {}
+  Result<> check_usable(const char* call);
+  NcclStatus start(const NcclCall& call);
+  NcclStatus start_parts(const NcclCall& call);
   /// Waits for a call that returned `status`.
-  Result<> settle(const char* call, NcclStatus status, Time deadline);
-  Result<> settled(const char* call, NcclStatus status, Time deadline);
+  Result<> settle(const char* call, NcclStatus status, const NcclWait& wait);
+  Result<> settled(const char* call, NcclStatus status, const NcclWait& wait);
   /// Returns the error of stop() after at most `time`, earlier when it is called; none: not called.
   std::optional<Error> wait_for_stop(Duration time);
 
   NcclLibrary nccl_;
   int rank_;
+  int size_;
   NcclComm comm_ = nullptr;
   bool failed_ = false;
   std::mutex mutex_;

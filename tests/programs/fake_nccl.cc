@@ -1,15 +1,22 @@
-// A libnccl.so.2 for machines without GPUs: its ranks are threads of one process, and its memory is
-// the host's. The variable FAKE_NCCL has settings, with blanks between them. The version that it
-// claims is version=21200. With fail=FUNCTION:K, the K-th call of this function fails with an
-// internal error. K counts from 1, and anew for each value of the variable. With hang=FUNCTION, a
-// call is in progress until the communicator is aborted. With no_driver, no communicator can be
-// made, as on a machine without NVIDIA's driver.
+// A libnccl.so.2 for machines without GPUs. Its ranks are threads and processes of one host, and
+// its memory is the host's. A hub moves the elements (fake_nccl_hub.h). Calls run at once, whatever
+// their stream has before them.
+//
+// The variable FAKE_NCCL has settings, with blanks between them. The version that it claims is
+// version=21200. With fail=FUNCTION:K, the K-th call of this function fails with an internal error;
+// with die=FUNCTION:K, it kills the process. K counts from 1, and anew for each value of the
+// variable. With hang=FUNCTION, a call is in progress until the communicator is aborted. With
+// no_driver, no communicator can be made, as on a machine without NVIDIA's driver.
 //
 // Calls return ncclInProgress, as those of a communicator with blocking=0. A thread runs them, and
 // ncclCommGetAsyncError reports success when all have run. The prototypes follow NVIDIA's
 // documentation.
+#include "tests/programs/fake_nccl_hub.h"
+
 #include <atomic>
 #include <condition_variable>
+#include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -21,19 +28,10 @@
 #include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
 namespace {
 
-enum Status {
-  success = 0,
-  cuda_error = 1,
-  internal_error = 3,
-  invalid_argument = 4,
-  in_progress = 7
-};
-enum Type { int32 = 2, int64 = 4, float32 = 7, float64 = 8 };
-enum Op { sum = 0, product = 1, max = 2, min = 3 };
+using namespace fake_nccl;
 
 /// Returns false when FAKE_NCCL has no such setting. One without "=" has the value "".
 bool find_setting(const std::string& name, std::string& value) {
@@ -61,71 +59,41 @@ CallCounts& call_counts() {
   return counts;
 }
 
-/// Counts the call. Returns true when it is the one that must fail.
+/// Counts the call. Returns true when it must fail. Kills the process when it must die.
 bool fails(const std::string& function) {
   CallCounts& counts = call_counts();
   const std::lock_guard lock(counts.mutex);
   const char* const words = std::getenv("FAKE_NCCL");
   const int call = ++counts.calls[function + " " + (words == nullptr ? "" : words)];
+  const std::string chosen = function + ":" + std::to_string(call);
   std::string value;
-  return find_setting("fail", value) && value == function + ":" + std::to_string(call);
+  if (find_setting("die", value) && value == chosen) static_cast<void>(std::raise(SIGKILL));
+  return find_setting("fail", value) && value == chosen;
 }
 
-/// The ranks with one id.
-struct Group {
-  std::mutex mutex;
-  std::condition_variable changed;
-  int size = 0;
-  int joined = 0;
-  struct Round {
-    std::vector<const void*> sources;
-    int arrived = 0;
-    int left = 0;
-    std::vector<char> result;
-  };
-  std::map<int, Round> rounds;
+/// The calls of this thread between ncclGroupStart and ncclGroupEnd.
+struct OpenGroup {
+  bool has_calls = false;
 };
-
-struct Groups {
-  std::mutex mutex;
-  std::map<std::string, std::shared_ptr<Group>> by_id;
-};
-Groups& groups() {
-  static Groups all;
-  return all;
-}
-
-template <class T>
-void fold(std::vector<char>& into, const void* from, size_t count, int op) {
-  auto* const to = reinterpret_cast<T*>(into.data());
-  const auto* const values = static_cast<const T*>(from);
-  for (size_t i = 0; i < count; ++i) {
-    const T a = to[i];
-    const T b = values[i];
-    to[i] = op == sum       ? a + b
-            : op == product ? a * b
-            : op == max     ? (a > b ? a : b)
-                            : (a < b ? a : b);
-  }
-}
-
-size_t bytes_of(int type) {
-  return type == int32 || type == float32 ? 4 : type == int64 || type == float64 ? 8 : 0;
+OpenGroup& open_group() {
+  static thread_local OpenGroup group;
+  return group;
 }
 
 }  // namespace
 
 // NOLINTBEGIN(readability-identifier-naming,readability-function-size): NVIDIA's prototypes
 struct ncclComm {
-  std::shared_ptr<Group> group;
+  explicit ncclComm(uint16_t port) : hub(port) {}
+  Rank hub;
   int rank = 0;
-  int rounds = 0;
+  int size = 1;
   std::atomic<int> status{success};
   std::atomic<int> pending{0};
-  std::atomic<bool> aborted{false};
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<std::function<int()>> calls;
+  bool aborted = false;
   bool ended = false;
   std::thread thread;
 
@@ -146,16 +114,38 @@ struct ncclComm {
   }
   int start(std::function<int()> call) {
     ++pending;
+    open_group().has_calls = true;
     const std::lock_guard lock(mutex);
     calls.push_back(std::move(call));
     changed.notify_all();
     return in_progress;
   }
-  /// Waits on the group until `ready`, or an abort.
-  template <class Ready>
-  int wait_for(std::unique_lock<std::mutex>& lock, bool hanging, const Ready& ready) {
-    group->changed.wait(lock, [&] { return aborted || (!hanging && ready()); });
-    return aborted ? internal_error : success;
+  /// Starts a call whose `sent` elements it gives to the hub. The result goes to `to`.
+  int start(const char* function, const Call& call, const void* from, size_t sent, void* to) {
+    const size_t bytes = bytes_of(call.type);
+    if (bytes == 0 || call.op < 0 || call.op > 3) return invalid_argument;
+    if (fails(function)) return internal_error;
+    const bool hanging = hangs(function);
+    return start([this, call, from, sent = sent * bytes, to, hanging] {
+      if (hanging) return wait_for_abort();
+      Bytes elements(sent);
+      if (sent > 0) std::memcpy(elements.data(), from, sent);
+      Bytes result;
+      const int outcome = hub.run(call, elements, result);
+      if (outcome == success && !result.empty()) std::memcpy(to, result.data(), result.size());
+      return outcome;
+    });
+  }
+  int wait_for_abort() {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return aborted; });
+    return static_cast<int>(internal_error);
+  }
+  void abort() {
+    const std::lock_guard lock(mutex);
+    aborted = true;
+    hub.close_early();
+    changed.notify_all();
   }
 };
 
@@ -172,11 +162,11 @@ int ncclGetVersion(int* version) {
 }
 
 int ncclGetUniqueId(ncclUniqueId* id) {
-  static std::atomic<int> count{0};
+  if (fails("ncclGetUniqueId")) return internal_error;
   std::memset(id->bytes, 0, sizeof id->bytes);
-  const std::string text = "fake " + std::to_string(++count);
-  std::memcpy(id->bytes, text.data(), text.size());
-  return fails("ncclGetUniqueId") ? internal_error : success;
+  const int port = start_hub();
+  std::snprintf(id->bytes, sizeof id->bytes, "fake %d", port);
+  return port == 0 ? internal_error : success;
 }
 
 const char* ncclGetErrorString(int status) {
@@ -189,6 +179,10 @@ const char* ncclGetErrorString(int status) {
       return "internal error";
     case invalid_argument:
       return "invalid argument";
+    case invalid_usage:
+      return "invalid usage";
+    case remote_error:
+      return "remote process exited or there was a network error";
     default:
       return "unknown result code";
   }
@@ -204,27 +198,19 @@ int ncclCommInitRankConfig(ncclComm** comm, int size, ncclUniqueId id, int rank,
   if (find_setting("no_driver", value)) return cuda_error;
   if (size < 1 || rank < 0 || rank >= size) return invalid_argument;
   if (fails("ncclCommInitRankConfig")) return internal_error;
-  auto* const made = new ncclComm;
-  {
-    Groups& all = groups();
-    const std::lock_guard lock(all.mutex);
-    std::shared_ptr<Group>& group = all.by_id[std::string(id.bytes, sizeof id.bytes)];
-    if (group == nullptr) {
-      group = std::make_shared<Group>();
-      group->size = size;
-    }
-    made->group = group;
-  }
+  int port = 0;
+  if (std::sscanf(id.bytes, "fake %d", &port) != 1) return invalid_argument;
+  auto* const made = new ncclComm(static_cast<uint16_t>(port));
   made->rank = rank;
+  made->size = size;
   *comm = made;
   made->thread = std::thread([made] { made->run(); });
-  return made->start([made] {
-    Group& group = *made->group;
-    std::unique_lock lock(group.mutex);
-    ++group.joined;
-    group.changed.notify_all();
-    return made->wait_for(lock, hangs("ncclCommInitRankConfig"),
-                          [&] { return group.joined == group.size; });
+  const bool hanging = hangs("ncclCommInitRankConfig");
+  return made->start([made, hanging] {
+    if (hanging) return made->wait_for_abort();
+    Bytes none;
+    const auto ranks = static_cast<uint64_t>(made->size);
+    return made->hub.run({.kind = Kind::join, .peer = made->rank, .count = ranks}, {}, none);
   });
 }
 
@@ -251,24 +237,18 @@ int ncclCommDestroy(ncclComm* comm) {
 }
 
 int ncclCommAbort(ncclComm* comm) {
-  {
-    const std::lock_guard lock(comm->group->mutex);
-    comm->aborted = true;
-    comm->group->changed.notify_all();
-  }
+  comm->abort();
   return ncclCommDestroy(comm);
 }
 
 /// Ends the calls of this rank.
 int ncclCommRevoke(ncclComm* comm, int) {
-  const std::lock_guard lock(comm->group->mutex);
-  comm->aborted = true;
-  comm->group->changed.notify_all();
+  comm->abort();
   return success;
 }
 
 int ncclCommCount(const ncclComm* comm, int* count) {
-  *count = comm->group->size;
+  *count = comm->size;
   return success;
 }
 
@@ -283,63 +263,51 @@ int ncclCommCuDevice(const ncclComm*, int* device) {
 }
 
 int ncclGroupStart() {
-  return success;
+  open_group().has_calls = false;
+  return fails("ncclGroupStart") ? internal_error : success;
 }
 int ncclGroupEnd() {
-  return success;
+  if (fails("ncclGroupEnd")) return internal_error;
+  return open_group().has_calls ? in_progress : success;
 }
 
-/// Folds in the order of ranks.
 int ncclAllReduce(const void* from, void* to, size_t count, int type, int op, ncclComm* comm,
                   void*) {
-  if (bytes_of(type) == 0 || op > min) return invalid_argument;
-  if (fails("ncclAllReduce")) return internal_error;
-  const int round_number = comm->rounds++;
-  return comm->start([=] {
-    Group& group = *comm->group;
-    std::unique_lock lock(group.mutex);
-    Group::Round& round = group.rounds[round_number];
-    round.sources.resize(static_cast<size_t>(group.size));
-    round.sources[static_cast<size_t>(comm->rank)] = from;
-    // A call that hangs may be aborted on one rank before the last one arrives.
-    if (++round.arrived == group.size && !hangs("ncclAllReduce")) {
-      const auto* const first = static_cast<const char*>(round.sources[0]);
-      round.result.assign(first, first + count * bytes_of(type));
-      for (size_t i = 1; i < round.sources.size(); ++i) {
-        if (type == int32) fold<int>(round.result, round.sources[i], count, op);
-        if (type == int64) fold<long>(round.result, round.sources[i], count, op);
-        if (type == float32) fold<float>(round.result, round.sources[i], count, op);
-        if (type == float64) fold<double>(round.result, round.sources[i], count, op);
-      }
-    }
-    group.changed.notify_all();
-    const int result =
-        comm->wait_for(lock, hangs("ncclAllReduce"), [&] { return round.arrived == group.size; });
-    if (result != success) return result;
-    std::memcpy(to, round.result.data(), round.result.size());
-    if (++round.left == group.size) group.rounds.erase(round_number);
-    return static_cast<int>(success);
-  });
+  const Call call = {.kind = Kind::all_reduce, .type = type, .op = op, .count = count};
+  return comm->start("ncclAllReduce", call, from, count, to);
 }
 
-// dtrain requires these, and no test calls them here.
-int ncclReduce(const void*, void*, size_t, int, int, int, ncclComm*, void*) {
-  return invalid_argument;
+int ncclReduce(const void* from, void* to, size_t count, int type, int op, int root, ncclComm* comm,
+               void*) {
+  const Call call = {.kind = Kind::reduce, .peer = root, .type = type, .op = op, .count = count};
+  return comm->start("ncclReduce", call, from, count, to);
 }
-int ncclBroadcast(const void*, void*, size_t, int, int, ncclComm*, void*) {
-  return invalid_argument;
+
+int ncclBroadcast(const void* from, void* to, size_t count, int type, int root, ncclComm* comm,
+                  void*) {
+  const Call call = {.kind = Kind::broadcast, .peer = root, .type = type, .count = count};
+  return comm->start("ncclBroadcast", call, from, comm->rank == root ? count : 0, to);
 }
-int ncclAllGather(const void*, void*, size_t, int, ncclComm*, void*) {
-  return invalid_argument;
+
+int ncclAllGather(const void* from, void* to, size_t count, int type, ncclComm* comm, void*) {
+  const Call call = {.kind = Kind::all_gather, .type = type, .count = count};
+  return comm->start("ncclAllGather", call, from, count, to);
 }
-int ncclReduceScatter(const void*, void*, size_t, int, int, ncclComm*, void*) {
-  return invalid_argument;
+
+int ncclReduceScatter(const void* from, void* to, size_t count, int type, int op, ncclComm* comm,
+                      void*) {
+  const Call call = {.kind = Kind::reduce_scatter, .type = type, .op = op, .count = count};
+  return comm->start("ncclReduceScatter", call, from, count * static_cast<size_t>(comm->size), to);
 }
-int ncclSend(const void*, size_t, int, int, ncclComm*, void*) {
-  return invalid_argument;
+
+int ncclSend(const void* from, size_t count, int type, int peer, ncclComm* comm, void*) {
+  const Call call = {.kind = Kind::send, .peer = peer, .type = type, .count = count};
+  return comm->start("ncclSend", call, from, count, nullptr);
 }
-int ncclRecv(void*, size_t, int, int, ncclComm*, void*) {
-  return invalid_argument;
+
+int ncclRecv(void* to, size_t count, int type, int peer, ncclComm* comm, void*) {
+  const Call call = {.kind = Kind::receive, .peer = peer, .type = type, .count = count};
+  return comm->start("ncclRecv", call, nullptr, 0, to);
 }
 
 }  // extern "C"

@@ -126,7 +126,8 @@ TEST_CASE("the real NCCL, where it is installed: version, id, and its error with
   const NcclUniqueId id = make_nccl_id(nccl).value();
   CHECK(std::string(id.bytes, sizeof id.bytes) != std::string(sizeof id.bytes, '\0'));
   if (std::filesystem::exists("/dev/nvidiactl")) return;
-  const auto joined = NcclCommunicator::join(nccl, {.id = id}, Clock::now() + seconds(60));
+  const auto joined =
+      NcclCommunicator::join(nccl, {.id = id}, {.deadline = Clock::now() + seconds(60)});
   REQUIRE_FALSE(joined.has_value());
   CHECK(joined.error().code == Errc::os);
   CHECK(joined.error().message.starts_with("ncclCommInitRankConfig: unhandled cuda error"));
