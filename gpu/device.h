@@ -108,6 +108,8 @@ class DeviceStream {
   virtual ~DeviceStream() = default;
 
   virtual Device& device() const = 0;
+  /// The handle by which libraries of its maker know it (cudaStream_t); null: it has none.
+  virtual void* native() const { return nullptr; }
 
   /// Copies between any two places: this device, another one, the host. The ranges do not overlap.
   virtual Result<> copy(const MemoryCopy& copy) = 0;
@@ -143,6 +145,10 @@ class Device {
 
   virtual int index() const = 0;
   virtual std::string name() const = 0;  ///< "cpu:0", "cuda:0"
+  /// "GPU-…", the same in all processes that can use this GPU. Empty: it is none.
+  virtual std::string uuid() const { return {}; }
+  /// While the result lives, calls of this thread to libraries of its maker concern this device.
+  virtual std::shared_ptr<void> make_current() const { return nullptr; }
   virtual DeviceMemory memory() const = 0;
   /// Fails with the first error of work that ran on this device; such a device stays unusable.
   virtual Result<> status() const = 0;

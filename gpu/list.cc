@@ -131,6 +131,15 @@ std::string cuda_version(const Nvml& nvml) {
 
 }  // namespace
 
+std::string gpu_uuid_text(std::span<const char> bytes) {
+  std::string text = "GPU";
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += format("{:02x}", static_cast<unsigned char>(bytes[i]));
+  }
+  return text;
+}
+
 Result<GpuList> list_gpus(const GpuSources& sources) {
   const Nvml nvml = TRY(Nvml::open(sources.library));
   GpuList list = {.gpus = {},

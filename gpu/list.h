@@ -3,6 +3,7 @@
 #include "base/result.h"
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,9 @@ struct GpuSources {
   std::string library = "libnvidia-ml.so.1";
   std::string sysfs = "/sys";
 };
+
+/// Returns "GPU-4a1b…" for the 16 bytes by which NVIDIA's libraries know a GPU.
+std::string gpu_uuid_text(std::span<const char> bytes);
 
 /// Returns all GPUs that this process can open; instances replace a GPU in MIG mode. Creates no
 /// CUDA context. NVIDIA's driver may need seconds. Fails with Errc::not_found when this host has no

@@ -3,11 +3,18 @@
 #include "gpu/cuda/cuda_event.h"
 #include "gpu/cuda/cuda_stream.h"
 #include "gpu/cuda/open_cuda.h"
+#include "gpu/list.h"
 #include "gpu/no_gpu.h"
 
 #include <cuda_runtime_api.h>
 
 namespace dt {
+
+std::string CudaDevice::uuid() const {
+  cudaDeviceProp properties = {};
+  if (!state_->check(cudaGetDeviceProperties(&properties, index()), "uuid")) return {};
+  return gpu_uuid_text({properties.uuid.bytes, sizeof properties.uuid.bytes});
+}
 
 DeviceMemory CudaDevice::memory() const {
   const CurrentCudaDevice current(index());
@@ -104,6 +111,12 @@ Result<> enable_peers(CudaState& state, int count) {
 }
 
 }  // namespace
+
+int cuda_driver_version() {
+  int version = 0;
+  if (cudaDriverGetVersion(&version) != cudaSuccess) cudaGetLastError();
+  return version;
+}
 
 Result<DeviceList> open_cuda_devices() {
   const int count = TRY(count_devices());

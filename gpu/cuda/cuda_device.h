@@ -15,6 +15,10 @@ class CudaDevice final : public Device {
 
   int index() const override { return state_->index(); }
   std::string name() const override { return state_->name(); }
+  std::string uuid() const override;
+  std::shared_ptr<void> make_current() const override {
+    return std::make_shared<CurrentCudaDevice>(index());
+  }
   DeviceMemory memory() const override;
   Result<> status() const override { return state_->status(); }
   bool can_access(const Device& peer) const override;

@@ -12,4 +12,8 @@ Result<DeviceList> open_cuda_devices() {
   return fail(Errc::not_found, "no usable GPU: this build of dtrain has no CUDA");
 }
 
+int cuda_driver_version() {
+  return 0;
+}
+
 }  // namespace dt

@@ -10,4 +10,8 @@ namespace dt {
 /// The build chooses cuda_device.cc or no_cuda.cc for it.
 Result<DeviceList> open_cuda_devices();
 
+/// Returns the newest CUDA that the driver supports, as 13000. 0 without a driver, or without CUDA
+/// in this build.
+int cuda_driver_version();
+
 }  // namespace dt

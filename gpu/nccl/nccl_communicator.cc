@@ -38,7 +38,7 @@ Result<std::unique_ptr<NcclCommunicator>> NcclCommunicator::join(const NcclLibra
 
 NcclCommunicator::~NcclCommunicator() {
   if (comm_ == nullptr) return;
-  if (!failed_) {
+  if (!failed_ && !wait_for_stop(Duration::zero())) {
     nccl_->comm_destroy(comm_);
     return;
   }

@@ -28,7 +28,7 @@ struct NcclWait {
 };
 
 /// A communicator of NCCL that never blocks: each call that NCCL leaves in progress is polled until
-/// its deadline. All calls belong to one thread but stop(), which any thread may call. A
+/// its deadline. One thread at a time may call it, but stop() is for any thread at any time. A
 /// communicator that has failed is unusable.
 ///
 ///   joining ──▶ usable ──▶ call in progress ──▶ usable
@@ -42,7 +42,7 @@ class NcclCommunicator {
                                                         const NcclWait& wait);
   NcclCommunicator(const NcclCommunicator&) = delete;
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;
-  /// Destroys a usable communicator. Aborts one that has failed.
+  /// Destroys a usable communicator. Aborts one that has failed, or was stopped.
   ~NcclCommunicator();
 
   int rank() const { return rank_; }

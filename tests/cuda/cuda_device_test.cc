@@ -43,6 +43,26 @@ TEST_CASE("open_cuda_devices opens all GPUs of the process") {
   CHECK(cuda.devices[0]->status().has_value());
 }
 
+TEST_CASE("devices have UUIDs, and streams handles that NCCL knows") {
+  const CudaDevices cuda;
+  CHECK(cuda.devices[0]->uuid() == "GPU-00000000-0000-0000-0000-000000000001");
+  CHECK(cuda.devices[1]->uuid() == "GPU-00000000-0000-0000-0000-000000000002");
+  CHECK(cuda.streams[0]->native() != nullptr);
+  CHECK(cuda.streams[0]->native() != cuda.streams[1]->native());
+  CHECK(cuda_driver_version() == 13000);
+  fake_cuda().failures["cudaGetDeviceProperties"] = invalid_value;
+  CHECK(cuda.devices[0]->uuid().empty());
+}
+
+TEST_CASE("a device is current for libraries while they are called") {
+  const CudaDevices cuda;
+  {
+    const std::shared_ptr<void> current = cuda.devices[1]->make_current();
+    CHECK(fake_cuda().current == 1);
+  }
+  CHECK(fake_cuda().current == 0);
+}
+
 TEST_CASE("without access to peers only a device itself can use its memory") {
   FakeCuda world;
   world.peer_access = false;

@@ -177,6 +177,13 @@ const char* cudaGetErrorString(cudaError_t error) {
 cudaError_t cudaGetLastError() {
   return cudaSuccess;
 }
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  const cudaError_t status = dt::status_of("cudaGetDeviceProperties");
+  if (status != cudaSuccess) return status;
+  *properties = {};
+  properties->uuid.bytes[15] = static_cast<char>(device + 1);
+  return status;
+}
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = runtime().world.device_count;
   return status_of("cudaGetDeviceCount");

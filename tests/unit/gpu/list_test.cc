@@ -11,6 +11,11 @@
 namespace dt {
 namespace {
 
+TEST_CASE("the UUID of a GPU has NVIDIA's form") {
+  const char bytes[16] = {0x4a, 0x1b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, '\xff'};
+  CHECK(gpu_uuid_text(bytes) == "GPU-4a1b0001-0203-0405-0607-08090a0b0cff");
+}
+
 /// An NVML that shows `world` (tests/programs/fake_nvml.c), and a folder instead of /sys.
 struct FakeHost {
   explicit FakeHost(const char* world) {

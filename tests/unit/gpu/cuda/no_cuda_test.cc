@@ -1,4 +1,5 @@
 #include "gpu/cuda/cuda_build.h"
+#include "gpu/cuda/open_cuda.h"
 
 #include <doctest/doctest.h>
 
@@ -9,6 +10,7 @@ TEST_CASE("a build without a toolkit has no GPU parts") {
   CHECK(cuda_build().toolkit.empty());
   CHECK(cuda_build().architectures.empty());
   CHECK(cuda_build().nccl.empty());
+  CHECK(cuda_driver_version() == 0);
 }
 
 }  // namespace

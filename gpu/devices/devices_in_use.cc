@@ -1,0 +1,62 @@
+#include "gpu/devices/devices_in_use.h"
+
+#include "base/format.h"
+#include "base/text.h"
+#include "gpu/nccl/nccl_library.h"
+#include "gpu/no_gpu.h"
+
+#include <algorithm>
+
+namespace dt {
+
+namespace {
+
+std::string rank_text(const RankDevices& one) {
+  return one.devices->host.empty() ? format("rank {}", one.rank)
+                                   : format("rank {} ({})", one.rank, printable(one.devices->host));
+}
+
+std::string nccl_text(const DevicesInUse& devices) {
+  return format("NCCL {} ({})", nccl_version_text(devices.nccl_version),
+                printable(devices.nccl_path, 300));
+}
+
+bool both_use_nccl(const DevicesInUse& a, const DevicesInUse& b) {
+  return a.nccl_version != 0 && b.nccl_version != 0;
+}
+
+}  // namespace
+
+std::optional<std::string> find_conflict(const RankDevices& first, const RankDevices& second) {
+  const DevicesInUse& a = *first.devices;
+  const DevicesInUse& b = *second.devices;
+  const bool may_share = a.may_share && b.may_share;
+  for (const std::string& uuid : a.uuids) {
+    if (may_share || std::ranges::count(b.uuids, uuid) == 0) continue;
+    return format(
+        "{} and {} use one GPU, {}: give each rank its own by --gpu-bind rank, start at "
+        "most as many as there are GPUs, or test with --gpu-share",
+        rank_text(first), rank_text(second), printable(uuid));
+  }
+  if (!both_use_nccl(a, b) || a.nccl_version == b.nccl_version) return std::nullopt;
+  return format(
+      "{} has {}, but {} {}; NCCL needs one version on all ranks, and DTRAIN_NCCL_LIB "
+      "chooses its file",
+      rank_text(second), nccl_text(b), rank_text(first), nccl_text(a));
+}
+
+std::string doubtful_difference(const RankDevices& first, const RankDevices& second) {
+  const DevicesInUse& a = *first.devices;
+  const DevicesInUse& b = *second.devices;
+  if (!both_use_nccl(a, b)) return {};
+  if (a.nccl_path != b.nccl_path) {
+    return format("{} has {}, and {} {}", rank_text(second), nccl_text(b), rank_text(first),
+                  nccl_text(a));
+  }
+  if (a.driver_version == b.driver_version) return {};
+  return format("the driver of {} supports CUDA {}, and that of {} CUDA {}", rank_text(second),
+                cuda_version_text(b.driver_version), rank_text(first),
+                cuda_version_text(a.driver_version));
+}
+
+}  // namespace dt
