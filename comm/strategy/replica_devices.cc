@@ -1,10 +1,15 @@
 #include "comm/strategy/replica_devices.h"
 
 #include "base/format.h"
+#include "gpu/cuda/open_cuda.h"
 #include "gpu/devices/device_names.h"
 #include "gpu/devices/open_devices.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <climits>
 #include <utility>
 
 namespace dt {
@@ -14,6 +19,11 @@ namespace {
 constexpr Duration device_work_max = seconds(600);
 /// The part of limited memory that reductions may use.
 constexpr size_t scratch_parts = 4;
+
+std::string host_name() {
+  std::array<char, HOST_NAME_MAX + 1> name = {};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
 
 Result<FoundDevices> chosen_devices(const StrategyOptions& options, const DeviceList& devices) {
   if (!options.devices.empty()) {
@@ -28,20 +38,6 @@ Result<FoundDevices> chosen_devices(const StrategyOptions& options, const Device
   for (size_t i = 0; i < count; ++i)
     chosen.places[i] = i;
   return chosen;
-}
-
-Result<> check_communication(const StrategyOptions& options, const Device& device) {
-  if (options.communication != Communication::nccl) return {};
-  if (device.host_can_access()) {
-    return fail(Errc::input,
-                format("the communication nccl needs GPUs, and this worker computes on "
-                       "{}; use ring or auto",
-                       device.name()));
-  }
-  return fail(Errc::unsupported,
-              format("the communication nccl between workers is not part of this libdtrain, which "
-                     "sends what {} computes through memory of the host; use ring or auto",
-                     device.name()));
 }
 
 }  // namespace
@@ -59,9 +55,38 @@ Result<std::unique_ptr<ReplicaDevices>> ReplicaDevices::open(const StrategyOptio
     made->streams_.push_back(std::move(stream));
     made->used_.push_back(std::make_unique<UsedBytes>(0));
   }
-  TRY(check_communication(options, *made->devices_.front()));
+  if (options.communication == Communication::nccl) TRY(made->open_nccl(environment));
   TRY(made->make_group(options));
   return made;
+}
+
+Result<> ReplicaDevices::open_nccl(const Environment& environment) {
+  // A library that stands in for NCCL computes on devices that stand in for GPUs.
+  const bool stand_ins =
+      environment.contains("DTRAIN_CPU_DEVICES") && environment.contains("DTRAIN_NCCL_LIB");
+  if (device(0).host_can_access() && !stand_ins) {
+    return fail(Errc::input,
+                format("the communication nccl needs GPUs, and this worker computes on "
+                       "{}; use ring or auto",
+                       device(0).name()));
+  }
+  nccl_ = TRY(NcclLibrary::open(nccl_candidates(environment)));
+  return {};
+}
+
+DevicesInUse ReplicaDevices::in_use(const Environment& environment) const {
+  DevicesInUse found = {.host = host_name()};
+  const auto share = environment.find("DTRAIN_GPU_SHARE");
+  found.may_share = share != environment.end() && share->second == "1";
+  for (const Device* const one : devices_) {
+    std::string uuid = one->uuid();
+    if (!uuid.empty()) found.uuids.push_back(std::move(uuid));
+  }
+  if (!nccl_) return found;
+  found.nccl_version = nccl_->version();
+  found.nccl_path = nccl_->path();
+  found.driver_version = cuda_driver_version();
+  return found;
 }
 
 Result<> ReplicaDevices::make_group(const StrategyOptions& options) {

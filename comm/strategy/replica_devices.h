@@ -4,6 +4,8 @@
 #include "comm/strategy/strategy_options.h"
 #include "gpu/cross_device/cross_device_operation.h"
 #include "gpu/device.h"
+#include "gpu/devices/devices_in_use.h"
+#include "gpu/nccl/nccl_library.h"
 
 #include <atomic>
 #include <cstddef>
@@ -26,6 +28,10 @@ class ReplicaDevices {
                                                       const Environment& environment);
 
   size_t count() const { return devices_.size(); }
+  /// NCCL, for the communication of that name; null: another one.
+  const NcclLibrary* nccl() const { return nccl_ ? &*nccl_ : nullptr; }
+  /// The GPUs and libraries, which the workers compare.
+  DevicesInUse in_use(const Environment& environment) const;
   Device& device(size_t replica) const { return *devices_[replica]; }
   DeviceStream& stream(size_t replica) const { return *streams_[replica]; }
   DeviceGroup& group() const { return *group_; }
@@ -55,8 +61,10 @@ class ReplicaDevices {
 
   ReplicaDevices() = default;
   Result<> make_group(const StrategyOptions& options);
+  Result<> open_nccl(const Environment& environment);
 
   DeviceList all_ = {};
+  std::optional<NcclLibrary> nccl_ = {};
   std::vector<std::string> fallbacks_ = {};
   size_t memory_max_ = 0;                              ///< of each device; 0: no limit
   std::vector<std::unique_ptr<UsedBytes>> used_ = {};  ///< by replica

@@ -1,9 +1,13 @@
 #include "comm/strategy/replica_reducer.h"
 
+#include "base/format.h"
 #include "comm/strategy/worker_packs.h"
 
 #include <algorithm>
 #include <map>
+#include <span>
+#include <string>
+#include <utility>
 
 namespace dt {
 namespace {
@@ -97,7 +101,62 @@ Result<> ReplicaReducer::reduce_on_devices(const ByReplica& tensors, ReduceOp op
   return {};
 }
 
+Result<> ReplicaReducer::join_nccl(int timeout_ms) {
+  timeout_ms_ = timeout_ms;
+  const NcclLibrary* const nccl = devices_.nccl();
+  if (nccl == nullptr || workers_.alone()) return {};
+  NcclMembership membership = {.rank = workers_.rank(), .size = workers_.size()};
+  Result<> made;
+  if (membership.rank == 0) {
+    auto id = make_nccl_id(*nccl);
+    if (id)
+      membership.id = *id;
+    else
+      made = tl::unexpected(std::move(id).error());
+  }
+  TRY(workers_.share(made));
+  TRY(workers_.broadcast(std::as_writable_bytes(std::span(membership.id.bytes))));
+  return watched([&](const NcclWait& wait) -> Result<> {
+    nccl_ = TRY(NcclDevice::join(*nccl, membership, devices_.stream(0), wait));
+    return {};
+  });
+}
+
+Result<> ReplicaReducer::watched(const std::function<Result<>(const NcclWait&)>& call) {
+  TRY(workers_.begin_watch());
+  NcclWait wait = {.watch = [this] { return workers_.check_watch(); }};
+  if (timeout_ms_ > 0) wait.deadline = Clock::now() + milliseconds(timeout_ms_);
+  const Result<> result = call(wait);
+  if (result) return workers_.end_watch();
+  // NCCL may notice a peer's end before its reason is known here.
+  if (result.error().code == Errc::peer_lost) TRY(workers_.await_reason());
+  return result;
+}
+
 Result<> ReplicaReducer::reduce_over_workers(const ReplicaTensors& first, ReduceOp op) {
+  if (nccl_ == nullptr) return reduce_by_engine(first, op);
+  ReplicaTensors others;
+  std::vector<NcclTensor> tensors;
+  for (const ReplicaTensor& tensor : first) {
+    if (NcclDevice::can_reduce(tensor.type, op))
+      tensors.push_back({tensor.type, tensor.count, tensor.at});
+    else
+      others.push_back(tensor);
+  }
+  if (!tensors.empty()) TRY(reduce_by_nccl(tensors, op));
+  return others.empty() ? Result<>() : reduce_by_engine(others, op);
+}
+
+Result<> ReplicaReducer::reduce_by_nccl(const std::vector<NcclTensor>& tensors, ReduceOp op) {
+  // NCCL does not compare the calls of ranks.
+  std::string call = format("an operation {} by NCCL of", static_cast<int>(op));
+  for (const NcclTensor& tensor : tensors)
+    call += format(" {}x type {}", tensor.count, static_cast<int>(tensor.type) + 1);
+  TRY(workers_.agree(call));
+  return watched([&](const NcclWait& wait) { return nccl_->all_reduce(tensors, op, wait); });
+}
+
+Result<> ReplicaReducer::reduce_by_engine(const ReplicaTensors& first, ReduceOp op) {
   if (bytes_per_pack_ > 0 || !devices_.device(0).host_can_access()) return reduce_packs(first, op);
   std::vector<WorkerTensor> tensors;
   for (const ReplicaTensor& tensor : first)

@@ -94,7 +94,8 @@ Strategy::Prepared Strategy::prepare(const StrategyRequest& request, const Envir
                      .devices = static_cast<uint32_t>(strategy.devices_->count()),
                      .bytes_per_pack = strategy.options_.bytes_per_pack,
                      .mode = strategy.options_.mode,
-                     .communication = strategy.options_.communication};
+                     .communication = strategy.options_.communication,
+                     .in_use = strategy.devices_->in_use(environment)};
   return prepared;
 }
 
@@ -109,6 +110,11 @@ Result<std::unique_ptr<Strategy>> Strategy::with_workers(Prepared prepared, dtra
   strategy.worker_ = static_cast<size_t>(strategy.workers_->rank());
   strategy.worker_count_ = static_cast<size_t>(strategy.workers_->size());
   strategy.begin();
+  if (auto joined = strategy.reducer_->join_nccl(timeout_ms); !joined) {
+    strategy.workers_->abort(joined.error());
+    *blamed_rank = strategy.blamed_rank();
+    return tl::unexpected(std::move(joined).error());
+  }
   return std::move(prepared.strategy);
 }
 
@@ -166,6 +172,8 @@ void Strategy::begin() {
     placement_.add(fallback);
   for (size_t i = 0; i < local_replicas(); ++i)
     placement_.add(format("replica {} is on {}", first_replica() + i, devices_->device(i).name()));
+  for (const std::string& doubt : workers_->doubts())
+    placement_.add(doubt);
   meeting_ = std::make_unique<ReplicaMeeting>(
       ReplicaMeeting::Numbers{.count = local_replicas(), .first = first_replica()});
   reducer_ = std::make_unique<ReplicaReducer>(*devices_, *workers_, options_.bytes_per_pack);

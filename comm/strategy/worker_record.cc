@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/text.h"
 
+#include <algorithm>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,52 @@ namespace dt {
 namespace {
 
 constexpr size_t failure_bytes_max = 340;
+constexpr size_t host_bytes_max = 64;
+constexpr size_t path_bytes_max = 300;
+constexpr size_t gpus_max = 16;
+constexpr size_t uuid_bytes_max = 48;
+
+std::string_view cut(std::string_view text, size_t bytes) {
+  return text.substr(0, bytes);
+}
+
+void encode(const DevicesInUse& devices, Writer& writer) {
+  const size_t count = std::min(devices.uuids.size(), gpus_max);
+  writer.text(cut(devices.host, host_bytes_max))
+      .number(devices.may_share)
+      .number(devices.nccl_version)
+      .text(cut(devices.nccl_path, path_bytes_max))
+      .number(devices.driver_version)
+      .number(static_cast<uint8_t>(count));
+  for (size_t i = 0; i < count; ++i)
+    writer.text(cut(devices.uuids[i], uuid_bytes_max));
+}
+
+DevicesInUse decode_devices(Reader& reader) {
+  DevicesInUse devices;
+  devices.host = reader.text();
+  devices.may_share = reader.number<bool>();
+  devices.nccl_version = reader.number<int>();
+  devices.nccl_path = reader.text();
+  devices.driver_version = reader.number<int>();
+  const auto count = reader.number<uint8_t>();
+  for (size_t i = 0; i < count && reader.ok(); ++i)
+    devices.uuids.emplace_back(reader.text());
+  return devices;
+}
+
+/// Returns the conflict of each two workers' devices with the lowest ranks; empty: none.
+std::optional<WorkerDifference> find_device_conflict(const WorkerRecords& by_rank) {
+  for (size_t i = 1; i < by_rank.size(); ++i) {
+    for (size_t j = 0; by_rank[i] && j < i; ++j) {
+      if (!by_rank[j]) continue;
+      auto text = find_conflict({static_cast<int>(j), &by_rank[j]->in_use},
+                                {static_cast<int>(i), &by_rank[i]->in_use});
+      if (text) return WorkerDifference{static_cast<int>(i), {Errc::mismatch, *std::move(text)}};
+    }
+  }
+  return std::nullopt;
+}
 
 std::string operation_text(const CrossDeviceName& name) {
   constexpr const char* names[] = {"ReductionToOneDevice", "HierarchicalCopyAllReduce",
@@ -67,7 +114,8 @@ Bytes encode(const WorkerRecord& record) {
       .number(record.mode.local)
       .number(record.communication)
       .raw(std::as_bytes(std::span(record.id)))
-      .text(std::string_view(record.failure).substr(0, failure_bytes_max));
+      .text(cut(record.failure, failure_bytes_max));
+  encode(record.in_use, writer);
   return writer.take();
 }
 
@@ -87,6 +135,7 @@ Result<WorkerRecord> decode_worker_record(ByteSpan bytes) {
   const ByteSpan id = reader.raw(record.id.size());
   if (id.size() == record.id.size()) std::memcpy(record.id.data(), id.data(), id.size());
   record.failure = reader.text();
+  record.in_use = decode_devices(reader);
   const bool known = record.name <= StrategyName::one_device &&
                      record.cross_device.kind <= CrossDeviceName::Kind::all_reduce &&
                      record.mode.kind <= ServerMode::Kind::bounded &&
@@ -111,12 +160,24 @@ std::optional<WorkerDifference> find_difference(const WorkerRecords& by_rank) {
     std::string text = difference_of(first, *by_rank[i], rank);
     if (!text.empty()) return WorkerDifference{rank, {Errc::mismatch, std::move(text)}};
   }
-  if (by_rank.size() == 1 || !is_of_one_process(first.name)) return std::nullopt;
+  if (by_rank.size() == 1) return std::nullopt;
+  if (!is_of_one_process(first.name)) return find_device_conflict(by_rank);
   return WorkerDifference{
       -1,
       {Errc::input, format("{} trains in one process, and the job has {} workers; use "
                            "multi_worker_mirrored",
                            strategy_text(first.name), by_rank.size())}};
+}
+
+std::vector<std::string> doubtful_differences(const WorkerRecords& by_rank) {
+  std::vector<std::string> sentences;
+  for (size_t i = 1; i < by_rank.size(); ++i) {
+    if (!by_rank[0] || !by_rank[i]) continue;
+    std::string text =
+        doubtful_difference({0, &by_rank[0]->in_use}, {static_cast<int>(i), &by_rank[i]->in_use});
+    if (!text.empty()) sentences.push_back(std::move(text));
+  }
+  return sentences;
 }
 
 }  // namespace dt

@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "comm/strategy/strategy_options.h"
+#include "gpu/devices/devices_in_use.h"
 
 #include <array>
 #include <cstddef>
@@ -22,12 +23,13 @@ struct WorkerRecord {
   uint64_t bytes_per_pack = 0;
   ServerMode mode = {};
   Communication communication = Communication::automatic;
+  DevicesInUse in_use = {};
   std::array<uint8_t, 16> id = {};  ///< random; that of rank 0 is the strategy's
   bool operator==(const WorkerRecord&) const = default;
 };
 
-/// The most bytes of an encoded record. Longer failures are cut.
-inline constexpr size_t worker_record_bytes_max = 512;
+/// The most bytes of an encoded record. Longer texts are cut, and more GPUs than 16 left out.
+inline constexpr size_t worker_record_bytes_max = 2048;
 Bytes encode(const WorkerRecord& record);
 /// Bytes behind the record are ignored.
 Result<WorkerRecord> decode_worker_record(ByteSpan bytes);
@@ -43,5 +45,8 @@ using WorkerRecords = std::vector<std::optional<WorkerRecord>>;
 /// strategy cannot have so many workers. None: they agree. The same at every rank that knows all
 /// records.
 std::optional<WorkerDifference> find_difference(const WorkerRecords& by_rank);
+/// Returns a sentence about each rank whose libraries differ from those of rank 0. They work
+/// together all the same.
+std::vector<std::string> doubtful_differences(const WorkerRecords& by_rank);
 
 }  // namespace dt

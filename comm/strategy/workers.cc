@@ -2,6 +2,7 @@
 
 #include "base/crypto.h"
 #include "base/format.h"
+#include "comm/collective/descriptor.h"
 #include "comm/dtrain_work.h"
 #include "comm/strategy/call_status.h"
 
@@ -21,6 +22,13 @@ std::string hex_text(std::span<const uint8_t> bytes) {
 }
 
 constexpr size_t shared_text_bytes = 1024;
+
+/// How another worker's watched work has ended.
+enum Watched : uint8_t { has_ended = 1, has_failed = 2 };
+/// How long the notice of a failure may take.
+constexpr int notice_timeout_ms = 2000;
+/// How long after NCCL's notice of a death that of the launcher may come.
+constexpr int reason_timeout_ms = 5000;
 
 }  // namespace
 
@@ -56,6 +64,7 @@ Result<> Workers::join_all(const WorkerRecord& own) {
     blamed_rank_ = difference->rank;
     return tl::unexpected(std::move(difference->error));
   }
+  doubts_ = doubtful_differences(records);
   reason_key_ = "dtrain.strategy/" + hex_text(records[0]->id);
   if (size == 1) return {};
   std::vector<int> ranks(size);
@@ -67,6 +76,7 @@ Result<> Workers::join_all(const WorkerRecord& own) {
 }
 
 Workers::~Workers() {
+  // A pending watch ends with the group.
   dtrain_finalize(group_);
 }
 
@@ -106,7 +116,10 @@ void Workers::abort(const Error& error) {
   const std::string reason = format("rank {}: {}", rank(), error.message);
   static_cast<void>(dtrain_store_set(context_, reason_key_.c_str(), {reason.data(), reason.size()},
                                      nullptr, nullptr));
+  // Another worker may wait in that work, and not in a collective.
+  if (watch_ != nullptr) send_watch(has_failed, notice_timeout_ms, nullptr);
   dtrain_finalize(std::exchange(group_, nullptr));
+  watch_.reset();
 }
 
 Result<> Workers::status() const {
@@ -128,6 +141,69 @@ Result<> Workers::all_reduce(std::span<const WorkerTensor> tensors, ReduceOp op)
   const dtrain_op_options options = call_options();
   return checked(dtrain_all_reduce_list(group_, &list, static_cast<int>(op), &options, &error),
                  error);
+}
+
+Result<> Workers::agree(const std::string& call) {
+  if (alone()) return {};
+  // The minimum of a number and of its complement are those of one number only if all are equal.
+  const uint64_t hash = hash_of_name(call);
+  std::array<uint64_t, 2> numbers = {hash, ~hash};
+  const WorkerTensor all = {ElementType::uint64, numbers.size(),
+                            reinterpret_cast<std::byte*>(numbers.data())};
+  TRY(all_reduce({&all, 1}, ReduceOp::min));
+  if (numbers[0] == ~numbers[1]) return {};
+  TRY(compare(call));
+  return fail(Errc::mismatch, "the workers make different calls: " + call);
+}
+
+Result<> Workers::begin_watch() {
+  TRY(status());
+  const int next = (rank() + 1) % size();
+  dtrain_error error = empty_c_error();
+  watch_.reset(
+      dtrain_recv_async(group_, {nullptr, &watched_, 1, DTRAIN_UINT8}, next, nullptr, &error));
+  return checked(watch_ == nullptr ? error.code : DTRAIN_OK, error);
+}
+
+Result<> Workers::check_watch() {
+  dtrain_error error = empty_c_error();
+  return watched(dtrain_work_wait(watch_.get(), 0, &error), error);
+}
+
+Result<> Workers::await_reason() {
+  dtrain_error error = empty_c_error();
+  return watched(dtrain_work_wait(watch_.get(), reason_timeout_ms, &error), error);
+}
+
+Result<> Workers::watched(int status, const dtrain_error& error) {
+  if (status == DTRAIN_PENDING) return {};
+  TRY(checked(status, error));
+  if (watched_ != has_failed) return {};
+  send_watch(has_failed, notice_timeout_ms, nullptr);
+  const std::string reason = left_reason();
+  ended_ = Error{Errc::peer_lost, reason.empty() ? "another worker has failed" : reason};
+  return tl::unexpected(*ended_);
+}
+
+int Workers::send_watch(uint8_t how, int timeout_ms, dtrain_error* error) const {
+  const int previous = (rank() + size() - 1) % size();
+  dtrain_op_options options = call_options();
+  options.timeout_ms = timeout_ms;
+  return dtrain_send(group_, {&how, nullptr, 1, DTRAIN_UINT8}, previous, &options, error);
+}
+
+Result<> Workers::end_watch() {
+  dtrain_error error = empty_c_error();
+  TRY(checked(send_watch(has_ended, timeout_ms_, &error), error));
+  const int status = dtrain_work_wait(watch_.get(), timeout_ms_ > 0 ? timeout_ms_ : -1, &error);
+  TRY(watched(status, error));
+  if (status == DTRAIN_PENDING) {
+    ended_ = Error{Errc::timeout,
+                   format("rank {} has not ended its work in time", (rank() + 1) % size())};
+    return tl::unexpected(*ended_);
+  }
+  watch_.reset();
+  return {};
 }
 
 Result<> Workers::broadcast(std::span<std::byte> bytes) {

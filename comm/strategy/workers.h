@@ -6,10 +6,12 @@
 #include "comm/strategy/worker_record.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace dt {
 
@@ -48,6 +50,24 @@ class Workers {
   Result<> share(const Result<>& outcome);
   /// Fails where this rank's description differs from that of rank 0, which is named with both.
   Result<> compare(const std::string& description);
+  /// Returns when all workers have described their calls, and these are equal. Else fails as
+  /// compare() does.
+  Result<> agree(const std::string& call);
+
+  /// Work of another library follows, such as NCCL, until end_watch(). A failure of another worker
+  /// is known meanwhile.
+  Result<> begin_watch();
+  /// Fails with the reason for which the other workers will not end that work. Waits for nothing.
+  Result<> check_watch();
+  /// Waits some seconds at most until check_watch() fails. Called when the other library reports
+  /// that a peer is gone.
+  Result<> await_reason();
+  /// Called when that work is done here. Waits for one other worker.
+  Result<> end_watch();
+
+  /// Sentences about libraries of other workers that differ from those of rank 0.
+  const std::vector<std::string>& doubts() const { return doubts_; }
+
   /// Ends the strategy at all workers: their calls fail with the error, which names this rank.
   void abort(const Error& error);
   /// Fails with the error that has ended the strategy.
@@ -57,13 +77,25 @@ class Workers {
   explicit Workers(dtrain_context* context) : context_(context) {}
   Result<> join_all(const WorkerRecord& own);
   dtrain_op_options call_options() const;
+  /// Converts the outcome of the watch.
+  Result<> watched(int status, const dtrain_error& error);
+  /// Sends the previous worker, whose watch receives it, how the work here has ended.
+  int send_watch(uint8_t how, int timeout_ms, dtrain_error* error) const;
   /// Converts the outcome of a call. A failure ends the strategy.
   Result<> checked(int status, const dtrain_error& error);
   /// Returns the reason that another worker has left in the store; empty: none.
   std::string left_reason() const;
 
+  struct FreeWork {
+    void operator()(dtrain_work* work) const { dtrain_work_free(work); }
+  };
+
   dtrain_context* context_;
   dtrain_context* group_ = nullptr;  ///< null: alone, or aborted
+  /// The pending receive of the end of another worker's work; null: no watch.
+  std::unique_ptr<dtrain_work, FreeWork> watch_ = {};
+  uint8_t watched_ = 0;  ///< what the watch receives
+  std::vector<std::string> doubts_ = {};
   std::string reason_key_ = {};
   int timeout_ms_ = 0;
   int blamed_rank_ = -1;

@@ -106,6 +106,38 @@ test_nccl_between_devices_of_the_cpu_is_refused_by_every_rank() {
   expect_refusal_of '--communication: no communication "gloo"; they are auto, ring and nccl'
 }
 
+# Runs $1 workers whose devices and NCCL are stand-ins; the rest are options and the command.
+run_with_nccl() {
+  local workers=$1
+  shift
+  run_dtrain run -np "$workers" --strategy multi_worker_mirrored --communication nccl --on-failure continue --no-tag \
+    -x DTRAIN_CPU_DEVICES=2 -x "DTRAIN_NCCL_LIB=$(dirname "$DTRAIN")/tests/programs/fake_nccl/libnccl.so.2" "$@"
+}
+
+test_workers_train_over_nccl_as_over_the_engine() {
+  run_dtrain run -np 2 --strategy multi_worker_mirrored --no-tag -x DTRAIN_CPU_DEVICES=2 "$digits" --epochs 1
+  expect_status 0
+  cp "$out/stdout" by_engine
+  run_with_nccl 2 "$digits" --epochs 1
+  expect_status 0
+  expect test "$(grep -c . by_engine)" -gt 0
+  expect diff <(sed 's/[0-9.]* s//' by_engine) <(sed 's/[0-9.]* s//' "$out/stdout")
+}
+
+test_two_versions_of_nccl_are_named_with_their_hosts_before_it_connects() {
+  # shellcheck disable=SC2016  # the task's shell expands it
+  run_with_nccl 3 sh -c '[ "$DTRAIN_RANK" -lt 2 ] || export FAKE_NCCL=version=22705; exec "$0"' "$digits"
+  expect_status 1
+  expect test "$(grep -c "^digits: rank .: rank 2 ($(hostname)) has NCCL 2.27.5 (.*/fake_nccl/libnccl.so.2), but rank 0 ($(hostname)) NCCL 2.28.9" "$out/stderr")" = 3
+}
+
+test_a_worker_that_dies_in_a_call_of_nccl_is_named_by_the_others() {
+  # shellcheck disable=SC2016  # the task's shell expands it
+  run_with_nccl 3 sh -c '[ "$DTRAIN_RANK" -lt 2 ] || export FAKE_NCCL=die=ncclAllReduce:20; exec "$0"' "$digits"
+  expect_status 137
+  expect test "$(grep -c '^digits: rank [01]: .*rank 2' "$out/stderr")" = 2
+}
+
 test_a_step_of_more_workers_than_there_are_is_refused() {
   run_dtrain run --role ps=1,worker=2 --strategy parameter_server --ps-mode sync:3 touch started
   expect_refusal_of '--ps-mode sync:3: the job has 2 workers; give sync:1 to sync:2'

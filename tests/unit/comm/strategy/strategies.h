@@ -14,15 +14,16 @@ struct TestedStrategy {
   std::string name = "mirrored";
   int devices = 2;
   StrategyRequest request = {};
+  Environment more = {};  ///< variables
 };
 
 /// Makes a strategy over CPU devices.
 inline dtrain::Strategy make_strategy(const dtrain::Context& world, TestedStrategy tested) {
   if (!tested.request.name) tested.request.name = tested.name;
   int blamed_rank = -1;
-  auto made =
-      Strategy::create(world.get(), tested.request,
-                       {{"DTRAIN_CPU_DEVICES", std::to_string(tested.devices)}}, &blamed_rank);
+  Environment environment = tested.more;
+  environment["DTRAIN_CPU_DEVICES"] = std::to_string(tested.devices);
+  auto made = Strategy::create(world.get(), tested.request, environment, &blamed_rank);
   if (made) return dtrain::Strategy(new_handle(*std::move(made)));
   dtrain_error error = new_error();
   report(&error, made.error(), blamed_rank);

@@ -22,10 +22,21 @@ TEST_CASE("a record survives its bytes, and a long failure is cut") {
                          .bytes_per_pack = 1ull << 40,
                          .mode = {ServerMode::Kind::bounded, 4, true},
                          .communication = Communication::ring,
+                         .in_use = {.host = "node1",
+                                    .uuids = {"GPU-a", "GPU-b"},
+                                    .may_share = true,
+                                    .nccl_version = 22809,
+                                    .nccl_path = "/usr/lib/libnccl.so.2",
+                                    .driver_version = 13000},
                          .id = {1, 2, 3}};
   CHECK(decode_worker_record(encode(record)).value() == record);
   record.failure = std::string(5000, 'x');
   CHECK(decode_worker_record(encode(record)).value().failure.size() == 340);
+  record.in_use = {.host = std::string(5000, 'h'),
+                   .uuids = std::vector<std::string>(300, std::string(100, 'u')),
+                   .nccl_path = std::string(5000, 'p')};
+  CHECK(encode(record).size() < worker_record_bytes_max);
+  CHECK(decode_worker_record(encode(record)).value().in_use.uuids.size() == 16);
   CHECK_FALSE(decode_worker_record({}));
   auto bytes = encode(record);
   bytes[0] = std::byte{99};
@@ -70,6 +81,24 @@ TEST_CASE("a worker that cannot take part comes before a difference") {
   CHECK(difference({{.name = several, .devices = 2}, {.failure = "no device \"9\""}}, 1) ==
         "rank 1: no device \"9\"");
   CHECK(difference({{.failure = "no device \"9\""}}, 0) == "no device \"9\"");
+}
+
+TEST_CASE("workers with one GPU or two versions of NCCL are refused, also if neither is rank 0") {
+  const WorkerRecord one = {.name = several, .in_use = {.uuids = {"GPU-a"}}};
+  const WorkerRecord other = {.name = several, .in_use = {.uuids = {"GPU-b"}}};
+  CHECK(difference({one, other}, 0) == "none");
+  CHECK(difference({one, other, other}, 2).starts_with("rank 1 and rank 2 use one GPU, GPU-b: "));
+  const WorkerRecord new_nccl = {.name = several, .in_use = {.nccl_version = 22809}};
+  const WorkerRecord old_nccl = {.name = several, .in_use = {.nccl_version = 22705}};
+  CHECK(difference({new_nccl, old_nccl}, 1).starts_with("rank 1 has NCCL 2.27.5 ("));
+  CHECK_FALSE(find_difference({one, std::nullopt, other}).has_value());
+}
+
+TEST_CASE("doubtful differences have a sentence for each rank") {
+  const WorkerRecord one = {.in_use = {.nccl_version = 22809, .nccl_path = "/a"}};
+  const WorkerRecord other = {.in_use = {.nccl_version = 22809, .nccl_path = "/b"}};
+  CHECK(doubtful_differences({one, one, std::nullopt}).empty());
+  CHECK(doubtful_differences({one, other, one, other}).size() == 2);
 }
 
 TEST_CASE("several workers under a strategy of one process are refused") {

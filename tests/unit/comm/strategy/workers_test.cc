@@ -3,6 +3,8 @@
 #include "tests/unit/comm/strategy/strategies.h"
 
 #include <array>
+#include <functional>
+#include <thread>
 #include <vector>
 
 namespace dt {
@@ -175,6 +177,52 @@ TEST_CASE("a timeout between workers ends the strategy") {
     all.store().set("over", "1");
   });
   check_all_well(outcomes);
+}
+
+/// Runs the program with the workers of four ranks.
+void run_workers(const std::function<void(Workers&)>& program) {
+  World world({.size = 4, .per_host = 2});
+  check_all_well(world.run([&](dtrain::Context& all) {
+    int blamed_rank = -1;
+    const auto workers =
+        Workers::join(all.get(), {.name = StrategyName::multi_worker_mirrored}, 0, &blamed_rank);
+    REQUIRE(workers.has_value());
+    program(**workers);
+  }));
+}
+
+TEST_CASE("workers agree on calls that are equal, and name the rank of another one") {
+  run_workers([](Workers& workers) {
+    CHECK(workers.agree("one").has_value());
+    CHECK(workers.agree("").has_value());
+    const auto differing = workers.agree(workers.rank() == 2 ? "a call" : "another one");
+    REQUIRE_FALSE(differing.has_value());
+    CHECK(differing.error() == Error{Errc::mismatch, "rank 2 has a call, but rank 0 another one"});
+    CHECK(workers.blamed_rank() == 2);
+  });
+}
+
+TEST_CASE("work of another library is watched until all have ended it") {
+  run_workers([](Workers& workers) {
+    for (int i = 0; i < 5; ++i) {
+      REQUIRE(workers.begin_watch().has_value());
+      CHECK(workers.check_watch().has_value());
+      CHECK(workers.end_watch().has_value());
+    }
+  });
+}
+
+TEST_CASE("a worker that fails within watched work ends that of all, with its reason") {
+  run_workers([](Workers& workers) {
+    REQUIRE(workers.begin_watch().has_value());
+    if (workers.rank() == 1) {
+      workers.abort({Errc::os, "the GPU has left"});
+      return;
+    }
+    while (workers.check_watch())
+      std::this_thread::yield();
+    CHECK(workers.status().error().message == "the strategy has ended: rank 1: the GPU has left");
+  });
 }
 
 }  // namespace
