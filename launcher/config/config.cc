@@ -264,6 +264,11 @@ Result<RunConfig> make_run_config(const OptionSources& by_precedence,
   if (!find_option(by_precedence, "role-command")) TRY(check_command(by_precedence, config));
   TRY(check_answered_options(by_precedence));
   TRY(read_placement(by_precedence, config.placement));
+  if (config.placement.gpu_share) {
+    config.warnings.emplace_back(
+        "--gpu-share is for tests: NCCL connects ranks of one GPU by sockets, and speeds mean "
+        "nothing");
+  }
   TRY(read_port_range(by_precedence, config));
   TRY(read_networks(by_precedence, config));
   if (!config.external_cluster) TRY(read_hosts(by_precedence, read_text, config));

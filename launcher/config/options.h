@@ -51,6 +51,10 @@ inline constexpr std::array own_options = {
            "rank: each process sees the GPU of its local rank alone, by CUDA_VISIBLE_DEVICES, out "
            "of those that its host leaves it. none, the default: it sees them all and chooses by "
            "its local rank."},
+    Option{"gpu-share", "--gpu-share", OptionKind::flag, "", OptionGroup::hosts,
+           "For tests: ranks may share GPUs. NCCL then connects them by sockets, slowly, and "
+           "--gpu-bind rank gives GPUs in turn where there are fewer than ranks. Otherwise two "
+           "workers of a strategy with one GPU are an error."},
     Option{"report-bindings", "--report-bindings -report-bindings", OptionKind::flag, "",
            OptionGroup::hosts,
            "Print the CPUs, NUMA node and GPU of each rank before the start, with --dry-run too."},

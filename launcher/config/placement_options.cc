@@ -62,6 +62,8 @@ Result<> read_placement(const OptionSources& sources, PlacementOptions& placemen
     const std::string choice = TRY(given->choice());
     placement.gpu_bind = choice == "rank" ? GpuBind::rank : GpuBind::none;
   }
+  if (const auto given = find_option(sources, "gpu-share"))
+    placement.gpu_share = TRY(given->flag());
   if (const auto given = find_option(sources, "report-bindings"))
     placement.report_bindings = TRY(given->flag());
   return {};

@@ -32,6 +32,7 @@ struct PlacementOptions {
   BindTo bind_to = BindTo::none;
   bool report_bindings = false;
   GpuBind gpu_bind = GpuBind::none;
+  bool gpu_share = false;  ///< ranks may share GPUs
   bool operator==(const PlacementOptions&) const = default;
 };
 

@@ -143,6 +143,29 @@ struct SetRow {
   void (*of_rank)(Environment&, const RankedTask&);
 };
 
+/// NCCL refuses two ranks with one GPU on one host. With an identity of its own, each rank is a
+/// host for NCCL, which then uses sockets alone. Few channels and one algorithm keep the turns of
+/// the processes on the GPU few. Kernels are loaded early, since a kernel that waits would block
+/// that.
+void share_gpu(Environment& environment, const RankedTask& facts) {
+  add_all(environment, {{"DTRAIN_GPU_SHARE", "1"},
+                        {"NCCL_HOSTID", format("dtrain-{}-{}", facts.job.job, facts.rank)},
+                        {"NCCL_NET", "Socket"},
+                        {"NCCL_IB_DISABLE", "1"},
+                        {"NCCL_P2P_DISABLE", "1"},
+                        {"NCCL_SHM_DISABLE", "1"},
+                        {"NCCL_MNNVL_ENABLE", "0"},
+                        {"NCCL_NVLS_ENABLE", "0"},
+                        {"NCCL_PXN_DISABLE", "1"},
+                        {"NCCL_ALGO", "Ring"},
+                        {"NCCL_PROTO", "Simple"},
+                        {"NCCL_MAX_CTAS", "2"},
+                        {"NCCL_RAS_ENABLE", "0"},
+                        {"CUDA_MODULE_LOADING", "EAGER"}});
+  // NCCL never takes the loopback by itself if there is another interface.
+  if (facts.plan.hosts.size() == 1) environment["NCCL_SOCKET_IFNAME"] = "=lo";
+}
+
 constexpr SetRow set_rows[] = {
     {EnvSet::torch, torch_of_job, torch_of_task, torch_of_rank},
     {EnvSet::tf, tf_of_job, nullptr, nullptr},  // and TF_CONFIG, which each agent makes
@@ -180,6 +203,7 @@ void add_task_variables(Environment& environment, const JobFacts& job, const Pla
                         {"DTRAIN_CROSS_SIZE", format("{}", task.cross_size)},
                         {"DTRAIN_NODE_RANK", ranked.node},
                         {"DTRAIN_NNODES", ranked.nodes}});
+  if (job.gpu_share) share_gpu(environment, ranked);
   for (const SetRow& row : set_rows) {
     if (row.of_rank != nullptr && job.env_sets.contains(row.set)) row.of_rank(environment, ranked);
   }

@@ -31,6 +31,7 @@ struct JobFacts {
   bool dump_stacks = false;   ///< libdtrain writes its stack on SIGQUIT
   Environment strategy = {};  ///< the variables of --strategy and its options
   bool own_gpu = false;       ///< each task sees only one GPU, as number 0
+  bool gpu_share = false;     ///< ranks may share GPUs
 };
 
 /// The part of a task's environment that only its host knows.

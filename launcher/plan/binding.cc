@@ -94,7 +94,7 @@ Result<> check_gpus(const HostResources& resources, const std::vector<Gpu>& gpus
   if (!resources.gpu_failure.empty())
     return fail(Errc::input, format("--gpu-bind rank: {}", resources.gpu_failure));
   return fail(Errc::input, format("--gpu-bind rank: {} processes on {} GPUs; use --ppn {} or "
-                                  "--gpu-bind none",
+                                  "--gpu-bind none, or for tests --gpu-share",
                                   tasks, gpus.size(), std::max<size_t>(1, gpus.size())));
 }
 
@@ -154,10 +154,11 @@ Result<HostBindings> bind_host(const PlacementOptions& options, int tasks,
         format("{} processes on {} cores are not bound", count, resources.topology.cores.size());
   }
   if (options.gpu_bind == GpuBind::none) return bindings;
-  TRY(check_gpus(resources, gpus, count));
+  if (!options.gpu_share || gpus.empty()) TRY(check_gpus(resources, gpus, count));
   for (size_t i = 0; i < count; ++i) {
-    bindings.tasks[i].gpu = gpus[i];
-    bindings.tasks[i].environment = environment_for(gpus[i], resources.visible);
+    const Gpu& gpu = gpus[i % gpus.size()];
+    bindings.tasks[i].gpu = gpu;
+    bindings.tasks[i].environment = environment_for(gpu, resources.visible);
   }
   return bindings;
 }

@@ -198,11 +198,22 @@ test_more_processes_than_gpus_are_refused_before_anything_starts() {
   devices_of 'gpu=A gpu=B' run -np 3 --gpu-bind rank
   expect_status 2
   expect_stdout ''
-  expect_stderr 'dtrain: localhost: --gpu-bind rank: 3 processes on 2 GPUs; use --ppn 2 or --gpu-bind none'
+  expect_stderr 'dtrain: localhost: --gpu-bind rank: 3 processes on 2 GPUs; use --ppn 2 or --gpu-bind none, or for tests --gpu-share'
   devices_of init=9 run -np 1 --gpu-bind rank
   expect_status 2
   expect_stderr_contains 'dtrain: localhost: --gpu-bind rank: cannot list GPUs: NVML says "Driver Not Loaded"'
   [[ $(wc -l <"$out/stderr") -eq 1 ]] || fail 'reported more than once'
+}
+
+test_ranks_share_gpus_where_the_user_permits_it() {
+  # shellcheck disable=SC2016  # the task's shell expands it
+  with_gpus 'gpu=A gpu=B' run -np 3 --gpu-bind rank --gpu-share --no-tag \
+    sh -c 'echo "$RANK $CUDA_VISIBLE_DEVICES ${NCCL_HOSTID##*-} $NCCL_SOCKET_IFNAME $DTRAIN_GPU_SHARE"'
+  expect_status 0
+  expect_stdout_lines '0 0 0 =lo 1' '1 1 1 =lo 1' '2 0 2 =lo 1'
+  expect_stderr_contains '--gpu-share is for tests'
+  with_gpus '' run -np 2 --gpu-bind rank --gpu-share true
+  expect_status 2
 }
 
 test_bindings_are_reported_without_a_start_too() {

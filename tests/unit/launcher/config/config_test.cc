@@ -15,6 +15,14 @@ TEST_CASE("defaults stand where no source names an option") {
   CHECK(config == expected);
 }
 
+TEST_CASE("--gpu-share is set, with a warning") {
+  const RunConfig config = decide({flags({{"np", {"3"}}, {"gpu-share", {"true"}}})}).value();
+  CHECK(config.placement == PlacementOptions{.gpu_share = true});
+  CHECK(config.warnings ==
+        std::vector<std::string>{"--gpu-share is for tests: NCCL connects ranks of one GPU by "
+                                 "sockets, and speeds mean nothing"});
+}
+
 TEST_CASE("every option sets its member of the configuration") {
   const RunConfig config = decide({flags({{"np", {"3"}},
                                           {"hosts", {"a:2", "me@b:1"}},

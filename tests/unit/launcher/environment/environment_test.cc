@@ -110,6 +110,22 @@ TEST_CASE("a task gets its held port only if it may listen at no other") {
   CHECK(value(added(job, plan, plan.tasks[2]), "DTRAIN_STRATEGY") == "mirrored");
 }
 
+TEST_CASE("with --gpu-share NCCL takes each rank for a host of its own") {
+  const Plan plan = three_tasks();
+  JobFacts job = facts();
+  CHECK(value(added(job, plan, plan.tasks[1]), "NCCL_HOSTID") == "(unset)");
+  CHECK(value(added(job, plan, plan.tasks[1]), "DTRAIN_GPU_SHARE") == "(unset)");
+  job.gpu_share = true;
+  const std::string id = "dtrain-" + job.job + "-";
+  for (const size_t i : {0, 1}) {
+    const Environment variables = added(job, plan, plan.tasks[i]);
+    CHECK(value(variables, "NCCL_HOSTID") == id + std::to_string(plan.tasks[i].rank));
+    CHECK(value(variables, "NCCL_P2P_DISABLE") == "1");
+    CHECK(value(variables, "DTRAIN_GPU_SHARE") == "1");
+    CHECK(value(variables, "NCCL_SOCKET_IFNAME") == (plan.hosts.size() == 1 ? "=lo" : "(unset)"));
+  }
+}
+
 TEST_CASE("every task learns of --dump-stacks") {
   const Plan plan = three_tasks();
   JobFacts job = facts();

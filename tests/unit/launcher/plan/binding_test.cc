@@ -123,18 +123,32 @@ TEST_CASE("--gpu-bind rank gives each process the GPU of its local rank, of thos
   HostResources resources = host("core:2 pu:1", {0, 0, 0});
   CHECK(gpus_of(resources, 2) == "0@PCI_BUS_ID 1@PCI_BUS_ID");
   CHECK(gpus_of(resources, 4) ==
-        "--gpu-bind rank: 4 processes on 3 GPUs; use --ppn 3 or --gpu-bind none");
+        "--gpu-bind rank: 4 processes on 3 GPUs; use --ppn 3 or --gpu-bind none, or for tests "
+        "--gpu-share");
   // With a list of the user, the order of its numbers is also the user's choice.
   resources.visible.cuda = "2,0";
   CHECK(gpus_of(resources, 2) == "2 0");
   CHECK(gpus_of(resources, 3) ==
-        "--gpu-bind rank: 3 processes on 2 GPUs; use --ppn 2 or --gpu-bind none");
+        "--gpu-bind rank: 3 processes on 2 GPUs; use --ppn 2 or --gpu-bind none, or for tests "
+        "--gpu-share");
   resources.visible.cuda = "GPU-1,GPU-2";
   CHECK(gpus_of(resources, 2) == "GPU-1 GPU-2");
   resources = host("core:2 pu:1");
   resources.gpu_failure = "cannot list GPUs: why";
   CHECK(gpus_of(resources, 1) == "--gpu-bind rank: cannot list GPUs: why");
   CHECK(bind_host({}, 1, resources).value().tasks == std::vector<Binding>(1));
+}
+
+TEST_CASE("with --gpu-share GPUs are given in turn, and there must be one") {
+  HostResources resources = host("core:2 pu:1", {0, 0});
+  const PlacementOptions sharing = {.gpu_bind = GpuBind::rank, .gpu_share = true};
+  const auto bound = bind_host(sharing, 3, resources);
+  REQUIRE(bound.has_value());
+  CHECK(bound->tasks[0] == bound->tasks[2]);
+  CHECK(bound->tasks[0] != bound->tasks[1]);
+  CHECK(bind_host(sharing, 3, host("core:2 pu:1"))
+            .error()
+            .message.starts_with("--gpu-bind rank: 3 processes on 0 GPUs"));
 }
 
 Plan plan_of(const std::vector<Host>& hosts, MapBy by) {
