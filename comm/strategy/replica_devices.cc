@@ -99,6 +99,7 @@ Result<> ReplicaDevices::make_group(const StrategyOptions& options) {
   if (count() == 1) scratch = 0;
   group_ = TRY(DeviceGroup::make(streams, scratch));
   operation_ = TRY(CrossDeviceOperation::make(*group_, options.cross_device));
+  if (!group_->shortage().empty()) fallbacks_.push_back(group_->shortage());
   for (const auto& used : used_)
     *used = scratch;
   return {};

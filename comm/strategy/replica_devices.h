@@ -38,7 +38,7 @@ class ReplicaDevices {
 
   /// Returns the replica whose device has that name; none: no replica.
   std::optional<size_t> find(std::string_view name) const;
-  /// A sentence for each device that soft placement has replaced.
+  /// A sentence for each device that soft placement has replaced, and about too little memory.
   const std::vector<std::string>& fallbacks() const { return fallbacks_; }
 
   /// Allocates memory of the replica's device. Fails with Errc::out_of_memory when too little is

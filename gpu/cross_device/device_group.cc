@@ -1,5 +1,7 @@
 #include "gpu/cross_device/device_group.h"
 
+#include "base/format.h"
+
 #include <algorithm>
 #include <cassert>
 
@@ -16,7 +18,8 @@ Result<std::unique_ptr<DeviceGroup>> DeviceGroup::make(std::vector<DeviceStream*
   assert(!streams.empty());
   std::unique_ptr<DeviceGroup> group(new DeviceGroup(std::move(streams)));
   TRY(group->make_events());
-  size_t wanted = scratch_bytes / (group->size() + extra_slots);
+  const size_t slots = group->size() + extra_slots;
+  size_t wanted = scratch_bytes / slots;
   while (true) {
     const size_t slot_bytes = std::max(wanted / slot_bytes_min, size_t{1}) * slot_bytes_min;
     const Result<> allocated = group->allocate(slot_bytes);
@@ -24,6 +27,9 @@ Result<std::unique_ptr<DeviceGroup>> DeviceGroup::make(std::vector<DeviceStream*
     if (allocated.error().code != Errc::out_of_memory || slot_bytes == slot_bytes_min)
       return tl::unexpected(allocated.error());
     wanted = slot_bytes / 2;
+    group->shortage_ = format("{}; reductions use {} bytes of each device, not {}, in more steps",
+                              allocated.error().message,
+                              wanted / slot_bytes_min * slot_bytes_min * slots, scratch_bytes);
   }
 }
 

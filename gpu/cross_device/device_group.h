@@ -44,6 +44,8 @@ class DeviceGroup {
   DeviceStream& stream(size_t i) const { return *streams_[i]; }
   Device& device(size_t i) const { return streams_[i]->device(); }
 
+  /// A sentence about the memory that was not there for larger slots. Empty: all was.
+  const std::string& shortage() const { return shortage_; }
   /// A multiple of 256.
   size_t slot_bytes() const { return slot_bytes_; }
   /// A device's slot for the array of another device.
@@ -76,6 +78,7 @@ class DeviceGroup {
   std::vector<std::unique_ptr<DeviceEvent>> events_ = {};  ///< by stream
   std::vector<DeviceBuffer> scratch_ = {};                 ///< by stream
   size_t slot_bytes_ = 0;
+  std::string shortage_ = {};
 };
 
 }  // namespace dt

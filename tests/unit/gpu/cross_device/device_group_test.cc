@@ -23,6 +23,7 @@ TEST_CASE("each device of a group has slots of one size for its peers and three 
   CHECK(group->peer_partial_slot(1) == group->copy_slot(1, 0) + 3 * 768);
   CHECK(group->packed_slot(1) == group->copy_slot(1, 0) + 4 * 768);
   CHECK(cpu.device(0).place_of(group->packed_slot(1) + 767).device == 1);
+  CHECK(group->shortage().empty());
 }
 
 TEST_CASE("the slots of a group shrink to the memory of the device that has least") {
@@ -32,6 +33,9 @@ TEST_CASE("the slots of a group shrink to the memory of the device that has leas
   CHECK(group->slot_bytes() == 768);
   CHECK(cpu.device(0).memory().free_bytes == 10'000 - 5 * 768);
   CHECK(cpu.device(1).memory().free_bytes == 4'000 - 5 * 768);
+  CHECK(group->shortage().starts_with("cpu:1: "));
+  CHECK(group->shortage().ends_with(
+      "; reductions use 3840 bytes of each device, not 10000, in more steps"));
 }
 
 TEST_CASE("a group without memory for the smallest slots fails, and frees all") {
