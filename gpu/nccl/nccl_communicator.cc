@@ -2,9 +2,17 @@
 
 #include "base/format.h"
 
+#include <sysexits.h>
+#include <unistd.h>
+
+#include <string_view>
+#include <thread>
+
 namespace dt {
 
 namespace {
+
+constexpr Duration abort_max = seconds(10);
 
 /// NCCL has no event for the end of a call in progress.
 constexpr Duration poll_interval = milliseconds(1);
@@ -42,9 +50,35 @@ NcclCommunicator::~NcclCommunicator() {
     nccl_->comm_destroy(comm_);
     return;
   }
-  // A revoked communicator has no kernel that waits for a peer, so the abort does not either.
-  if (nccl_->comm_revoke != nullptr) nccl_->comm_revoke(comm_, 0);
-  nccl_->comm_abort(comm_);
+  abort();
+}
+
+void NcclCommunicator::abort() {
+  struct Progress {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool done = false;
+  };
+  const auto progress = std::make_shared<Progress>();
+  std::thread aborting([progress, nccl = nccl_, comm = comm_] {
+    // A revoked communicator has no kernel that waits for a peer, so the abort does not either.
+    if (nccl->comm_revoke != nullptr) nccl->comm_revoke(comm, 0);
+    nccl->comm_abort(comm);
+    const std::lock_guard lock(progress->mutex);
+    progress->done = true;
+    progress->changed.notify_all();
+  });
+  std::unique_lock lock(progress->mutex);
+  if (progress->changed.wait_for(lock, abort_max, [&] { return progress->done; })) {
+    lock.unlock();
+    aborting.join();
+    return;
+  }
+  // Its kernels may still write to memory of the program, which so must not continue.
+  static constexpr std::string_view text =
+      "dtrain: NCCL has not aborted a communicator within 10 s; this process ends\n";
+  static_cast<void>(!write(STDERR_FILENO, text.data(), text.size()));
+  _exit(EX_SOFTWARE);
 }
 
 Result<> NcclCommunicator::check_usable(const char* call) {

@@ -42,7 +42,8 @@ class NcclCommunicator {
                                                         const NcclWait& wait);
   NcclCommunicator(const NcclCommunicator&) = delete;
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;
-  /// Destroys a usable communicator. Aborts one that has failed, or was stopped.
+  /// Destroys a usable communicator. Aborts one that has failed, or was stopped. NCCL's abort can
+  /// hang: after 10 s the process ends with the status 70, and a line on standard error.
   ~NcclCommunicator();
 
   int rank() const { return rank_; }
@@ -62,6 +63,7 @@ class NcclCommunicator {
  private:
   NcclCommunicator(NcclLibrary nccl, const NcclMembership& membership)
       : nccl_(std::move(nccl)), rank_(membership.rank), size_(membership.size) {}
+  void abort();
   Result<> check_usable(const char* call);
   NcclStatus start(const NcclCall& call);
   NcclStatus start_parts(const NcclCall& call);

@@ -14,6 +14,7 @@
 #include "tests/programs/fake_nccl_hub.h"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <csignal>
 #include <cstdio>
@@ -237,6 +238,7 @@ int ncclCommDestroy(ncclComm* comm) {
 }
 
 int ncclCommAbort(ncclComm* comm) {
+  if (hangs("ncclCommAbort")) std::this_thread::sleep_for(std::chrono::hours(1));
   comm->abort();
   return ncclCommDestroy(comm);
 }
