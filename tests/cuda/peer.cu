@@ -1,21 +1,11 @@
-// Compiles the all_reduce between peers for GPUs, to check its machine code. No device launches it
-// yet.
+// Compiles the all_reduce between peers for GPUs, to check its machine code. Of our programs, only
+// tests/cuda/peer_check.cu launches it.
+#include "gpu/kernels/block_threads.cuh"
 #include "gpu/kernels/peer_all_reduce.cuh"
 
 namespace dt {
 
 namespace {
-
-/// The threads of a GPU's block.
-struct BlockThreads {
-  template <class Function>
-  __device__ void for_each(uint64_t count, const Function& function) const {
-    for (uint64_t i = threadIdx.x; i < count; i += blockDim.x)
-      function(i);
-  }
-  __device__ void sync() const { __syncthreads(); }
-  __device__ bool all(bool value) const { return __syncthreads_and(value ? 1 : 0) != 0; }
-};
 
 template <class T>
 __global__ void __launch_bounds__(512, 1)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs what needs a GPU, and writes the results: run.sh [BUILD [FILE]]. It needs a built tree only: no compiler, no
 # network, no git. A part that fails or exceeds its time does not stop the next one. Ends with 77, and the reason, where no
-# GPU is usable.
+# GPU is usable. With DTRAIN_CPU_DEVICES=1 and DTRAIN_NCCL_LIB, stand-ins take the place of GPUs and NCCL: so the script
+# itself is tested.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 build=${1:-$here/../../build/release}
@@ -31,13 +32,34 @@ part() {
   fi
 }
 # shellcheck disable=SC2016  # the inner shell expands it
-machine='set -o pipefail; uname -srm; "$0" version; nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv'
+machine='set -o pipefail; uname -srm; "$0" version
+if [ -z "${DTRAIN_CPU_DEVICES-}" ]; then
+  nvidia-smi --query-gpu=name,driver_version,memory.total,compute_mode --format=csv
+fi'
+
+# Ranks of this host, which share its GPUs.
+ranks=("$build/dtrain" run -np 3 --gpu-share --no-tag --timeout 100s --on-failure continue)
+for variable in DTRAIN_CPU_DEVICES DTRAIN_NCCL_LIB; do
+  if [[ -n ${!variable-} ]]; then ranks+=(-x "$variable=${!variable}"); fi
+done
+# shellcheck disable=SC2016  # the inner shell expands it
+killed='output=$("$@" 2>&1); status=$?; printf "%s\n" "$output"
+[[ $status -eq 137 && $(grep -c "^rank [01], after .* rank 2" <<<"$output") -eq 2 ]]'
 
 rm -f "$results.new"
 printf '# Results on %s\n' "${reason%%: *}" | show
 part 'Machine and versions' 60 bash -c "$machine" "$build/dtrain"
 part 'Kernels have the bits of the CPU' 180 "$check" check
-part 'Speeds' 120 "$check" speed
+if [[ -z ${DTRAIN_CPU_DEVICES-} ]]; then
+  part 'Speeds' 120 "$check" speed
+  part 'All_reduce between peers: one launch for all ranks' 60 "$build/tests/cuda/peer_check" one
+  # Kernels wait for each other: each stream needs a queue, and no kernel may be loaded meanwhile.
+  part 'All_reduce between peers: a stream for each rank' 60 \
+    env CUDA_DEVICE_MAX_CONNECTIONS=32 CUDA_MODULE_LOADING=EAGER "$build/tests/cuda/peer_check" streams
+fi
+part 'Collectives of NCCL have the bits of the host' 120 "${ranks[@]}" "$build/tests/gpu/nccl_ranks" check
+part 'The death of a rank in a collective is named by the others' 120 \
+  bash -c "$killed" killed "${ranks[@]}" "$build/tests/gpu/nccl_ranks" killed
 part 'GPUs, by dtrain check' 60 "$build/dtrain" check -H localhost
 mv "$results.new" "$results"
 exit $failed

@@ -1,0 +1,258 @@
+// A rank of `dtrain run` with a device, which NCCL connects with the others. `nccl_ranks check`
+// compares each collective of each type with the host, bit for bit. In `nccl_ranks killed`, the
+// last rank kills itself within a collective. The others must get an error that names it.
+//
+// The device is a GPU. With DTRAIN_CPU_DEVICES=1 and DTRAIN_NCCL_LIB, both are stand-ins.
+#include "base/environment.h"
+#include "base/format.h"
+#include "base/kernels/half.h"
+#include "comm/dtrain.hpp"
+#include "comm/strategy/workers.h"
+#include "gpu/devices/open_devices.h"
+#include "gpu/nccl/nccl_communicator.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace dt {
+namespace {
+
+using Kind = NcclCall::Kind;
+using Bytes = std::vector<std::byte>;
+
+constexpr Duration step_max = seconds(60);
+
+[[noreturn]] void stop(const Error& error) {
+  std::printf("%s\n", error.message.c_str());
+  std::exit(error.code == Errc::not_found ? 77 : 1);
+}
+template <class T>
+T or_stop(Result<T> result) {
+  if (!result) stop(result.error());
+  if constexpr (!std::is_void_v<T>) return *std::move(result);
+}
+
+Environment environment() {
+  std::vector<std::string> variables;
+  for (char** variable = environ; *variable != nullptr; ++variable)
+    variables.emplace_back(*variable);
+  return parse_environment(variables);
+}
+
+/// A type with the text of its name, and the bits of small whole numbers.
+struct CheckedType {
+  NcclType type;
+  const char* name;
+  void (*put)(int value, std::byte* to);
+};
+
+template <class T>
+void put_number(int value, std::byte* to) {
+  const T number = static_cast<T>(value);
+  std::memcpy(to, &number, sizeof number);
+}
+template <class Half>
+void put_half(int value, std::byte* to) {
+  Half half;
+  from_float(static_cast<float>(value), half);
+  std::memcpy(to, &half, sizeof half);
+}
+
+constexpr CheckedType types[] = {{NcclType::int8, "int8", put_number<int8_t>},
+                                 {NcclType::uint8, "uint8", put_number<uint8_t>},
+                                 {NcclType::int32, "int32", put_number<int32_t>},
+                                 {NcclType::uint32, "uint32", put_number<uint32_t>},
+                                 {NcclType::int64, "int64", put_number<int64_t>},
+                                 {NcclType::uint64, "uint64", put_number<uint64_t>},
+                                 {NcclType::float16, "float16", put_half<Float16>},
+                                 {NcclType::bfloat16, "bfloat16", put_half<BFloat16>},
+                                 {NcclType::float32, "float32", put_number<float>},
+                                 {NcclType::float64, "float64", put_number<double>}};
+
+struct CheckedKind {
+  Kind kind;
+  const char* name;
+};
+constexpr CheckedKind kinds[] = {
+    {Kind::all_reduce, "all_reduce"}, {Kind::reduce, "reduce"},
+    {Kind::broadcast, "broadcast"},   {Kind::all_gather, "all_gather"},
+    {Kind::gather, "gather"},         {Kind::reduce_scatter, "reduce_scatter"},
+    {Kind::scatter, "scatter"},       {Kind::all_to_all, "all_to_all"}};
+
+/// Element `at` of a rank's input: so small that sums are exact in all types.
+int input_at(int rank, size_t at) {
+  return static_cast<int>((static_cast<size_t>(rank) * 3 + at) % 4);
+}
+
+/// The ranks of the job, this rank's device, and NCCL between them.
+class NcclRank {
+ public:
+  NcclRank()
+      : devices_(or_stop(open_devices(environment()))),
+        device_(*devices_[static_cast<size_t>(context_.local_rank()) % devices_.size()]),
+        stream_(or_stop(device_.make_stream())) {
+    int blamed_rank = -1;
+    workers_ = or_stop(Workers::join(context_.get(), {.name = StrategyName::multi_worker_mirrored},
+                                     0, &blamed_rank));
+    const NcclLibrary nccl = or_stop(NcclLibrary::open(nccl_candidates(environment())));
+    NcclMembership membership = {.rank = context_.rank(), .size = context_.size()};
+    if (membership.rank == 0) membership.id = or_stop(make_nccl_id(nccl));
+    or_stop(workers_->broadcast(std::as_writable_bytes(std::span(membership.id.bytes))));
+    const std::shared_ptr<void> current = device_.make_current();
+    or_stop(workers_->begin_watch());
+    communicator_ = or_stop(NcclCommunicator::join(nccl, membership, wait()));
+    or_stop(workers_->end_watch());
+    if (membership.rank == 0)
+      std::printf("%d ranks on %s and others, NCCL %s\n", membership.size, device_.name().c_str(),
+                  nccl_version_text(nccl.version()).c_str());
+  }
+
+  int rank() const { return context_.rank(); }
+  size_t size() const { return static_cast<size_t>(context_.size()); }
+  Workers& workers() { return *workers_; }
+  NcclWait wait() {
+    return {.deadline = Clock::now() + step_max,
+            .watch = [this] { return workers_->check_watch(); }};
+  }
+
+  /// Runs the call with these inputs. Returns the outputs, which begin as zeros.
+  Result<Bytes> run(NcclCall call, const Bytes& inputs, size_t output_bytes) {
+    const std::shared_ptr<void> current = device_.make_current();
+    const DeviceBuffer from = TRY(device_.allocate(inputs.size()));
+    const DeviceBuffer to = TRY(device_.allocate(output_bytes));
+    TRY(stream_->copy({from.at(), inputs.data(), inputs.size()}));
+    TRY(stream_->fill(to.at(), std::byte{0}, output_bytes));
+    TRY(stream_->synchronize(Clock::now() + step_max));
+    call.from = from.at();
+    call.to = to.at();
+    call.stream = stream_->native();
+    TRY(workers_->begin_watch());
+    TRY(communicator_->run(call, wait()));
+    Bytes outputs(output_bytes);
+    TRY(stream_->copy({outputs.data(), to.at(), output_bytes}));
+    TRY(stream_->synchronize(Clock::now() + step_max));
+    TRY(workers_->end_watch());
+    return outputs;
+  }
+
+ private:
+  dtrain::Context context_ = dtrain::init();
+  DeviceList devices_;
+  Device& device_;
+  std::unique_ptr<DeviceStream> stream_;
+  std::unique_ptr<Workers> workers_ = {};
+  std::unique_ptr<NcclCommunicator> communicator_ = {};
+};
+
+/// Returns element `at` of the result, of which each part has `count` elements.
+int expected_at(Kind kind, const NcclRank& self, size_t count, size_t at) {
+  const auto rank = static_cast<size_t>(self.rank());
+  const size_t part = at / count;
+  const size_t within = at % count;
+  const bool root = rank == 0;
+  const auto sum_at = [&](size_t place) {
+    int sum = 0;
+    for (size_t i = 0; i < self.size(); ++i)
+      sum += input_at(static_cast<int>(i), place);
+    return sum;
+  };
+  switch (kind) {
+    case Kind::all_reduce:
+      return sum_at(at);
+    case Kind::reduce:
+      return root ? sum_at(at) : 0;
+    case Kind::broadcast:
+      return input_at(0, at);
+    case Kind::all_gather:
+      return input_at(static_cast<int>(part), within);
+    case Kind::gather:
+      return root ? input_at(static_cast<int>(part), within) : 0;
+    case Kind::reduce_scatter:
+      return sum_at(rank * count + at);
+    case Kind::scatter:
+      return input_at(0, rank * count + at);
+    default:
+      return input_at(static_cast<int>(part), rank * count + within);
+  }
+}
+
+/// Returns the number of elements that differ.
+size_t check_call(NcclRank& self, const CheckedKind& kind, const CheckedType& type, size_t count) {
+  const bool parts_in = kind.kind == Kind::reduce_scatter || kind.kind == Kind::scatter ||
+                        kind.kind == Kind::all_to_all;
+  const bool parts_out =
+      kind.kind == Kind::all_gather || kind.kind == Kind::gather || kind.kind == Kind::all_to_all;
+  const size_t inputs = count * (parts_in ? self.size() : 1);
+  const size_t outputs = count * (parts_out ? self.size() : 1);
+  const size_t bytes = nccl_bytes(type.type);
+  Bytes input(inputs * bytes);
+  for (size_t i = 0; i < inputs; ++i)
+    type.put(input_at(self.rank(), i), &input[i * bytes]);
+  const Bytes output = or_stop(
+      self.run({.kind = kind.kind, .type = type.type, .count = count}, input, outputs * bytes));
+  size_t different = 0;
+  for (size_t i = 0; i < outputs; ++i) {
+    std::byte expected[8] = {};
+    type.put(expected_at(kind.kind, self, count, i), expected);
+    if (std::memcmp(expected, &output[i * bytes], bytes) != 0) ++different;
+  }
+  if (different > 0)
+    std::printf("rank %d: %s of %zu x %s: %zu elements differ\n", self.rank(), kind.name, count,
+                type.name, different);
+  return different;
+}
+
+int check_all(NcclRank& self) {
+  size_t different = 0;
+  for (const CheckedKind& kind : kinds) {
+    for (const CheckedType& type : types) {
+      for (const size_t count : {size_t{1}, size_t{1000}, size_t{100003}})
+        different += check_call(self, kind, type, count);
+    }
+    if (self.rank() == 0) std::printf("%s: compared\n", kind.name);
+  }
+  return different == 0 ? 0 : 1;
+}
+
+/// Returns 0 when the error names the rank that was killed.
+int be_killed(NcclRank& self) {
+  const auto last = static_cast<int>(self.size()) - 1;
+  if (self.rank() == last) static_cast<void>(std::raise(SIGKILL));
+  const Time begin = Clock::now();
+  const auto failed = self.run({.type = NcclType::uint8, .count = 1000}, Bytes(1000), 1000);
+  const Result<> reason = failed ? Result<>() : self.workers().await_reason();
+  const std::string text =
+      reason ? failed ? "none" : failed.error().message : reason.error().message;
+  const std::string name = format("rank {}", last);
+  std::printf("rank %d, after %lld ms: %s\n", self.rank(),
+              static_cast<long long>(duration_cast<milliseconds>(Clock::now() - begin).count()),
+              text.c_str());
+  return text.find(name) == std::string::npos ? 1 : 0;
+}
+
+int run_rank(const std::string& what) {
+  NcclRank self;
+  return what == "killed" ? be_killed(self) : check_all(self);
+}
+
+}  // namespace
+}  // namespace dt
+
+int main(int count, char** words) {
+  const std::string what = count == 2 ? words[1] : "";
+  if (what != "check" && what != "killed") {
+    std::fprintf(stderr, "usage: nccl_ranks check|killed\n");
+    return 2;
+  }
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  const int status = dt::run_rank(what);
+  std::fflush(stdout);
+  // A rank whose peer was killed has nothing to end in order.
+  _exit(status);
+}
