@@ -126,7 +126,7 @@ Result<> ReplicaReducer::watched(const std::function<Result<>(const NcclWait&)>&
   TRY(workers_.begin_watch());
   NcclWait wait = {.watch = [this] { return workers_.check_watch(); }};
   if (timeout_ms_ > 0) wait.deadline = Clock::now() + milliseconds(timeout_ms_);
-  const Result<> result = call(wait);
+  Result<> result = call(wait);
   if (result) return workers_.end_watch();
   // NCCL may notice a peer's end before its reason is known here.
   if (result.error().code == Errc::peer_lost) TRY(workers_.await_reason());
