@@ -9,9 +9,10 @@ namespace dt {
 /// Copies between ranges that are equal, or do not overlap. Null pointers are fine where there is
 /// nothing to copy.
 ///
-/// From some KiB on, memcpy of glibc uses `rep movsb`. If `to` is a few bytes behind `from` in its
-/// page, some CPUs of AMD then need twenty times as long. So larger ranges are copied by the loop
-/// of a KernelSet. Its stores go through the caches, so it suits ranges that fit there.
+/// From some KiB on, memcpy of glibc uses a repeated instruction (`rep movsb`). If `to` is a few
+/// bytes behind `from` in its page, this is twenty times slower on some CPUs of AMD. So larger
+/// ranges are copied by the loop of a KernelSet. Its stores go through the caches, which suits
+/// ranges that fit there.
 void copy_array(std::byte* to, const std::byte* from, size_t bytes);
 
 }  // namespace dt

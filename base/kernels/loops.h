@@ -143,7 +143,7 @@ struct WidenStep {
 };
 
 template <class Isa>
-struct CopyStep {
+struct CopyBytesStep {
   std::byte* to;
   const std::byte* from;
 
@@ -160,7 +160,7 @@ struct CopyStep {
 
 template <class Isa>
 void copy_loop(std::byte* to, const std::byte* from, size_t bytes) {
-  run_steps<Isa, uint8_t>(bytes, CopyStep<Isa>{to, from});
+  run_steps<Isa, uint8_t>(bytes, CopyBytesStep<Isa>{to, from});
 }
 
 template <class Isa, class Half>
