@@ -79,7 +79,8 @@ std::shared_ptr<SharedArea> AreaPool::area(std::span<const int> places, int self
                               .self = self,
                               .heap = options_.heap,
                               .cut_for = slots(),
-                              .slot_bytes_max = options_.slot_bytes_max};
+                              .slot_bytes_max = options_.slot_bytes_max,
+                              .clock = options_.clock};
   std::vector<int> others;
   for (const int place : places) {
     options.parts.push_back(part(place) + (named ? SharedArea::part_bytes(slots()) : 0));

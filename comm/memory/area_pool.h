@@ -40,6 +40,7 @@ class AreaPool {
     int parts = parts_max;                  ///< that this task uses
     std::shared_ptr<SharedHeap> heap = {};  ///< of the host; may be null
     size_t slot_bytes_max = SIZE_MAX;       ///< as in SharedArea
+    Time (*clock)() = nullptr;              ///< as in SharedArea
     /// Makes sure that these bytes of `memory` exist; false when memory is short. Empty: they do.
     std::function<bool(size_t begin, size_t bytes)> back = {};
     std::function<void(int slot)> wake = {};

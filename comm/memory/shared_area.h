@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/clock.h"
 #include "comm/memory/shared_heap.h"
 #include "comm/memory/shared_line.h"
 
@@ -89,6 +90,8 @@ class SharedArea {
     std::shared_ptr<SharedHeap> heap = {};  ///< of the members' host; may be null
     int cut_for = 0;                   ///< members for which parts are; 0: as many as there are
     size_t slot_bytes_max = SIZE_MAX;  ///< smaller slots and rings: tests get many blocks
+    /// Measures how fast this member writes. Null: it does not, and always writes through caches.
+    Time (*clock)() = nullptr;
     /// Wakes the members that sleep. Called after each publication.
     std::function<void()> wake = {};
   };
@@ -111,6 +114,8 @@ class SharedArea {
   int self() const { return options_.self; }
   size_t slot_bytes_max() const { return slot_bytes_max_; }
   const SharedHeap* heap() const { return options_.heap.get(); }
+  /// May be null.
+  Time (*clock() const)() { return options_.clock; }
 
   /// Mailboxes alternate between collectives, and between the phases of one. A member fills one
   /// again two phases later, when all have arrived at the phase between. Or it does so two

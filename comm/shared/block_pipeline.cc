@@ -37,7 +37,10 @@ size_t BlockPipeline::move_block() {
 }
 
 size_t BlockPipeline::send_block() {
+  const bool measured = area_.clock() != nullptr && speed_.due();
+  const Time begin = measured ? area_.clock()() : Time();
   const size_t bytes = transfer_->send(block(position_.sent));
+  if (measured) speed_.add(bytes, area_.clock()() - begin);
   area_.publish(area_.progress(area_.self()).sent, ++position_.sent);
   return bytes;
 }

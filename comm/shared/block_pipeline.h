@@ -2,6 +2,7 @@
 
 #include "comm/memory/shared_area.h"
 #include "comm/shared/block_transfer.h"
+#include "comm/shared/write_speed.h"
 
 #include <atomic>
 #include <cstddef>
@@ -59,11 +60,14 @@ class BlockPipeline {
   bool includes(Others others, int member) const;
   int behind(Counter counter, uint64_t block, Others others) const;
   int holds_slot(Counter counter, uint64_t block, Others readers) const;
-  BlockTransfer::Block block(uint64_t number) const { return {number - position_.begin, number}; }
+  BlockTransfer::Block block(uint64_t number) const {
+    return {number - position_.begin, number, speed_.slow()};
+  }
 
   const SharedArea& area_;
   BlockTransfer* transfer_ = nullptr;
   Position position_;
+  WriteSpeed speed_;
 };
 
 }  // namespace dt

@@ -1,6 +1,7 @@
 #include "comm/shared/block_transfer.h"
 
 #include "base/kernels/copy.h"
+#include "base/kernels/cpu.h"
 #include "comm/shared/ceil_div.h"
 #include "comm/shared/lanes.h"
 
@@ -17,6 +18,10 @@ constexpr size_t chunk_bytes_min = size_t{4} << 10;
 /// An operation has at least so many blocks where they are not too small. Then members copy one
 /// block while the others reduce another.
 constexpr size_t blocks_wanted = 4;
+
+void write_slot(std::byte* slot, const std::byte* from, size_t bytes, bool past_caches) {
+  (past_caches ? copy_past_caches : copy_array)(slot, from, bytes);
+}
 
 /// Returns the bytes of a block's piece of `bytes`, of which a slot holds `bytes_max`.
 size_t piece_bytes(size_t bytes, size_t bytes_max) {
@@ -80,7 +85,7 @@ size_t ReduceTransfer::send(Block block) {
   for (int member = 0; member < area_.members(); ++member) {
     if (member == area_.self()) continue;
     const Chunk part = chunk(block.index, member);
-    copy_array(slot, input(part.begin), part.count * element_bytes_);
+    write_slot(slot, input(part.begin), part.count * element_bytes_, block.past_caches);
     slot += chunk_elements_ * element_bytes_;
     bytes += part.count * element_bytes_;
   }
@@ -105,10 +110,11 @@ size_t ReduceTransfer::reduce(Block block) {
   std::byte* into = kept ? output(from_0 ? block.index * chunk_elements_ : own.begin) : slot;
   // Nobody else reads the result of a scatter, of a root, or of a lone member.
   const bool shown = request_->kind == OperationKind::all_reduce && area_.members() > 1;
-  std::byte* also = shown ? slot : nullptr;
+  std::byte* also = shown && !block.past_caches ? slot : nullptr;
   const Reducer reducer(request_->type, request_->reduce);
   reducer.reduce_many({into, also}, sources_, own.count, area_.members());
-  return also == nullptr ? bytes : 2 * bytes;
+  if (shown && block.past_caches) copy_past_caches(slot, into, bytes);
+  return bytes * static_cast<size_t>(area_.members() - 1);
 }
 
 size_t ReduceTransfer::receive(Block block) {
@@ -153,7 +159,7 @@ size_t CopyTransfer::send(Block block) {
   for (int reader = 0; reader < area_.members(); ++reader) {
     const Part part = piece(layout_.sent(reader), block.index);
     if (reader == self || part.bytes == 0) continue;
-    copy_array(place(self, reader, block), input_ + part.begin, part.bytes);
+    write_slot(place(self, reader, block), input_ + part.begin, part.bytes, block.past_caches);
     bytes += part.bytes;
     if (!layout_.dealt()) break;  // the others read the same piece
   }

@@ -12,7 +12,8 @@
 namespace dt {
 
 /// One large collective among the members of a SharedArea, cut into blocks that fit into the slots.
-/// Every function moves one block by one phase and returns the bytes that it moved.
+/// Every function moves one block by one phase. It returns the bytes that it copied to slots, or
+/// read from those of others.
 ///
 ///     send      copies this member's input to its input slot
 ///     reduce    reads the others' input slots, and writes this member's part of the result
@@ -35,6 +36,8 @@ class BlockTransfer {
   struct Block {
     uint64_t index = 0;
     uint64_t number = 0;
+    bool past_caches =
+        false;  ///< write slots so: their readers do not share a cache with this core
   };
   virtual size_t send(Block block) = 0;
   virtual size_t reduce(Block block) = 0;

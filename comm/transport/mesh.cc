@@ -108,10 +108,11 @@ void Mesh::add_areas(const TaskEntry& self, const LocalGroup& locals) {
   const auto make = [&](ShmSegment::Area area) {
     const std::vector<std::byte*> by_slot =
         SharedArea::parts_in(segment_->area(area).data(), static_cast<int>(slots.size()));
-    SharedArea::Options options{.owner = segment_, .heap = heap_, .wake = [others] {
-                                  for (const auto& other : others)
-                                    other->wake();
-                                }};
+    SharedArea::Options options{
+        .owner = segment_, .heap = heap_, .clock = Clock::now, .wake = [others] {
+          for (const auto& other : others)
+            other->wake();
+        }};
     options.self = static_cast<int>(std::distance(slots.begin(), slots.find(self.rank)));
     for (const auto& [rank, slot] : slots)
       options.parts.push_back(by_slot[static_cast<size_t>(slot)]);
@@ -134,6 +135,7 @@ void Mesh::add_pool(const LocalGroup& locals) {
       .memory = segment_->pool(),
       .own_slot = locals.own_slot(),
       .heap = heap_,
+      .clock = Clock::now,
       .back = [segment = segment_](size_t begin,
                                    size_t bytes) { return segment->back_pool(begin, bytes); },
       .wake = [peers](int slot) { peers.at(slot)->wake(); }});

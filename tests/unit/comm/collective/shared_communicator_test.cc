@@ -17,11 +17,12 @@ constexpr Time start_time{seconds(100)};
 
 /// The communicators of all ranks of one host, in one process.
 struct Host {
-  explicit Host(int size, size_t slot_bytes = SIZE_MAX) : memory(size, slot_bytes) {
+  explicit Host(int size, size_t slot_bytes = SIZE_MAX, Time (*clock)() = nullptr)
+      : memory(size, slot_bytes) {
     std::vector<int> ranks(static_cast<size_t>(size));
     std::iota(ranks.begin(), ranks.end(), 0);
     for (int rank = 0; rank < size; ++rank)
-      members.push_back(std::make_unique<SharedCommunicator>(memory.of(rank), ranks));
+      members.push_back(std::make_unique<SharedCommunicator>(memory.of(rank, clock), ranks));
   }
   SharedCommunicator& operator[](int rank) { return *members[static_cast<size_t>(rank)]; }
   int size() const { return static_cast<int>(members.size()); }
@@ -127,6 +128,35 @@ TEST_CASE("all collectives have exact results, whatever the ranks, counts and bl
         CHECK(wrong == 0);
         run(host, request_of(OperationKind::barrier, 0), ++sequence);
       }
+    }
+  }
+}
+
+/// Each call is a second later, so that all writes are slow.
+Time slow_clock() {
+  static Time now;
+  return now += seconds(1);
+}
+
+TEST_CASE("members that write past their caches have the same results") {
+  for (const int size : {2, 3}) {
+    Host host(size, 4096, slow_clock);
+    for (uint64_t sequence = 1; sequence < 6; ++sequence) {
+      constexpr size_t count = 30011;
+      const auto reduced = run(host, request_of(OperationKind::all_reduce, count), 3 * sequence);
+      const auto scattered =
+          run(host, request_of(OperationKind::reduce_scatter, count), 3 * sequence + 1);
+      const auto gathered =
+          run(host, request_of(OperationKind::all_gather, count), 3 * sequence + 2);
+      size_t wrong = 0;
+      for (size_t rank = 0; rank < static_cast<size_t>(size); ++rank) {
+        for (size_t i = 0; i < count; ++i) {
+          wrong += reduced[rank].output[i] != sum_at(size, i);
+          wrong += scattered[rank].output[i] != sum_at(size, rank * count + i);
+          wrong += gathered[rank].output[count + i] != value(1, i);
+        }
+      }
+      CHECK(wrong == 0);
     }
   }
 }

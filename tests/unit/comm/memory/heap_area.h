@@ -23,9 +23,12 @@ class HeapArea {
 
   std::vector<std::byte*> parts() const { return SharedArea::parts_in(memory_.get(), members_); }
   /// Returns the area as this member sees it.
-  std::shared_ptr<SharedArea> of(int member) const {
-    return std::make_shared<SharedArea>(SharedArea::Options{
-        .owner = memory_, .parts = parts(), .self = member, .slot_bytes_max = slot_bytes_max_});
+  std::shared_ptr<SharedArea> of(int member, Time (*clock)() = nullptr) const {
+    return std::make_shared<SharedArea>(SharedArea::Options{.owner = memory_,
+                                                            .parts = parts(),
+                                                            .self = member,
+                                                            .slot_bytes_max = slot_bytes_max_,
+                                                            .clock = clock});
   }
 
  private:

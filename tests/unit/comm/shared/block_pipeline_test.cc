@@ -26,11 +26,13 @@ class RecordedTransfer final : public BlockTransfer {
   size_t reduce(Block block) override { return note('r', block); }
   size_t receive(Block block) override { return note('g', block); }
   std::string phases;
+  bool past_caches = false;  ///< of the last block sent
 
  private:
   size_t note(char phase, Block block) {
     phases += phase + std::to_string(block.index) + ' ';
-    return 1000;
+    if (phase == 's') past_caches = block.past_caches;
+    return 4096;
   }
   uint64_t blocks_;
   bool reduces_;
@@ -88,6 +90,31 @@ TEST_CASE("a block is reduced when all have sent it, and read when all have redu
   pair[0].step(SIZE_MAX);
   CHECK(pair.transfers[0]->phases == "s0 r0 g0 ");
   CHECK(pair[0].done());
+}
+
+/// A clock whose every call is that much later.
+template <int64_t step_ns>
+Time stepping() {
+  static Time now;
+  return now += Duration(step_ns);
+}
+
+/// Sends many blocks with this clock. Returns true if the last was written past the caches.
+bool ends_past_caches(Time (*clock)()) {
+  const HeapArea memory(1);
+  const auto area = memory.of(0, clock);
+  BlockPipeline pipeline(*area);
+  RecordedTransfer transfer(100, false, 0);
+  pipeline.start(transfer, 0);
+  while (!pipeline.done())
+    pipeline.step(SIZE_MAX);
+  return transfer.past_caches;
+}
+
+TEST_CASE("a member whose writes are slow writes past its caches") {
+  CHECK(ends_past_caches(stepping<100'000>));
+  CHECK(!ends_past_caches(stepping<100>));
+  CHECK(!ends_past_caches(nullptr));
 }
 
 TEST_CASE("a step ends after the given number of bytes") {

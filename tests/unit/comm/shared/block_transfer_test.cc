@@ -50,7 +50,7 @@ TEST_CASE("members reduce parts of a block that are nearly equal and cover it") 
       transfer.start(own);
       REQUIRE(transfer.blocks() == 1);
       transfer.send({});
-      // Counts the bytes twice: for the user's buffer and for the slot.
+      // Counts the bytes of both other members.
       reduced += transfer.reduce({}) / 2;
     }
     CHECK(reduced == count * sizeof(float));
