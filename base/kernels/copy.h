@@ -10,7 +10,7 @@ namespace dt {
 /// nothing to copy.
 ///
 /// From some KiB on, memcpy of glibc uses a repeated instruction (`rep movsb`). If `to` is a few
-/// bytes behind `from` in its page, this is twenty times slower on some CPUs of AMD. So larger
+/// bytes behind `from` in its page, some CPUs of AMD need twenty times as long. So larger
 /// ranges are copied by the loop of a KernelSet. Its stores go through the caches, which suits
 /// ranges that fit there.
 void copy_array(std::byte* to, const std::byte* from, size_t bytes);
