@@ -14,13 +14,13 @@ Arrays are contiguous and in the memory of the CPU. Parts of ranks are cut from,
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from dtrain import _core
 from dtrain._errors import ArgumentError
-from dtrain._options import Compression, Op, compression_of, milliseconds, op_of
+from dtrain._options import Compression, Op, compression_of, integer, milliseconds, name_of, number, op_of
 from dtrain._tensors import Shape, View, describe
 from dtrain._work import Work
 
@@ -44,7 +44,7 @@ def _blocking(start: _Start[_Self, _Arguments]) -> Callable[Concatenate[_Self, _
 def _scale(what: str, factor: float | None) -> float:
     if factor == 0:
         raise ArgumentError(f"{what}: 0 is no scale")
-    return 0.0 if factor is None else float(factor)
+    return 0.0 if factor is None else number(what, factor)
 
 
 def _options(
@@ -60,7 +60,7 @@ def _options(
 ) -> _core.Options:
     element = None if view is None else view.element
     return (
-        name,
+        name_of(name),
         milliseconds(timeout),
         _scale("prescale", scales[0]),
         _scale("postscale", scales[1]),
@@ -358,7 +358,8 @@ class Collectives:
         count = 0 if view is None else view.count if shape is None else prod(shape)
         kept = (source and source.kept, target and target.kept)
         kind = _core.INT32 if view is None else view.type
-        core = operation(*addresses, count, kind, argument, root, options, kept)
+        numbers = (integer("rank", argument), integer("root", root))
+        core = operation(*addresses, count, kind, *numbers, options, kept)
         return Work(core, finish if finish is not None else lambda _: result)
 
     def _apart(self, source: View, target: View) -> View | None:
@@ -373,7 +374,9 @@ class Collectives:
 
     def _counts_of(self, source: View, splits: Sequence[int]) -> tuple[int, ...]:
         rows = _rows_of(source)
-        given = [int(split) for split in splits]
+        if not isinstance(splits, Iterable):
+            raise ArgumentError(f"splits: give a list of numbers, not {splits!r}")
+        given = [integer("splits", split) for split in splits]
         if len(given) != self.size or min(given) < 0 or sum(given) != rows[0]:
             raise ArgumentError(
                 f"splits: give {self.size} numbers from 0 with the sum {rows[0]}, the first dimension, not {given}"

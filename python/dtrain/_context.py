@@ -10,7 +10,7 @@ from dtrain import _core, _functions
 from dtrain._binary import check_one_library
 from dtrain._collectives import Collectives
 from dtrain._errors import ArgumentError, Error
-from dtrain._options import milliseconds
+from dtrain._options import integer, milliseconds
 from dtrain._store import Store
 
 # One of them shows that `dtrain run` started this process.
@@ -84,21 +84,21 @@ class Context(Collectives):
         """
         if isinstance(ranks_or_color, Iterable):
             return self.group(ranks_or_color, timeout=timeout)
-        color = -1 if ranks_or_color is None else int(ranks_or_color)
+        color = -1 if ranks_or_color is None else integer("color", ranks_or_color)
         if ranks_or_color is not None and color < 0:
             raise ArgumentError(f"color: give a number from 0, or None for no group, not {color}")
-        return self._keep(self._handle.split(color, key, milliseconds(timeout)))
+        return self._keep(self._handle.split(color, integer("key", key), milliseconds(timeout)))
 
     def group(self, ranks: Iterable[int], *, timeout: float | None = None) -> "Context | None":
         """Return the group of the ranks in the list, in its order.
 
         None for a rank that is not in the list. Only the ranks in the list need to call it, and give the same list.
         """
-        return self._keep(self._handle.group(tuple(int(rank) for rank in ranks), milliseconds(timeout)))
+        return self._keep(self._handle.group(tuple(integer("ranks", rank) for rank in ranks), milliseconds(timeout)))
 
     def broadcast_object(self, value: Any = None, root: int = 0, *, timeout: float | None = None) -> Any:
         """Return the object of rank `root`, which must be picklable, on every rank."""
-        if not 0 <= root < self.size:
+        if not 0 <= integer("root", root) < self.size:
             raise ArgumentError(f"root: {root} is not one of the ranks 0 to {self.size - 1}")
         packed = bytearray(_functions.dumps(value) if self.rank == root else b"")
         size = memoryview(bytearray(8)).cast("q")

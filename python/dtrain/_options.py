@@ -1,6 +1,8 @@
 """The options of operations."""
 
 import enum
+import operator
+from typing import Any
 
 from dtrain import _core
 from dtrain._errors import ArgumentError
@@ -27,13 +29,42 @@ class Compression(enum.IntEnum):
     BFLOAT16 = 2
 
 
+def integer(what: str, value: Any, bits: int = 32) -> int:
+    """Return a value that is an integer of so many bits, or raise what it is."""
+    try:
+        found = operator.index(value)
+    except TypeError:
+        raise ArgumentError(f"{what}: give an integer, not {value!r}") from None
+    if not -(2 ** (bits - 1)) <= found < 2 ** (bits - 1):
+        raise ArgumentError(f"{what}: {found} is out of range")
+    return found
+
+
+def number(what: str, value: Any) -> float:
+    """Return a value that is a number, or raise what it is."""
+    try:
+        if isinstance(value, (str, bytes, bytearray)):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ArgumentError(f"{what}: give a number, not {value!r}") from None
+
+
+def name_of(name: Any) -> str | None:
+    """Return a name that is text, or None."""
+    if name is None or isinstance(name, str):
+        return name
+    raise ArgumentError(f"name: give a str, not {name!r}")
+
+
 def milliseconds(timeout: float | None) -> int:
     """Return the milliseconds of a timeout in seconds; 0 stands for none."""
     if timeout is None:
         return 0
-    if not timeout > 0:
+    seconds = number("timeout", timeout)
+    if not seconds > 0:
         raise ArgumentError(f"timeout: give seconds above 0, or None for no limit, not {timeout!r}")
-    return min(_MILLISECONDS_MAX, max(1, round(timeout * 1000)))
+    return max(1, round(min(_MILLISECONDS_MAX, seconds * 1000)))
 
 
 def op_of(op: Op | int) -> int:

@@ -208,14 +208,16 @@ def _foreign_view(array: Any, writable: bool) -> View:
         raise ArgumentError(f"{type(array).__name__} is no array: it has neither the buffer protocol nor __dlpack__")
     if writable:
         raise ArgumentError(f"{type(array).__name__} cannot be written; take the returned array")
+    if "numpy" not in sys.modules:
+        raise ArgumentError(
+            f"results for {type(array).__name__} are arrays of numpy, which is not imported; import numpy first"
+        )
     capsule = array.__dlpack__()
     address, shape, code, bits, lanes, device, contiguous = _core.capsule(capsule)
     if device != _DLPACK_CPU:
         raise ArgumentError("the array is not in the memory of the CPU")
     _check_contiguous(contiguous)
     kind = (_DLPACK_KINDS.get(code, "?"), bits * lanes // 8)
-    if "numpy" not in sys.modules:
-        raise ArgumentError(f"results for {type(array).__name__} are arrays of numpy, which is not imported")
     return NumpyView((array, capsule), address, shape, kind, array.dtype)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dtrain import _core
+from dtrain._options import number
 
 
 class Work:
@@ -28,7 +29,7 @@ class Work:
 
         After `timeout` seconds it raises TimeoutError, and the operation continues.
         """
-        if not self._core.wait(-1.0 if timeout is None else max(0.0, timeout)):
+        if not self._core.wait(-1.0 if timeout is None else max(0.0, number("timeout", timeout))):
             raise TimeoutError(f"the operation is not done after {timeout} s; it continues")
         finish = self._finish
         if finish is not None:

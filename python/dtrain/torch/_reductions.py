@@ -51,11 +51,15 @@ def op_of(op: int | None, average: bool | None = None) -> int:
     return op
 
 
+def factor_of(what: str, factor: Any) -> float:
+    """Return a factor, or raise what makes it unusable."""
+    if not isinstance(factor, (int, float)) or factor == 0 or not math.isfinite(factor):
+        raise ArgumentError(f"{what}: give a finite number other than 0, not {factor!r}")
+    return float(factor)
+
+
 def _scales(prescale_factor: float, postscale_factor: float) -> Scales:
-    for what, factor in (("prescale_factor", prescale_factor), ("postscale_factor", postscale_factor)):
-        if not isinstance(factor, (int, float)) or factor == 0 or not math.isfinite(factor):
-            raise ArgumentError(f"{what}: give a finite number other than 0, not {factor!r}")
-    return float(prescale_factor), float(postscale_factor)
+    return factor_of("prescale_factor", prescale_factor), factor_of("postscale_factor", postscale_factor)
 
 
 def _check_op(tensor: Any, op: int) -> None:

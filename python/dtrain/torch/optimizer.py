@@ -12,6 +12,7 @@ import torch
 
 from dtrain._errors import ArgumentError
 from dtrain.horovod.common.process_sets import ProcessSet, global_process_set
+from dtrain.torch._reductions import factor_of, op_of
 from dtrain.torch.compression import Compression
 from dtrain.torch.mpi_ops import (
     Adasum,
@@ -335,13 +336,18 @@ def DistributedOptimizer(  # noqa: N802
     It is of a class derived from that of `optimizer`, and has its state, its options and its hooks. `groups` is a
     number, or a list of lists of parameters: the gradients of a group are reduced together.
     """
-    if gradient_predivide_factor != 1.0 and op != Average:
+    if op_of(op) != Average and gradient_predivide_factor != 1.0:
         raise ArgumentError("gradient_predivide_factor: only with op=Average")
+    factor_of("gradient_predivide_factor", gradient_predivide_factor)
     if num_groups:
         warnings.warn("num_groups is deprecated; use groups", DeprecationWarning, stacklevel=2)
         groups = num_groups if groups is None else groups
     if not isinstance(backward_passes_per_step, int) or backward_passes_per_step < 1:
         raise ArgumentError(f"backward_passes_per_step: give a number from 1, not {backward_passes_per_step!r}")
+    if not isinstance(process_set, ProcessSet):
+        raise ArgumentError(f"process_set: give a ProcessSet, not {process_set!r}")
+    if not (hasattr(compression, "compress") and hasattr(compression, "decompress")):
+        raise ArgumentError(f"compression: give one of hvd.Compression, not {compression!r}")
     names = _names_of(optimizer, named_parameters)
     parameters = [one for group in optimizer.param_groups for one in group["params"]]
     chosen = _groups_of(groups, parameters)

@@ -1,4 +1,5 @@
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -109,6 +110,42 @@ def test_torch_that_is_missing_or_too_old_is_named(tmp_path):
     (tmp_path / "torch.py").write_text("__version__ = '1.12.1'\n")
     ended = run_python("import dtrain.torch", PYTHONPATH=str(tmp_path))
     assert "ImportError: dtrain.torch needs PyTorch 1.13 or later, but 1.12.1 is installed" in ended.stderr
+
+
+def test_numpy_that_is_missing_is_named_where_it_is_needed(tmp_path):
+    (tmp_path / "numpy.py").write_text("raise ImportError('no such library')\n")
+    script = """
+import array, dtrain
+class Foreign:
+    def __dlpack__(self): return None
+world = dtrain.init()
+assert world.all_reduce(array.array("d", [1.5])).tolist() == [1.5]
+try: world.all_reduce(Foreign())
+except ValueError as error: print(error)
+"""
+    ended = run_python(script, PYTHONPATH=str(tmp_path))
+    assert ended.stdout == (
+        "tensor: results for Foreign are arrays of numpy, which is not imported; import numpy first\n"
+    ), ended
+
+
+def test_the_extension_of_another_processor_is_named(copied):
+    extension = copied / "lib/python3/site-packages/dtrain/_core.abi3.so"
+    content = bytearray(extension.read_bytes())
+    content[18:20] = (183).to_bytes(2, "little")  # EM_AARCH64, the processor in the header of ELF
+    extension.write_bytes(content)
+    ended = import_from(copied)
+    assert ended.status == 1
+    assert re.search(r"ImportError: .*_core\.abi3\.so: ", ended.stderr), ended
+
+
+def test_the_wheel_of_another_processor_is_refused(tmp_path):
+    wheel = tmp_path / "dtrain-1-cp311-abi3-manylinux_2_34_sparc64.whl"
+    wheel.write_bytes(b"")
+    words = [sys.executable, "-m", "pip", "install", "--no-index", "--disable-pip-version-check", str(wheel)]
+    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert "is not a supported wheel on this platform" in ended.stderr
 
 
 def test_two_copies_of_the_library_are_an_error(tmp_path):

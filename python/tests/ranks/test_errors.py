@@ -53,6 +53,35 @@ WRONG = [
     (lambda w: w.group([99]), "rank 99 is not one of the ranks"),
     (lambda w: w.broadcast_object(None, 99), "root: 99 is not one of the ranks"),
     (lambda w: w.all_gather_object(number for number in ()), "cannot be pickled"),
+    (lambda w: w.all_reduce(np.zeros(2), name=7), "name: give a str, not 7"),
+    (lambda w: w.barrier(name=b"x"), "name: give a str, not b'x'"),
+    (lambda w: w.all_reduce(np.zeros(2), "sum"), "op: give one of Op.SUM"),
+    (lambda w: w.all_reduce(np.zeros(2), None), "op: give one of Op.SUM"),
+    (lambda w: w.all_reduce(np.zeros(2), prescale="2"), "prescale: give a number, not '2'"),
+    (lambda w: w.reduce_scatter(np.zeros(w.size), postscale=[1]), "postscale: give a number, not [1]"),
+    (lambda w: w.barrier(timeout="1"), "timeout: give a number, not '1'"),
+    (lambda w: w.barrier(timeout=float("nan")), "timeout: give seconds above 0"),
+    (lambda w: w.all_reduce_async(np.zeros(2)).wait("1"), "timeout: give a number, not '1'"),
+    (lambda w: w.broadcast(np.zeros(2), "0"), "rank: give an integer, not '0'"),
+    (lambda w: w.broadcast(np.zeros(2), 2**40), "rank: 1099511627776 is out of range"),
+    (lambda w: w.reduce(np.zeros(2), None), "root: give an integer, not None"),
+    (lambda w: w.gather(np.zeros(2), 0.5), "rank: give an integer, not 0.5"),
+    (lambda w: w.recv(np.zeros(2), "0"), "rank: give an integer, not '0'"),
+    (lambda w: w.all_to_all(np.zeros(w.size), splits=w.size), "splits: give a list of numbers, not "),
+    (lambda w: w.all_to_all(np.zeros(w.size), splits=[1.0] * w.size), "splits: give an integer, not 1.0"),
+    (lambda w: w.reduce_scatter(np.zeros(w.size), splits=["1"] * w.size), "splits: give an integer, not '1'"),
+    (lambda w: w.group([0.5]), "ranks: give an integer, not 0.5"),
+    (lambda w: w.split("0"), "ranks: give an integer, not '0'"),
+    (lambda w: w.split(1.5), "color: give an integer, not 1.5"),
+    (lambda w: w.split(0, "x"), "key: give an integer, not 'x'"),
+    (lambda w: w.broadcast_object(None, "0"), "root: give an integer, not '0'"),
+    (lambda w: w.broadcast_object((i for i in ()), w.rank), "cannot be pickled"),
+    (lambda w: w.store.set(3, b""), "key: give a str, not 3"),
+    (lambda w: w.store.get(b"k"), "key: give a str, not b'k'"),
+    (lambda w: w.store.set("k", 3), "value: give bytes or a str, not 3"),
+    (lambda w: w.store.compare_and_set("k", 3, b""), "value: give bytes or a str, not 3"),
+    (lambda w: w.store.add("k", 2**63), "number: 9223372036854775808 is out of range"),
+    (lambda w: w.store.wait("k", timeout=-1), "timeout: give seconds above 0"),
     (lambda w: w.store.set("", b""), "key"),
     (lambda w: w.store.set("k" * 251, b""), "key"),
     (lambda w: w.store.set("k", b"1" * 1_048_577), "value"),
@@ -101,6 +130,17 @@ def test_every_rank_learns_that_calls_differ(world, number):
     assert raised.value.rank in range(world.size)
     assert not isinstance(raised.value, ValueError)
     assert world.all_reduce(np.ones(1)).tolist() == [world.size]
+
+
+def test_a_failure_is_raised_at_each_wait(world):
+    if world.size == 1:
+        pytest.skip("one rank differs from none")
+    work = world.all_reduce_async(np.zeros(1 + world.rank))
+    for _ in range(2):
+        with pytest.raises(dtrain.Error) as raised:
+            work.wait()
+        assert raised.value.code == "mismatch"
+        assert work.done()
 
 
 def test_a_name_in_flight_is_a_value_error_and_the_first_continues(world):

@@ -55,6 +55,10 @@ WRONG = {
     "splits that are no integers": (wrong_splits([0.5]), "integers"),
     "one number as splits": (wrong_splits(1.5), "integers"),
     "rows that the ranks do not divide": (lambda: hvd.alltoall(torch.ones(hvd.size() * 5 + 1)), "not divisible"),
+    "a name that is no text": (lambda: hvd.allreduce(ONES, name=7), "name: give a str"),
+    "a name of bytes": (lambda: hvd.grouped_allgather([ONES], name=b"x"), "name: give a str"),
+    "an object that cannot be pickled": (lambda: hvd.broadcast_object((i for i in ()), hvd.rank()), "pickled"),
+    "parameters that are none": (lambda: hvd.broadcast_parameters([("x", 1)], 0), "params"),
     "no process set": (lambda: hvd.allreduce(ONES, process_set=[0]), "process_set"),
     "a process set of no job": (lambda: hvd.barrier(hvd.ProcessSet([0])), "not registered"),
     "a process set of no integers": (lambda: hvd.ProcessSet(["0"]), "integers"),
@@ -63,6 +67,38 @@ WRONG = {
     "a process set with a rank twice": (lambda: hvd.add_process_set([0, 0]), "different ranks"),
     "a communicator for all": (lambda: hvd.init(comm=object()), "MPI"),
 }
+
+
+FOREIGN = {
+    "allreduce": lambda one: hvd.allreduce(ONES, process_set=one),
+    "grouped_allreduce_": lambda one: hvd.grouped_allreduce_([ONES], process_set=one),
+    "sparse_allreduce_async": lambda one: hvd.sparse_allreduce_async(ONES.to_sparse(), "x", hvd.Sum, process_set=one),
+    "allgather": lambda one: hvd.allgather(ONES, process_set=one),
+    "broadcast_": lambda one: hvd.broadcast_(ONES, one.ranks[0], process_set=one),
+    "alltoall": lambda one: hvd.alltoall(ONES, process_set=one),
+    "reducescatter": lambda one: hvd.reducescatter(ONES, process_set=one),
+    "barrier": hvd.barrier,
+    "broadcast_object": lambda one: hvd.broadcast_object(1, one.ranks[0], process_set=one),
+    "rank": lambda one: one.rank(),
+}
+
+
+def test_a_process_set_without_this_rank_is_refused():
+    if hvd.size() == 1:
+        pytest.skip("the one rank is in every set")
+    sets = [hvd.add_process_set([rank]) for rank in (0, 1)]
+    foreign = sets[0] if hvd.rank() == 1 else sets[1]
+    assert foreign.size() == 1
+    assert not foreign.included()
+    for name, call in FOREIGN.items():
+        with pytest.raises(ValueError, match=f"rank {hvd.rank()} is not among its ranks"):
+            pytest.fail(f"{name} has returned {call(foreign)}")
+    own = next((one for one in sets if one.included()), hvd.global_process_set)
+    outside = next(rank for rank in range(hvd.size() + 1) if rank not in own.ranks)
+    with pytest.raises(ValueError, match="root_rank"):
+        hvd.broadcast(ONES, outside, process_set=own)
+    for one in sets:
+        assert hvd.remove_process_set(one)
 
 
 @pytest.mark.parametrize("what", WRONG)

@@ -291,6 +291,14 @@ WRONG = {
     ),
     "no groups": lambda _, plain: hvd.DistributedOptimizer(plain, groups=[["x"]]),
     "a negative number of groups": lambda _, plain: hvd.DistributedOptimizer(plain, groups=-1),
+    "groups that are no list": lambda _, plain: hvd.DistributedOptimizer(plain, groups="ab"),
+    "a reduction by its name": lambda _, plain: hvd.DistributedOptimizer(plain, op="sum"),
+    "an unknown compression": lambda _, plain: hvd.DistributedOptimizer(plain, compression="fp16"),
+    "no process set": lambda _, plain: hvd.DistributedOptimizer(plain, process_set=[0]),
+    "a process set of no job": lambda _, plain: hvd.DistributedOptimizer(
+        plain, process_set=hvd.ProcessSet([hvd.rank()])
+    ).synchronize(),
+    "a factor of 0": lambda _, plain: hvd.DistributedOptimizer(plain, gradient_predivide_factor=0),
     "no passes": lambda _, plain: hvd.DistributedOptimizer(plain, backward_passes_per_step=0),
     "a factor without an average": lambda _, plain: hvd.DistributedOptimizer(
         plain, op=hvd.Sum, gradient_predivide_factor=2.0

@@ -338,12 +338,22 @@ WRONG = {
     "maximum of complex": lambda: dist.all_reduce(torch.ones(2, dtype=torch.complex64), ReduceOp.MAX),
     "too small an output": lambda: dist.all_gather_into_tensor(torch.ones(1), torch.ones(2)),
     "no source": lambda: dist.recv(torch.ones(2)),
+    "too large an output": lambda: dist.reduce_scatter_tensor(torch.ones(9), torch.ones(2)),
+    "a sparse tensor of an exchange": lambda: dist.all_to_all_single(torch.ones(4), torch.ones(4).to_sparse()),
+    "splits with another sum": lambda: dist.all_to_all_single(
+        torch.ones(4), torch.ones(4), [9] * dist.get_world_size(), [9] * dist.get_world_size()
+    ),
+    "no tensors": lambda: dist.all_gather([], torch.ones(2)),
+    "a root that is no rank": lambda: dist.broadcast(torch.ones(2), 99),
+    "no tensor": lambda: dist.all_reduce([1.0]),
+    "an object that cannot be pickled": lambda: dist.broadcast_object_list([iter([dist])], dist.get_rank()),
+    "ranks that are not there": lambda: dist.new_group([0, 99]),
 }
 
 
 @pytest.mark.parametrize("what", WRONG)
 def test_a_wrong_argument_is_an_error_at_once(job, what):
-    with pytest.raises((ValueError, RuntimeError, NotImplementedError)):
+    with pytest.raises((ValueError, RuntimeError, NotImplementedError, TypeError)):
         WRONG[what]()
     tensor = torch.ones(2)
     dist.all_reduce(tensor)

@@ -68,6 +68,8 @@ class Group:
             started = start(f"noname.{self._unnamed}")
             self._unnamed += 1
             return started
+        if not isinstance(name, str):
+            raise ArgumentError(f"name: give a str, not {name!r}")
         label = f"{kind}.{name}"
         flying = self._named.get(label)
         if flying is not None and not flying.done():
