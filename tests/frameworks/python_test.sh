@@ -29,11 +29,11 @@ uses_wheel() {
   DTRAIN=${python%/*}/dtrain
 }
 
-# run_on RANKS FILE…: pytest on each rank of a job.
+# run_on RANKS FILE…: pytest on each rank of a job, which ends before $run_timeout_s.
 run_on() {
   local ranks=$1
   shift
-  run_dtrain run -np "$ranks" --timeout 220 "$python" -m pytest -q -x -p no:cacheprovider "$@"
+  run_dtrain run -np "$ranks" --timeout $((run_timeout_s - 20)) "$python" -m pytest -q -x -p no:cacheprovider "$@"
   expect_status 0
   # shellcheck disable=SC2031  # set by the library
   [[ $(grep -cE '^\[[0-9]\]<stdout>:[0-9]+ passed' "$out/stdout") -eq $ranks ]] || fail 'not every rank has passed'
@@ -112,6 +112,14 @@ test_operations_on_three_ranks() {
 test_operations_on_four_ranks() {
   uses_wheel python
   run_on 4 "$repository/python/tests/ranks"
+}
+
+test_random_sequences_of_operations() {
+  uses_wheel python
+  run_timeout_s=$(long_or 240 3600)
+  export SEQUENCES
+  SEQUENCES=$(long_or 200 20000)
+  run_on 3 "$repository/python/tests/ranks/test_sequences.py"
 }
 
 test_tensors_of_torch() {
