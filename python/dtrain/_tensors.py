@@ -157,8 +157,9 @@ def _view_of(array: Any, writable: bool) -> View:
         memory = memoryview(array)
     except TypeError:
         return _foreign_view(array, writable)
-    except (ValueError, BufferError):  # numpy has types without a code of the buffer protocol
-        return _interface_view(array, writable)
+    except (ValueError, BufferError):  # numpy and JAX have types without a code of the buffer protocol
+        views = _interface_view if hasattr(array, "__array_interface__") else _foreign_view
+        return views(array, writable)
     if writable and memory.readonly:
         raise ArgumentError("the array is read-only")
     _check_contiguous(memory.c_contiguous)
@@ -191,9 +192,7 @@ def _torch_kind(name: str, item_bytes: int) -> tuple[str, int]:
 
 def _interface_view(array: Any, writable: bool) -> View:
     """Return the view of an array of numpy whose type the buffer protocol does not have, such as bfloat16."""
-    interface: dict[str, Any] | None = getattr(array, "__array_interface__", None)
-    if interface is None:
-        raise ArgumentError(f"{type(array).__name__} has no memory that can be read")
+    interface: dict[str, Any] = array.__array_interface__
     address, readonly = interface["data"]
     if writable and readonly:
         raise ArgumentError("the array is read-only")
