@@ -44,14 +44,15 @@ fixed_addresses=
 if setarch -R true 2>/dev/null; then fixed_addresses='setarch -R'; fi
 step 'asan: unit tests, simulations'
 cmake --preset asan
-cmake --build --preset asan --target tests/all
+# frameworks.python_test has the tests of the extension, because they need packages from PyPI.
+cmake --build --preset asan --target tests/all dtrain_python
 $fixed_addresses ctest --preset asan -j "$jobs"
 
 # Simulations and fuzzers have one thread. This build compiles each file by itself, so each includes all that it
 # uses; `make check` does so for the launcher.
 step 'tsan: unit tests of code with threads'
 cmake --preset tsan
-cmake --build --preset tsan --target dtrain_unit out_of_memory_test
+cmake --build --preset tsan --target dtrain_unit out_of_memory_test dtrain_python
 $fixed_addresses ctest --preset tsan -j "$jobs" --label-exclude fuzz
 
 if [[ $long == ON ]]; then

@@ -3,10 +3,13 @@
 # tests in Python, and this file starts them.
 # shellcheck source=../cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
+# shellcheck source=../net/lib.sh
+. "$(dirname "$0")/../net/lib.sh"
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 repository=$(realpath "$scripts/../..")
 tools=$repository/build/venv-wheel/bin
+built=$(dirname "$DTRAIN") # the build of these sources, with its examples
 export PYTHONDONTWRITEBYTECODE=1
 
 # Builds the wheel of these sources, and installs it where it is tested.
@@ -14,12 +17,18 @@ install_wheel() {
   local name folder
   (cd "$repository" && tools/wheel.sh) || return 1
   wheel=$(echo "$repository"/build/dist/dtrain-*.whl)
-  for name in python python-torch torch; do
+  for name in python python-torch torch jax; do
     folder=$repository/build/venv-$name
     [[ -e $folder/installed ]] || continue
     "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall \
       "$wheel" || return 1
   done
+}
+
+# torch_of_debian: uses_wheel python-torch, where Debian's torch is installed.
+torch_of_debian() {
+  uses_wheel python-torch
+  "$python" -c 'import torch' 2>/dev/null || skip "python3-torch is not installed (tools/setup.sh frameworks)"
 }
 
 # uses_wheel NAME: $python and the dtrain of build/venv-NAME.
@@ -29,15 +38,22 @@ uses_wheel() {
   DTRAIN=${python%/*}/dtrain
 }
 
+# expect_all_passed RANKS: pytest has succeeded on each rank.
+expect_all_passed() {
+  # shellcheck disable=SC2031  # set by the library
+  ((status == 0)) || grep -E '^\[[0-9]\]<stdout>:(E  |FAILED)' "$out/stdout"
+  expect_status 0
+  # shellcheck disable=SC2031  # set by the library
+  [[ $(grep -cE '^\[[0-9]\]<stdout>:[0-9]+ passed' "$out/stdout") -eq $1 ]] || fail 'not every rank has passed'
+  expect_no_processes
+}
+
 # run_on RANKS FILE…: pytest on each rank of a job, which ends before $run_timeout_s.
 run_on() {
   local ranks=$1
   shift
   run_dtrain run -np "$ranks" --timeout $((run_timeout_s - 20)) "$python" -m pytest -q -x -p no:cacheprovider "$@"
-  expect_status 0
-  # shellcheck disable=SC2031  # set by the library
-  [[ $(grep -cE '^\[[0-9]\]<stdout>:[0-9]+ passed' "$out/stdout") -eq $ranks ]] || fail 'not every rank has passed'
-  expect_no_processes
+  expect_all_passed "$ranks"
 }
 
 test_the_code_is_formatted_checked_and_typed() {
@@ -79,19 +95,79 @@ test_the_wheel_has_one_library_that_hides_what_is_inside() {
   expect cmp wheel/dtrain/include/dtrain/dtrain.h "$repository/comm/dtrain.h"
 }
 
+# expect_installed_and_removed VENV SCRIPT LINE: the wheel is installed there without a compiler, each of two ranks prints
+# the line, and nothing is left when it is removed.
+expect_installed_and_removed() {
+  mkdir bin
+  (cd "$1" && find . -type f | sort) >before
+  PATH=$PWD/bin "$1/bin/python" -m pip install --quiet --no-compile --disable-pip-version-check --no-index --no-deps \
+    --ignore-installed "$wheel"
+  run env PATH="$PWD/bin" "$1/bin/dtrain" run -np 2 --no-tag "$1/bin/python" -c "$2"
+  expect_status 0
+  expect_stdout_lines "$3" "$3"
+  PATH=$PWD/bin "$1/bin/python" -m pip uninstall --quiet --yes dtrain
+  (cd "$1" && find . -type f | sort) >after
+  expect_file after "$(cat before)"
+}
+
 test_the_wheel_is_installed_without_a_compiler_and_removed_whole() {
   uses_wheel python
-  mkdir bin
-  PATH=$PWD/bin /usr/bin/python3 -m venv venv
-  (cd venv && find . -type f | sort) >before
-  PATH=$PWD/bin venv/bin/python -m pip install --quiet --no-compile --disable-pip-version-check --no-index "$wheel"
-  run env PATH="$PWD/bin" venv/bin/dtrain run -np 2 --no-tag venv/bin/python -c \
-    'import dtrain; print(bytes(dtrain.init().all_reduce(b"1")))'
+  /usr/bin/python3 -m venv venv
+  expect_installed_and_removed venv 'import dtrain; print(bytes(dtrain.init().all_reduce(b"1")))' "b'b'"
+}
+
+with_torch='
+import dtrain.torch as hvd, sys, torch
+hvd.init()
+assert hvd.__file__.startswith(sys.prefix + "/"), hvd.__file__
+print(torch.__version__, hvd.allreduce(torch.ones(1), op=hvd.Sum).item())'
+
+test_the_wheel_stands_beside_debians_torch_and_is_removed_whole() {
+  torch_of_debian
+  /usr/bin/python3 -m venv --system-site-packages venv
+  expect_installed_and_removed venv "$with_torch" "$(/usr/bin/python3 -c 'import torch; print(torch.__version__)') 2.0"
+}
+
+test_the_wheel_stands_beside_pypis_torch_and_is_removed_whole() {
+  uses_wheel torch
+  /usr/bin/python3 -m venv venv
+  # The environment with torch has the package, too; that of this environment comes first.
+  echo "${python%/bin/*}/lib/python3.11/site-packages" >venv/lib/python3.11/site-packages/torch.pth
+  expect_installed_and_removed venv "$with_torch" "$("$python" -c 'import torch; print(torch.__version__)') 2.0"
+}
+
+# Prints the files of a folder from which the wheel is built.
+sources_of() {
+  (cd "$1" && find base cmake cmd comm completions examples gpu launcher man python rendezvous tools \
+    pyproject.toml CMakeLists.txt README.md LICENSE -type f -not -path '*/tests/*' -not -name '*.pyc' | sort)
+}
+
+test_the_source_distribution_builds_without_a_network() {
+  uses_wheel python
+  local offline=
+  if unshare -n true 2>/dev/null; then offline='unshare -n'; fi
+  "$tools/python" -c 'import os, sys, scikit_build_core.build
+os.chdir(sys.argv[1])
+scikit_build_core.build.build_sdist(sys.argv[2])' "$repository" "$PWD/dist"
+  tar -xzf dist/dtrain-*.tar.gz
+  sources_of "$repository" >needed
+  sources_of dtrain-* >distributed
+  expect_file distributed "$(cat needed)"
+  if [[ ${DTRAIN_TEST_LONG-} == 1 ]]; then
+    run_timeout_s=3600
+    run $offline "$tools/python" -m pip wheel --quiet --no-deps --no-build-isolation --no-index --wheel-dir wheels \
+      "$PWD"/dist/dtrain-*.tar.gz
+    expect_status 0
+    expect unzip -qt wheels/dtrain-*.whl
+    return
+  fi
+  # All of it without the compiler: the build is configured, and its steps have the files that they read.
+  run $offline cmake -S dtrain-*/ -B configured -G Ninja -DBUILD_TESTING=OFF -DCMAKE_UNITY_BUILD=ON -DDTRAIN_WHEEL=ON \
+    -DSKBUILD_SCRIPTS_DIR=bin
   expect_status 0
-  expect_stdout_lines "b'b'" "b'b'"
-  PATH=$PWD/bin venv/bin/python -m pip uninstall --quiet --yes dtrain
-  (cd venv && find . -type f | sort) >after
-  expect_file after "$(cat before)"
+  run ninja -C configured -n dtrain dtrain_shared dtrain_python
+  expect_status 0
+  expect_stdout_contains 'Linking CXX shared module python/_core.abi3.so'
 }
 
 test_operations_on_one_rank() {
@@ -122,23 +198,77 @@ test_random_sequences_of_operations() {
   run_on 3 "$repository/python/tests/ranks/test_sequences.py"
 }
 
+# run_on_hosts FILE…: pytest on each rank of a job with two ranks on each of two hosts.
+run_on_hosts() {
+  hosts_up 2
+  run_on_launcher "$DTRAIN" run -H node1:2,node2:2 -x HOSTS=2 -x PYTHONDONTWRITEBYTECODE=1 --timeout 220 \
+    "$python" -m pytest -q -x -p no:cacheprovider "$@"
+  expect_all_passed 4
+}
+
+test_operations_on_two_hosts() {
+  uses_wheel python
+  run_on_hosts "$repository/python/tests/ranks"
+}
+
+test_horovods_api_on_two_hosts() {
+  uses_wheel torch
+  run_on_hosts "$repository"/python/tests/torch/test_{operations,order,optimizer}.py
+}
+
+test_the_backend_of_torch_distributed_on_two_hosts() {
+  uses_wheel torch
+  run_on_hosts "$repository/python/tests/torch_distributed/test_collectives.py"
+}
+
+test_arrays_of_jax() {
+  uses_wheel jax
+  run_dtrain run -np 2 --no-tag "$python" "$scripts/dtrain_jax.py"
+  expect_status 0
+  expect_stdout_lines 'rank 0: 9 types' 'rank 1: 9 types'
+  expect_no_processes
+}
+
+# sanitized NAME RUNTIME OPTION: the tests of operations, with the extension and the library of the build NAME.
+sanitized() {
+  local build=$repository/build/$1 runtime
+  uses_wheel python
+  [[ -e $build/python/_core.abi3.so ]] || skip "build/$1 has no extension (tools/test.sh builds it)"
+  mkdir package
+  cp -r "$repository/python/dtrain" "$build/python/_core.abi3.so" "$build/python/_version.py" package/
+  mv package/_core.abi3.so package/_version.py package/dtrain/
+  runtime=$(c++ -print-file-name="$2"):$(c++ -print-file-name=libstdc++.so)
+  # Python is not built with the sanitizer, and frees little at its end.
+  run_dtrain run -np 2 --timeout 220 env LD_PRELOAD="$runtime" "$3" PYTHONPATH="$PWD/package" OPENBLAS_NUM_THREADS=1 \
+    "${fixed_addresses[@]}" "$python" -m pytest -q -x -p no:cacheprovider \
+    "$repository"/python/tests/ranks/test_{arrays,contexts,errors,operations,sequences}.py
+  expect_all_passed 2
+  # shellcheck disable=SC2031  # set by the library
+  expect_not grep -qE 'runtime error|Sanitizer' "$out/stderr" "$out/stdout"
+}
+
+test_the_extension_under_address_and_undefined_behavior_sanitizers() {
+  sanitized asan libasan.so ASAN_OPTIONS=detect_leaks=0
+}
+
+test_the_extension_under_the_thread_sanitizer() {
+  sanitized tsan libtsan.so TSAN_OPTIONS=exitcode=66
+}
+
 test_tensors_of_torch() {
-  uses_wheel python-torch
-  "$python" -c 'import torch' 2>/dev/null || skip "python3-torch is not installed (tools/setup.sh frameworks)"
+  torch_of_debian
   run_on 2 "$repository/python/tests/ranks/test_arrays.py"
   # shellcheck disable=SC2031  # set by the library
   expect_not grep -q skipped "$out/stdout"
 }
 
 test_horovods_api_on_debians_torch() {
-  uses_wheel python-torch
-  "$python" -c 'import torch' 2>/dev/null || skip "python3-torch is not installed (tools/setup.sh frameworks)"
+  torch_of_debian
   run_on 2 "$repository/python/tests/torch"
 }
 
 test_horovods_operations_on_debians_torch_with_other_numbers_of_ranks() {
-  uses_wheel python-torch
-  "$python" -c 'import torch' 2>/dev/null || skip "python3-torch is not installed (tools/setup.sh frameworks)"
+  torch_of_debian
   local np
   for np in 1 3 4; do
     run_on "$np" "$repository"/python/tests/torch/test_{order,optimizer,features}.py
@@ -191,8 +321,7 @@ test_the_backend_of_torch_distributed_in_torchs_debug_mode() {
 }
 
 test_the_backend_names_the_version_of_torch_that_it_needs() {
-  uses_wheel python-torch
-  "$python" -c 'import torch' 2>/dev/null || skip "python3-torch is not installed (tools/setup.sh frameworks)"
+  torch_of_debian
   run "$python" -c 'import dtrain.torch.distributed'
   expect_status 1
   # shellcheck disable=SC2031  # set by the library
@@ -278,6 +407,29 @@ test_ddp_on_the_engine() {
   expect_no_processes
 }
 
+# The program in C++ trains on the same images in the same order, from the same weights.
+test_the_digits_in_python_end_with_the_loss_in_cpp() {
+  local api loss
+  uses_wheel torch
+  [[ -x $built/examples/digits ]] || skip "no examples in $built"
+  run_dtrain run -np 2 --no-tag "$built/examples/digits" --epochs 5
+  expect_status 0
+  # shellcheck disable=SC2031  # set by the library
+  loss=$(sed -n 's/^training loss //p' "$out/stdout")
+  for api in horovod ddp; do
+    run_dtrain run -np 2 --no-tag "$python" "$scripts/dtrain_digits.py" "$api" 5
+    expect_status 0
+    # shellcheck disable=SC2031  # set by the library
+    cp "$out/stdout" first
+    read -r _ _ found _ <first
+    awk -v a="$loss" -v b="$found" 'BEGIN { exit !(a != "" && b != "" && (a - b) ^ 2 <= 1e-8) }' ||
+      fail "expected losses within 1e-4: $loss in C++, $found by $api"
+    run_dtrain run -np 2 --no-tag "$python" "$scripts/dtrain_digits.py" "$api" 5
+    expect_status 0
+    expect_stdout "$(cat first)"
+  done
+}
+
 test_the_tour_of_the_readme() {
   uses_wheel python
   awk '/^```$/ { inside = 0 } inside { print } /^```python$/ { inside = 1 }' "$repository/docs/python.md" >tour.py
@@ -287,6 +439,9 @@ test_the_tour_of_the_readme() {
   expect_stderr ''
 }
 
+# TSan fails under a kernel that randomises addresses with many bits.
+fixed_addresses=()
+if setarch -R true 2>/dev/null; then fixed_addresses=(setarch -R); fi
 wheel=
 if [[ -e $repository/build/venv-wheel/installed && -e $repository/build/venv-python/installed ]]; then
   install_wheel || fail 'the wheel cannot be built and installed'

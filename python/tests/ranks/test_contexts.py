@@ -10,10 +10,13 @@ import dtrain
 def test_a_rank_knows_its_place(world):
     assert world.rank == int(os.environ["DTRAIN_RANK"])
     assert world.size == int(os.environ["DTRAIN_SIZE"])
-    assert (world.local_rank, world.local_size) == (world.rank, world.size)
-    assert (world.cross_rank, world.cross_size) == (0, 1)
-    assert world.host == "localhost"
-    assert repr(world) == f"<dtrain.Context: rank {world.rank} of {world.size}, host localhost>"
+    # The hosts of a job have the same number of ranks here.
+    hosts = int(os.environ.get("HOSTS", "1"))
+    ranks = world.size // hosts
+    assert (world.local_rank, world.local_size) == (world.rank % ranks, ranks)
+    assert (world.cross_rank, world.cross_size) == (world.rank // ranks, hosts)
+    assert world.host == ("localhost" if hosts == 1 else f"node{world.rank // ranks + 1}")
+    assert repr(world) == f"<dtrain.Context: rank {world.rank} of {world.size}, host {world.host}>"
     assert "all_reduce" in world.algorithms
 
 

@@ -198,6 +198,7 @@ def test_a_sparse_tensor_on_one_rank_alone_is_an_error_of_all(job):
     tensor = torch.ones(3)
     with pytest.raises(RuntimeError, match=r"(?i)all_?(reduce|gather)"):
         dist.all_reduce(tensor.to_sparse() if dist.get_rank() == 0 else tensor)
+    tensor = torch.ones(3)  # what the other one holds after a failure is undefined
     dist.all_reduce(tensor)
     assert tensor.tolist() == [dist.get_world_size()] * 3
 
