@@ -16,9 +16,10 @@ class Handle:
 
     __slots__ = ("_finish", "_kind", "_name", "_result", "_work", "group")
 
-    def __init__(self, work: _core.Work, label: str, finish: Callable[[_core.Work], Any]) -> None:
+    def __init__(self, work: _core.Work, kind: str, name: str, finish: Callable[[_core.Work], Any]) -> None:
         self._work = work
-        self._kind, _, self._name = label.partition(" ")
+        self._kind = kind
+        self._name = name
         self._finish: Callable[[_core.Work], Any] | None = finish
         self._result: Any = None
         self.group: Group | None = None  # it knows the name while the operation is under way

@@ -50,6 +50,19 @@ def check_in_place(tensor: Any) -> None:
         )
 
 
+def plain_row(tensor: Any) -> tuple[int, int, int, Shape] | None:
+    """Return address, count, type and shape of a tensor that the engine can use as it is, and None for others.
+
+    It is one function, because a training calls it for each gradient.
+    """
+    if not isinstance(tensor, torch.Tensor) or tensor.layout is not torch.strided or tensor.requires_grad:
+        return None
+    kind = TYPES.get(tensor.dtype)
+    if kind is None or not tensor.is_cpu or not tensor.is_contiguous() or tensor.is_neg():
+        return None
+    return tensor.data_ptr(), tensor.numel(), kind, tuple(tensor.shape)
+
+
 def is_plain(tensor: Any) -> bool:
     """Return whether the engine can use a tensor's memory as it is."""
     return bool(tensor.device.type == "cpu" and tensor.is_contiguous() and not tensor.is_conj() and not tensor.is_neg())

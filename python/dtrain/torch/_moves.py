@@ -75,7 +75,7 @@ def start_allgather(tensor: Any, name: str | None, set_number: int | None, *, wi
             work = handle.all_gather(
                 own.data_ptr(), sizes.data_ptr(), 1, _core.INT64, 0, 0, (label, *options[1:]), (own, sizes)
             )
-            return Handle(work, f"ALLGATHER {label}", lambda _: pick(rows.result_of_sizes(sizes.tolist())))
+            return Handle(work, "ALLGATHER", label, lambda _: pick(rows.result_of_sizes(sizes.tolist())))
 
         return group.start("allgather", name, start_sizes)
     options = _options(rows.memory, tuple(rows.memory.shape))
@@ -84,7 +84,7 @@ def start_allgather(tensor: Any, name: str | None, set_number: int | None, *, wi
     def start(label: str) -> Handle:
         memory = rows.memory
         work = handle.all_gather_ragged(memory.data_ptr(), 0, memory.numel(), kind, 0, 0, (label, *options[1:]), memory)
-        return Handle(work, f"ALLGATHER {label}", lambda done: pick(rows.result(done)))
+        return Handle(work, "ALLGATHER", label, lambda done: pick(rows.result(done)))
 
     return group.start("allgather", name, start)
 
@@ -103,7 +103,7 @@ def start_sparse(tensor: Any, name: str | None, set_number: int | None, finish: 
         options = (label, 0, 0.0, 0.0, (count,), 0, 0, rows.element, rows.row_bytes, None)
         address = rows.memory.data_ptr()
         work = handle.all_gather_ragged(address, 0, count, _core.OPAQUE, 0, 0, options, rows)
-        return Handle(work, f"ALLREDUCE {label}", lambda done: finish(rows.joined(done)))
+        return Handle(work, "ALLREDUCE", label, lambda done: finish(rows.joined(done)))
 
     return group.start("allreduce", name, start)
 
@@ -123,7 +123,7 @@ def start_alltoall(
         def start_sizes(label: str) -> Handle:
             begin, into = sizes[0].data_ptr(), sizes[1].data_ptr()
             work = handle.all_to_all(begin, into, 1, _core.INT64, 0, 0, (label, *options[1:]), sizes)
-            return Handle(work, f"ALLTOALL {label}", lambda _: finish(*rows.result_of_sizes(sizes[1].tolist())))
+            return Handle(work, "ALLTOALL", label, lambda _: finish(*rows.result_of_sizes(sizes[1].tolist())))
 
         return group.start("alltoall", name, start_sizes)
     memory = rows.memory
@@ -133,7 +133,7 @@ def start_alltoall(
 
     def start(label: str) -> Handle:
         work = handle.all_to_all_split(memory.data_ptr(), 0, sum(counts), kind, 0, 0, (label, *options[1:]), memory)
-        return Handle(work, f"ALLTOALL {label}", lambda done: finish(*rows.result(done)))
+        return Handle(work, "ALLTOALL", label, lambda done: finish(*rows.result(done)))
 
     return group.start("alltoall", name, start)
 
@@ -191,7 +191,7 @@ def start_broadcast(tensor: Any, root_rank: int, name: str | None, set_number: i
     def start(label: str) -> Handle:
         addresses = (source.data_ptr(), target.data_ptr())
         work = handle.broadcast(*addresses, source.numel(), kind, root, 0, (label, *options[1:]), (source, target))
-        return Handle(work, f"BROADCAST {label}", lambda _: finish())
+        return Handle(work, "BROADCAST", label, lambda _: finish())
 
     return group.start("broadcast", name, start)
 

@@ -35,6 +35,7 @@ _LINEAR = (Average, Sum)
 
 # (name, timeout_ms, prescale, postscale, shape, average_over, compression, element, element_bytes, counts)
 Scales = tuple[float, float]
+_NO_SCALES = (1.0, 1.0)
 
 
 def op_of(op: int | None, average: bool | None = None) -> int:
@@ -73,13 +74,24 @@ class _Elementwise:
     __slots__ = ("given", "in_place", "result", "row", "source")
 
     def __init__(self, tensor: Any, op: int, in_place: bool) -> None:
+        self.given = tensor
+        self.in_place = in_place
+        plain = _memory.plain_row(tensor)
+        if plain is None:
+            self._take(tensor, op, in_place)
+            return
+        address, count, kind, shape = plain
+        self.source = tensor
+        self.result = tensor if in_place else torch.empty_like(tensor)
+        self.row = (address, address if in_place else self.result.data_ptr(), count, kind, shape)
+
+    def _take(self, tensor: Any, op: int, in_place: bool) -> None:
+        """Take a tensor that needs checks, and perhaps a copy."""
         if in_place:
             _memory.check_in_place(tensor)
         else:
             _memory.check(tensor)
         _check_op(tensor, op)
-        self.given = tensor
-        self.in_place = in_place
         self.source = _memory.plain(tensor)
         # A copy is written in place, too: the caller's tensor gets the result when it is waited for.
         own = in_place or self.source.data_ptr() != tensor.data_ptr()
@@ -88,8 +100,10 @@ class _Elementwise:
         kind = _memory.reducible_type_of(source)
         self.row = (source.data_ptr(), result.data_ptr(), source.numel(), kind, tuple(source.shape))
 
-    def finish(self) -> Any:
+    def finish(self, _: Any = None) -> Any:
         """Return the tensor for the caller."""
+        if self.source is self.given:
+            return self.result
         if not self.in_place:
             return _memory.onto_device(self.result, self.given)
         if self.given.data_ptr() != self.result.data_ptr() or self.given.device != self.result.device:
@@ -109,7 +123,7 @@ def start_allreduce(
 ) -> Handle:
     """Start the reduction of one tensor."""
     one = _Elementwise(tensor, op, in_place)
-    prescale, postscale = _scales(*scales)
+    prescale, postscale = scales if scales == _NO_SCALES else _scales(*scales)
     group = basics.member(set_number)
     source, result, count, kind, shape = one.row
     engine_op = _ENGINE_OPS[op]
@@ -119,7 +133,7 @@ def start_allreduce(
     def start(label: str) -> Handle:
         options = (label, 0, prescale, postscale, shape, 0, compression, None, 0, None)
         work = operation(source, result, count, kind, engine_op, 0, options, one)
-        return Handle(work, f"ALLREDUCE {label}", lambda _: one.finish())
+        return Handle(work, "ALLREDUCE", label, one.finish)
 
     return group.start("allreduce", name, start)
 
@@ -145,7 +159,7 @@ def start_grouped_allreduce(
     def start(label: str) -> Handle:
         options = (label, 0, prescale, postscale, None, 0, 0, None, 0, None)
         work = core.all_reduce_list(rows, _ENGINE_OPS[op], options, ones)
-        return Handle(work, f"GROUPED_ALLREDUCE {label}", lambda _: [one.finish() for one in ones])
+        return Handle(work, "GROUPED_ALLREDUCE", label, lambda _: [one.finish() for one in ones])
 
     return group.start("grouped_allreduce", name, start)
 
@@ -185,7 +199,7 @@ def start_reducescatter(
     def start(label: str) -> Handle:
         options = (label, 0, prescale, postscale, tuple(real.shape), 0, 0, None, 0, counts)
         work = operation(real.data_ptr(), 0, real.numel(), kind, _ENGINE_OPS[op], 0, options, source)
-        return Handle(work, f"REDUCESCATTER {label}", functools.partial(_scattered, tensor, real, own))
+        return Handle(work, "REDUCESCATTER", label, functools.partial(_scattered, tensor, real, own))
 
     return group.start("reducescatter", name, start)
 

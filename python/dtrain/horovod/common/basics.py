@@ -57,28 +57,25 @@ class Group:
         """
         try:
             with self._lock:
-                return self._started(kind, name, start)
+                if name is None:
+                    started = start(f"noname.{self._unnamed}")
+                    self._unnamed += 1
+                    return started
+                if not isinstance(name, str):
+                    raise ArgumentError(f"name: give a str, not {name!r}")
+                label = f"{kind}.{name}"
+                flying = self._named.get(label)
+                if flying is not None and not flying.done():
+                    raise ArgumentError(f"name: an operation with the name {name!r} is under way on this rank")
+                if len(self._named) >= self._named_max:
+                    self._forget_done()
+                self._named[label] = started = start(label)
+                started.group = self
+                return started
         except ArgumentError:
             raise
         except Error as error:  # without translated(), which takes 2 us
             raise internal_error(error) from error
-
-    def _started(self, kind: str, name: str | None, start: Callable[[str], _Started]) -> _Started:
-        if name is None:
-            started = start(f"noname.{self._unnamed}")
-            self._unnamed += 1
-            return started
-        if not isinstance(name, str):
-            raise ArgumentError(f"name: give a str, not {name!r}")
-        label = f"{kind}.{name}"
-        flying = self._named.get(label)
-        if flying is not None and not flying.done():
-            raise ArgumentError(f"name: an operation with the name {name!r} is under way on this rank")
-        self._forget_done()
-        started = start(label)
-        self._named[label] = started
-        started.group = self
-        return started
 
     def forget(self, label: str) -> None:
         """Drop an operation that was waited for, and with it the result, which may be large."""
@@ -86,8 +83,6 @@ class Group:
 
     def _forget_done(self) -> None:
         """Drop operations that are done, when there are twice as many as were left at the last time."""
-        if len(self._named) < self._named_max:
-            return
         self._named = {label: one for label, one in self._named.items() if not one.done()}
         self._named_max = max(_NAMED_MIN, 2 * len(self._named))
 
