@@ -1,0 +1,59 @@
+# The program of all unit tests, and a test for each source file.
+
+# One program has all unit tests, so there is one link. CTest runs its cases in parallel, by source file.
+file(GLOB_RECURSE unit_sources CONFIGURE_DEPENDS unit/*.cc)
+file(GLOB_RECURSE unit_c_sources CONFIGURE_DEPENDS unit/*.c)
+set(unit_libraries dtrain_man dtrain_cmd dtrain_check dtrain_launcher)
+if(DTRAIN_SANITIZE MATCHES thread)
+  # The launcher and the agent have one thread (ARCHITECTURE.md), so that ThreadSanitizer has nothing to find there.
+  # The threads of the Resolver are the exception. Tests of ssh start servers.
+  set(unit_libraries dtrain_ssh dtrain_process)
+  list(FILTER unit_sources EXCLUDE REGEX "/unit/(cmd|launcher|man)/")
+  file(GLOB ssh_sources CONFIGURE_DEPENDS unit/launcher/ssh/*.cc)
+  list(APPEND unit_sources ${ssh_sources})
+endif()
+# As in base/CMakeLists.txt: one of two files has the facts of the CPU.
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
+  list(FILTER unit_sources EXCLUDE REGEX "/kernels/cpu_portable_test\\.cc$")
+else()
+  list(FILTER unit_sources EXCLUDE REGEX "/kernels/cpu_x86_64_test\\.cc$")
+endif()
+# As in gpu/CMakeLists.txt.
+if(dtrain_cuda)
+  list(FILTER unit_sources EXCLUDE REGEX "/gpu/cuda/no_cuda_test\\.cc$")
+else()
+  list(FILTER unit_sources EXCLUDE REGEX "/gpu/(cuda/cuda_[a-z_]*|kernels/kernel_table)_test\\.cc$")
+endif()
+add_executable(dtrain_unit ${unit_sources} ${unit_c_sources})
+# The public header is C99 for every compiler, not only for those with GNU's extensions.
+set_source_files_properties(${unit_c_sources} PROPERTIES COMPILE_OPTIONS "-std=c99;-pedantic-errors")
+target_link_libraries(dtrain_unit PRIVATE ${unit_libraries} dtrain_comm dtrain_rendezvous dtrain_gpu dtrain_base digits_parts
+                                          doctest::doctest)
+add_dependencies(dtrain_unit fake_nvml old_nvml fake_nccl fake_nccl_214 fake_nccl_broken)
+# The optimizer takes half the time of a test file at -O2, and finds nothing to do there.
+target_compile_options(dtrain_unit PRIVATE -Og)
+if(DTRAIN_SANITIZE MATCHES undefined)
+  # In test files AddressSanitizer sees what these would; in the code under test they stay.
+  target_compile_options(dtrain_unit PRIVATE -fno-sanitize=null,alignment,object-size)
+endif()
+set_source_files_properties(unit/gpu/list_test.cc unit/gpu/gpu_pairs_test.cc PROPERTIES COMPILE_DEFINITIONS
+  "FAKE_NVML=\"$<TARGET_FILE:fake_nvml>\";OLD_NVML=\"$<TARGET_FILE:old_nvml>\"")
+set_source_files_properties(unit/gpu/nccl/nccl_library_test.cc unit/gpu/nccl/nccl_communicator_test.cc
+  unit/gpu/nccl/nccl_device_test.cc unit/comm/strategy/replica_reducer_test.cc
+  PROPERTIES COMPILE_DEFINITIONS
+  "FAKE_NCCL=\"$<TARGET_FILE:fake_nccl>\";FAKE_NCCL_214=\"$<TARGET_FILE:fake_nccl_214>\";FAKE_NCCL_BROKEN=\"$<TARGET_FILE:fake_nccl_broken>\";REAL_NCCL=\"${dtrain_nccl_library}\"")
+if(DTRAIN_PRECOMPILE_HEADERS)
+  target_precompile_headers(dtrain_unit PRIVATE
+    "$<$<COMPILE_LANGUAGE:CXX>:${CMAKE_CURRENT_SOURCE_DIR}/unit/common_headers.h>")
+  # It asks doctest for the main function by a macro, which must stand before the header.
+  set_source_files_properties(unit/main.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+endif()
+# unit/launcher/plan/binding_test.cc is the test unit.launcher.plan.binding_test.
+foreach(source ${unit_sources})
+  file(RELATIVE_PATH path ${CMAKE_CURRENT_SOURCE_DIR}/unit ${source})
+  if(path MATCHES "^(.*_test)\\.cc$")
+    string(REPLACE "/" "." name ${CMAKE_MATCH_1})
+    add_test(NAME unit.${name} COMMAND dtrain_unit --source-file=*/unit/${path})
+    set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT ${unit_timeout})
+  endif()
+endforeach()
