@@ -90,6 +90,7 @@ PyModuleDef* definition() {
       PyMethodDef{"wait_any", wait_any, METH_VARARGS, nullptr},
       PyMethodDef{"address", buffer_address, METH_O, nullptr},
       PyMethodDef{"capsule", describe_capsule, METH_O, nullptr},
+      PyMethodDef{"loaded_libraries", loaded_libraries, METH_O, nullptr},
       PyMethodDef{nullptr, nullptr, 0, nullptr},
   };
   static std::array slots = {

@@ -109,6 +109,9 @@ PyObject* buffer_address(PyObject* module, PyObject* object);
 /// contiguous) of a capsule of DLPack. The capsule stays its caller's.
 PyObject* describe_capsule(PyObject* module, PyObject* capsule);
 
+/// loaded_libraries(part): the paths of this process's libraries that contain the text.
+PyObject* loaded_libraries(PyObject* module, PyObject* part);
+
 /// Methods of the type Context, each table with an empty last row.
 PyMethodDef* operation_methods();
 PyMethodDef* store_methods();

@@ -44,15 +44,7 @@ def check_versions() -> None:
 
 def check_one_library() -> None:
     """Raise Error where the process has two copies of libdtrain, which would be two ranks with one number."""
-    copies: dict[tuple[str, str], str] = {}
-    try:
-        with open("/proc/self/maps", encoding="utf-8", errors="replace") as lines:
-            for line in lines:
-                if "/libdtrain.so" in line:
-                    _, _, _, device, inode, path = line.rstrip("\n").split(maxsplit=5)
-                    copies[device, inode] = path
-    except OSError:
-        return  # without /proc there is nothing to see
+    copies = {_identity(path): path for path in _core.loaded_libraries("/libdtrain.so")}
     if len(copies) > 1:
         paths = " and ".join(sorted(copies.values()))
         raise Error(
@@ -60,6 +52,14 @@ def check_one_library() -> None:
             " beside dtrain.get_include()",
             "input",
         )
+
+
+def _identity(path: str) -> tuple[int, int] | str:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return path  # the file was removed or renamed meanwhile
+    return found.st_dev, found.st_ino
 
 
 def _places() -> list[str]:
