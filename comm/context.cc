@@ -2,7 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "comm/cores.h"
+#include "comm/driver/cores.h"
 #include "comm/engine/groups.h"
 #include "comm/transport/mesh.h"
 #include "rendezvous/store/client.h"

@@ -1,4 +1,4 @@
-#include "comm/cores.h"
+#include "comm/driver/cores.h"
 
 #include "tests/unit/temporary_folder.h"
 

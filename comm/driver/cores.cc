@@ -1,4 +1,4 @@
-#include "comm/cores.h"
+#include "comm/driver/cores.h"
 
 #include "base/io/file.h"
 #include "base/text.h"
