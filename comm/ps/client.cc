@@ -4,13 +4,13 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "comm/ps/rendezvous_wait.h"
+#include "comm/ps/task_dial.h"
 #include "rendezvous/secure/dial.h"
 
 #include <poll.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 namespace dt {
@@ -19,8 +19,6 @@ namespace {
 
 /// How long a broken connection waits for the notice that explains it.
 constexpr Duration notice_max = milliseconds(700);
-constexpr Duration notice_step = milliseconds(20);
-constexpr Duration reply_max = seconds(10);
 /// How long the connection to that server may take.
 constexpr Duration take_over_max = seconds(60);
 
@@ -150,13 +148,7 @@ Result<> PsClient::await_notice(const Server& server, Time deadline) {
   while (!until.passed() && server.connection != nullptr) {
     TRY(read_rendezvous());
     if (server.connection == nullptr) break;
-    if (directory_->fd() >= 0) {
-      TRY(await_readiness(directory_->fd(), POLLIN, until));
-      continue;
-    }
-    // The context reads notices while it waits for a reply.
-    const CollectRequest nothing{"ps/", std::numeric_limits<uint32_t>::max(), notice_step};
-    TRY(directory_->ask(nothing, Clock::now() + reply_max));
+    TRY(await_news(*directory_, deadline));
   }
   return {};
 }

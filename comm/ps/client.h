@@ -11,7 +11,6 @@
 #include "comm/ps/state/placement.h"
 #include "comm/ps/state/push_turn.h"
 #include "comm/ps/tensor_split.h"
-#include "comm/transport/peer_endpoint.h"
 #include "rendezvous/cluster/task.h"
 #include "rendezvous/secure/handshake.h"
 
@@ -91,6 +90,9 @@ class PsClient {
   const TaskTable& tasks() const { return directory_->table(); }
   const TaskEntry& self() const { return directory_->self(); }
   std::string table() const { return placement_.table(); }
+  /// Returns the directory for another thread.
+  Result<std::unique_ptr<PsDirectory>> another_directory() { return directory_->another(); }
+  const Options& options() const { return options_; }
   uint32_t servers() const { return static_cast<uint32_t>(servers_.size()); }
   /// The worker takes part no more. Waits at most `limit`.
   void leave(Duration limit);

@@ -1,14 +1,16 @@
 #pragma once
 
 #include "base/clock.h"
+#include "base/io/fd.h"
 #include "base/result.h"
 #include "rendezvous/cluster/task.h"
 #include "rendezvous/store/client.h"
 #include "rendezvous/store/wire.h"
 
+#include <cstddef>
 #include <memory>
 #include <optional>
-#include <utility>
+#include <string>
 
 namespace dt {
 
@@ -19,6 +21,9 @@ class PsDirectory {
   virtual ~PsDirectory() = default;
   virtual const TaskTable& table() const = 0;
   virtual const TaskEntry& self() const = 0;
+  /// Returns this machine's address towards the rendezvous; empty: not known. Tasks dial it if the
+  /// table has no address.
+  virtual std::string local_ip() const = 0;
   /// Sends a request and waits for its reply. Fails with Errc::timeout at the deadline, and with
   /// the error of the reply.
   virtual Result<Reply> ask(const Request& request, Time deadline) = 0;
@@ -27,22 +32,39 @@ class PsDirectory {
   /// Reads what has arrived. Fails when the launcher is lost.
   virtual Result<> refresh() = 0;
   virtual std::optional<Notice> next_notice() = 0;
+  /// Returns the same for another thread, with all notices. Either may end first.
+  virtual Result<std::unique_ptr<PsDirectory>> another() = 0;
 };
 
-/// A connection of its own.
+/// Waits until refresh() may have news, at most until the deadline.
+Result<> await_news(PsDirectory& directory, Time deadline);
+
+/// A connection of its own, which several threads may share by another().
 class RendezvousDirectory final : public PsDirectory {
  public:
-  explicit RendezvousDirectory(std::unique_ptr<RendezvousClient> client)
-      : client_(std::move(client)) {}
-  const TaskTable& table() const override { return client_->table(); }
-  const TaskEntry& self() const override { return client_->self(); }
+  explicit RendezvousDirectory(std::unique_ptr<RendezvousClient> client);
+  RendezvousDirectory(const RendezvousDirectory&) = delete;
+  RendezvousDirectory& operator=(const RendezvousDirectory&) = delete;
+  ~RendezvousDirectory() override;
+  const TaskTable& table() const override;
+  const TaskEntry& self() const override;
+  std::string local_ip() const override;
   Result<Reply> ask(const Request& request, Time deadline) override;
-  int fd() const override { return client_->fd(); }
-  Result<> refresh() override { return client_->pump(); }
-  std::optional<Notice> next_notice() override { return client_->next_notice(); }
+  int fd() const override;
+  Result<> refresh() override;
+  std::optional<Notice> next_notice() override;
+  Result<std::unique_ptr<PsDirectory>> another() override;
 
  private:
-  std::unique_ptr<RendezvousClient> client_;
+  struct Connection;
+  explicit RendezvousDirectory(std::shared_ptr<Connection> connection);
+  Result<> watch_others();
+  Result<> pump();
+
+  std::shared_ptr<Connection> connection_;
+  size_t taken_ = 0;  ///< of the connection's notices
+  Fd doorbell_;       ///< others ring it; none while no other exists
+  Fd ready_;          ///< an epoll descriptor of the connection and the doorbell
 };
 
 }  // namespace dt

@@ -2,7 +2,6 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "comm/ps/state/messages.h"
 #include "comm/transport/tcp_link.h"
 #include "rendezvous/secure/dial.h"
 
@@ -47,7 +46,7 @@ Result<std::unique_ptr<MessageConnection>> dial_server(const PsDialler& dialler,
     return std::make_unique<MessageConnection>(
         std::move(dialed->connection), std::move(dialed->session),
         MessageConnection::Options{.generation = dialler.claim.generation,
-                                   .message_bytes_max = ps_message_bytes_max});
+                                   .message_bytes_max = dialler.message_bytes_max});
   }
   return fail(Errc::timeout, format("cannot connect to {}: {}", describe_task(server), why));
 }

@@ -3,10 +3,12 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "comm/ps/message_connection.h"
+#include "comm/ps/state/messages.h"
 #include "comm/transport/peer_endpoint.h"
 #include "rendezvous/cluster/task.h"
 #include "rendezvous/secure/handshake.h"
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -22,11 +24,12 @@ std::string ps_replica_key(const TaskId& task);
 /// "ps:0 on host".
 std::string describe_task(const TaskEntry& task);
 
-/// The task that dials a parameter server.
+/// The task that dials a parameter server, or another task that publishes its endpoint.
 struct PsDialler {
   Claim claim;
   int agent = 0;  ///< of this task's host
   Duration dead_after = seconds(5);
+  size_t message_bytes_max = ps_message_bytes_max;
 };
 
 /// Tries each address of a server once. Fails with Errc::refused when the server refuses this task,

@@ -25,7 +25,8 @@
 struct dtrain_ps {
   std::mutex mutex;  ///< calls run one after the other
   std::unique_ptr<dt::PsClient> client;
-  uint32_t worker = 0;  ///< the number of this task in the job's table
+  uint32_t worker = 0;     ///< the number of this task in the job's table
+  uint16_t held_port = 0;  ///< for this task to listen at; 0: none
   dt::ForkDetector fork_detector;
 };
 // NOLINTEND(readability-identifier-naming)
@@ -37,17 +38,7 @@ namespace {
 constexpr Duration connect_timeout = seconds(10);
 constexpr Duration leave_timeout = seconds(2);
 
-Result<JoinedTask> join(const dtrain_init_options* identity, const char* function) {
-  const std::optional<InitOptions> options = TRY(read_init_options(identity));
-  if (!options) {
-    return fail(Errc::input, format("{}: this process belongs to no job; start it by dtrain run "
-                                    "--role ps=1 --role worker=2",
-                                    function));
-  }
-  auto rendezvous =
-      TRY(Context::connect(*options, Clock::now() + std::min(options->timeout, connect_timeout)));
-  return joined_task(*options, std::move(rendezvous));
-}
+constexpr const char* ps_roles = "--role ps=1 --role worker=2";
 
 template <class T>
 Result<T> number_in_range(const char* field, int64_t value, int64_t max) {
@@ -89,7 +80,7 @@ Result<> serve(const dtrain_ps_serve_options* given) {
       options.report(text.c_str(), options.report_data);
     };
   }
-  JoinedTask joined = TRY(join(options.identity, "dtrain_ps_serve"));
+  JoinedTask joined = TRY(join_task(options.identity, "dtrain_ps_serve", ps_roles));
   server.claim = std::move(joined.claim);
   server.held_port = joined.held_port;
   server.dead_after = joined.dead_after;
@@ -131,7 +122,9 @@ Result<dtrain_ps*> connect_as(JoinedTask joined, PsClient::Options client, Time 
   client.claim = std::move(joined.claim);
   client.dead_after = joined.dead_after;
   auto directory = std::make_unique<RendezvousDirectory>(std::move(joined.rendezvous));
-  return connect_by(std::move(directory), std::move(client), deadline);
+  dtrain_ps* const ps = TRY(connect_by(std::move(directory), std::move(client), deadline));
+  ps->held_port = joined.held_port;
+  return ps;
 }
 
 Result<dtrain_ps*> connect(const dtrain_ps_options* given) {
@@ -139,7 +132,7 @@ Result<dtrain_ps*> connect(const dtrain_ps_options* given) {
   const Time deadline = TRY(connect_deadline(options));
   PsClient::Options client = TRY(client_options(options));
   if (options.context == nullptr) {
-    JoinedTask joined = TRY(join(options.identity, "dtrain_ps_connect"));
+    JoinedTask joined = TRY(join_task(options.identity, "dtrain_ps_connect", ps_roles));
     return connect_as(std::move(joined), std::move(client), deadline);
   }
   const auto context = TRY(usable(&options.context->context));
@@ -153,13 +146,17 @@ Result<dtrain_ps*> connect(const dtrain_ps_options* given) {
   return connect_by(std::make_unique<ContextDirectory>(context), std::move(client), deadline);
 }
 
+Result<> check_handle(const dtrain_ps* ps) {
+  if (ps == nullptr) return fail(Errc::input, "the dtrain_ps is NULL");
+  if (!ps->fork_detector.forked()) return {};
+  return fail(Errc::input, "the dtrain_ps belongs to the parent of this process");
+}
+
 /// Calls `body` with the client, alone, and reports its result.
 template <class Body>
 int with_client(dtrain_ps* ps, dtrain_error* error, const Body& body) {
   const Result<> done = guarded([&]() -> Result<> {
-    if (ps == nullptr) return fail(Errc::input, "the dtrain_ps is NULL");
-    if (ps->fork_detector.forked())
-      return fail(Errc::input, "the dtrain_ps belongs to the parent of this process");
+    TRY(check_handle(ps));
     const std::scoped_lock alone(ps->mutex);
     return body(*ps->client);
   });
@@ -310,6 +307,29 @@ Result<> count(PsClient& client, uint32_t worker, dtrain_ps_statistics* into) {
 }
 
 }  // namespace
+
+Result<JoinedTask> join_task(const dtrain_init_options* identity, const char* function,
+                             const char* roles) {
+  const std::optional<InitOptions> options = TRY(read_init_options(identity));
+  if (!options) {
+    return fail(Errc::input, format("{}: this process belongs to no job; start it by dtrain run {}",
+                                    function, roles));
+  }
+  auto rendezvous =
+      TRY(Context::connect(*options, Clock::now() + std::min(options->timeout, connect_timeout)));
+  return joined_task(*options, std::move(rendezvous));
+}
+
+Result<SharedTask> share_task(dtrain_ps* ps) {
+  TRY(check_handle(ps));
+  const std::scoped_lock alone(ps->mutex);
+  SharedTask shared = {.directory = {},
+                       .claim = ps->client->options().claim,
+                       .held_port = ps->held_port,
+                       .dead_after = ps->client->options().dead_after};
+  shared.directory = TRY(ps->client->another_directory());
+  return shared;
+}
 
 JoinedTask joined_task(const InitOptions& options, std::unique_ptr<RendezvousClient> rendezvous) {
   JoinedTask joined = {

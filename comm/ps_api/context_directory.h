@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <deque>
 #include <memory>
+#include <string>
 #include <utility>
 
 namespace dt {
@@ -19,10 +20,14 @@ class ContextDirectory final : public PsDirectory {
   const TaskEntry& self() const override {
     return *context_->tasks().by_rank(context_->layout().rank);
   }
+  std::string local_ip() const override { return {}; }
   Result<Reply> ask(const Request& request, Time deadline) override;
   int fd() const override { return -1; }
   Result<> refresh() override;
   std::optional<Notice> next_notice() override;
+  Result<std::unique_ptr<PsDirectory>> another() override {
+    return std::make_unique<ContextDirectory>(context_);
+  }
 
  private:
   std::shared_ptr<Context> context_;
