@@ -2,6 +2,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "comm/api_support.h"
+#include "comm/api_values.h"
 #include "comm/dtrain.h"
 #include "comm/program_store.h"
 
@@ -10,13 +11,6 @@
 #include <optional>
 #include <string_view>
 #include <utility>
-
-// NOLINTBEGIN(readability-identifier-naming): the name of C's opaque type
-struct dtrain_value {
-  /// A NUL follows the value's bytes; the value's size does not include it.
-  dt::Bytes bytes;
-};
-// NOLINTEND(readability-identifier-naming)
 
 namespace dt {
 
@@ -28,18 +22,6 @@ struct StoreUse {
   const char* key = nullptr;
   const dtrain_op_options* options = nullptr;
 };
-
-Result<ByteSpan> span_of(const dtrain_bytes& bytes) {
-  if (bytes.data == nullptr && bytes.size > 0) {
-    return fail(Errc::input, format("dtrain_bytes.data is NULL, and size is {}", bytes.size));
-  }
-  return ByteSpan(static_cast<const std::byte*>(bytes.data), bytes.size);
-}
-
-std::unique_ptr<dtrain_value> value_of(Bytes bytes) {
-  bytes.emplace_back();
-  return std::make_unique<dtrain_value>(dtrain_value{std::move(bytes)});
-}
 
 template <class T>
 Result<> require_pointer(const T* pointer, std::string_view parameter) {

@@ -30,8 +30,8 @@ ARROWS = {
     "python": {"comm/dtrain.h", "comm/dtrain_work.h"},
 }
 # What programs outside include, as <dtrain/…>; once installed the two stand side by side.
-PUBLIC = {f"comm/dtrain{part}.h" for part in ("", "_algorithm", "_memory", "_ps", "_store", "_strategy", "_work")} | {
-    f"comm/dtrain{part}.hpp" for part in ("", "_ps", "_store", "_strategy", "_training", "_types")}
+PUBLIC = {f"comm/dtrain{part}.h" for part in ("", "_algorithm", "_coordinator", "_memory", "_ps", "_store", "_strategy", "_work")} | {
+    f"comm/dtrain{part}.hpp" for part in ("", "_coordinator", "_ps", "_store", "_strategy", "_training", "_types")}
 # The floors of a folder, low to high: each includes itself and those before it. "" is what stands in the
 # folder itself; where it is not named, no source may.
 FLOORS = {
@@ -39,7 +39,7 @@ FLOORS = {
     "gpu": ("", "kernels", "cpu", "nccl", "cuda", "devices", "cross_device"), "cmd": ("bench", ""),
     "rendezvous": ("cluster", "secure", "horovod", "store"),
     "comm": ("memory", "transport", "ps", "schedule", "shared", "collective", "named", "engine", "driver", "", "ps_api",
-             "strategy"),
+             "strategy", "coordinator"),
     "comm/ps": ("state", ""),
     "launcher": ("ssh", "config", "process", "protocol", "plan", "environment", "network", "agent",
                  "connect", "console", "report", "job", "check"),
@@ -72,7 +72,7 @@ SYSTEM_FOLDERS = {"arpa", "linux", "net", "netinet", "sys"}
 
 # Where the preprocessor may decide or define: the public C header, CUDA, these macros, and the one
 # condition by which the public C++ header refuses an older standard.
-PREPROCESSOR_FILES = r"comm/dtrain(_algorithm|_memory|_ps|_store|_strategy|_work)?\.h|gpu/.*\.cuh?"
+PREPROCESSOR_FILES = r"comm/dtrain(_algorithm|_coordinator|_memory|_ps|_store|_strategy|_work)?\.h|gpu/.*\.cuh?"
 MACROS = {
     "base/result.h": {"TRY"},
     "launcher/config/files/config_file.cc": {"TOML_ASSERT"},

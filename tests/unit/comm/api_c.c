@@ -1,5 +1,6 @@
 /* The public headers as a C99 program uses them. */
 #include "comm/dtrain.h"
+#include "comm/dtrain_coordinator.h"
 #include "comm/dtrain_ps.h"
 
 #include <string.h>
