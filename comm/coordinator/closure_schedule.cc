@@ -2,7 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "comm/ps/task_dial.h"
+#include "comm/ps/server_dial.h"
 
 #include <algorithm>
 #include <cassert>
@@ -81,7 +81,7 @@ Result<> ClosureSchedule::finished(size_t worker, uint32_t dispatch, ClosureOutc
   Worker& self = workers_[worker];
   if (self.state != Worker::State::running || self.dispatch != dispatch) {
     return fail(Errc::protocol,
-                format("{} has ended a closure that it does not run", describe(self.task)));
+                format("{} has ended a closure that it does not run", describe_task(self.task)));
   }
   self.state = Worker::State::idle;
   idle_.push_back(worker);
@@ -91,7 +91,7 @@ Result<> ClosureSchedule::finished(size_t worker, uint32_t dispatch, ClosureOutc
   if (outcome.error) {
     ended.error = std::move(*outcome.error)
                       .during(format("closure \"{}\", on {}", printable(closures_.at(number).name),
-                                     describe(self.task)));
+                                     describe_task(self.task)));
     ended.blamed_rank = self.task.rank;
   }
   end(number, std::move(ended));
@@ -136,7 +136,7 @@ void ClosureSchedule::review() {
   int blamed_rank = -1;
   for (const Worker& worker : workers_) {
     if (worker.state != Worker::State::gone) continue;
-    causes.push_back(format("{} {}", describe(worker.task), worker.cause));
+    causes.push_back(format("{} {}", describe_task(worker.task), worker.cause));
     blamed_rank = worker.task.rank;
   }
   stopped_ = Error{Errc::peer_lost, format("the coordinator needs {} workers, and {} are left: {}",
@@ -208,7 +208,7 @@ std::string ClosureSchedule::describe_unfinished(std::optional<uint64_t> closure
   const std::string name = format("closure \"{}\"", printable(at->second.name));
   const auto run = running_.find(number);
   if (run == running_.end()) return name + ", which waits for a worker,";
-  return format("{}, on {},", name, describe(workers_[run->second].task));
+  return format("{}, on {},", name, describe_task(workers_[run->second].task));
 }
 
 }  // namespace dt

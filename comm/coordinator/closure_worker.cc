@@ -4,6 +4,7 @@
 #include "base/running_time_clock.h"
 #include "base/text.h"
 #include "comm/coordinator/coordinator.h"
+#include "comm/ps/server_dial.h"
 #include "comm/ps/task_dial.h"
 
 #include <poll.h>
@@ -41,7 +42,7 @@ Result<> ClosureWorker::serve(Time deadline) {
       .claim = options_.claim,
       .peer = coordinator_,
       .key = coordinator_endpoint_key(coordinator_.id),
-      .absent = format("{} has not started a coordinator in time", describe(coordinator_)),
+      .absent = format("{} has not started a coordinator in time", describe_task(coordinator_)),
       .message_bytes_max = closure_message_bytes_max,
       .dead_after = options_.dead_after,
       .check = [this] { return check(); }};
@@ -65,7 +66,7 @@ Result<> ClosureWorker::check() {
     if (notice->task != coordinator_.id) continue;
     left_ = notice->kind == Notice::Kind::left;
     return fail(Errc::peer_lost,
-                format("the coordinator {} {}", describe(coordinator_),
+                format("the coordinator {} {}", describe_task(coordinator_),
                        left_ ? "has left the job" : "died: " + printable(notice->cause)));
   }
   return {};
@@ -120,7 +121,7 @@ Result<> ClosureWorker::lost(const Error& why) {
   }
   if (left_) return {};
   return fail(Errc::peer_lost, format("the connection to the coordinator {} is broken: {}",
-                                      describe(coordinator_), why.message));
+                                      describe_task(coordinator_), why.message));
 }
 
 ClosureOutcome ClosureWorker::run(const RunClosure& closure) const {

@@ -82,6 +82,18 @@ test_linear_regression_refuses_a_cluster_that_is_none() {
   expect_stderr_contains 'the cluster has no task 0 of job "ps"'
 }
 
+test_in_graph_finds_the_line_by_closures_on_workers() {
+  local roles
+  for roles in chief=1,worker=3,ps=1 chief=1,worker=1,ps=2; do
+    run_dtrain run --role $roles --strategy parameter_server --ps-mode async --no-tag "$programs/in_graph"
+    expect_status 0
+    expect test "$(grep -c '^epoch' "$out/stdout")" = 10
+    expect awk '/^y = / { found = 1; w = $3; b = $6 }
+      END { exit !(found && w > 1.98 && w < 2.02 && b > 9.9 && b < 10.1) }' "$out/stdout"
+  done
+  expect_no_processes
+}
+
 test_keras_like_fit_trains_on_processes_and_on_devices_alike() {
   local shown words
   shown=$(shown_after keras_like_fit 'run -np 2' | tail -n 10)
