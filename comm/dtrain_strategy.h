@@ -161,14 +161,14 @@ DTRAIN_API int dtrain_variable_write(dtrain_variable* variable, const void* from
 
 /* The step of one replica. Returns 0; another number is a failure, whose text it sets before with
  * dtrain_replica_fail. */
-typedef int (*dtrain_step)(dtrain_replica* replica, void* argument);
+typedef int (*dtrain_replica_step)(dtrain_replica* replica, void* argument);
 
 /* Runs the step on each replica of this process, each on a thread: that of the calling thread is
  * the first. Returns when all have ended. If one fails, the others are ended at their next
  * collective, here and at the other workers; the error names the replica. Between workers, this
  * ends the strategy, whose later calls fail with that error. */
-DTRAIN_API int dtrain_strategy_run(dtrain_strategy* strategy, dtrain_step step, void* argument,
-                                   dtrain_error* error);
+DTRAIN_API int dtrain_strategy_run(dtrain_strategy* strategy, dtrain_replica_step step,
+                                   void* argument, dtrain_error* error);
 
 /* The replica's number among all, and in this process. */
 DTRAIN_API int dtrain_replica_index(const dtrain_replica* replica);

@@ -38,7 +38,7 @@ Result<ReplicaTensors> replica_tensors(const dtrain_buffers* tensors, size_t cou
 }  // namespace
 }  // namespace dt
 
-int dtrain_strategy_run(dtrain_strategy* strategy, dtrain_step step, void* argument,
+int dtrain_strategy_run(dtrain_strategy* strategy, dtrain_replica_step step, void* argument,
                         dtrain_error* error) {
   const dt::Result<> outcome = dt::guarded([&]() -> dt::Result<> {
     TRY(dt::check_handle(strategy));

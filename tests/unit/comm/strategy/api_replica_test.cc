@@ -95,7 +95,7 @@ TEST_CASE("a step's failure has its text, or its number") {
   const Alone alone;
   dtrain_strategy* const strategy = dtrain_strategy_create(alone.context, nullptr, nullptr);
   REQUIRE(strategy != nullptr);
-  const auto run = [&](dtrain_step step) {
+  const auto run = [&](dtrain_replica_step step) {
     return refusal(
         [&](dtrain_error* error) { return dtrain_strategy_run(strategy, step, nullptr, error); });
   };
