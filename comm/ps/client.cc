@@ -160,7 +160,7 @@ Result<> PsClient::lost(Server& server, const Error& why) {
     // Another server takes over as soon as the launcher reports the end of this one.
     const Duration limit =
         ring_.copies > 1 ? 2 * options_.dead_after : std::min(options_.dead_after, notice_max);
-    const Result<> noticed = await_notice(server, Clock::now() + limit);
+    Result<> noticed = await_notice(server, Clock::now() + limit);
     if (broken_) return noticed;
     if (server.connection == nullptr) return {};
   }
@@ -197,6 +197,7 @@ Result<> PsClient::take_message(Server& server, MessageConnection::Received mess
 
 /// True when the server has no request under way.
 Result<bool> PsClient::advance(Server& server) {
+  if (server.connection == nullptr) return false;
   const Result<> advanced = server.connection->advance();
   while (server.connection != nullptr) {
     auto message = server.connection->take();
@@ -231,19 +232,14 @@ Result<> PsClient::reconnect(Server& server, Time deadline) {
 Result<> PsClient::await_replies(Time deadline) {
   RunningTimeClock clock;
   while (true) {
-    bool waiting = false;
     const Server* late = nullptr;
     for (Server& server : servers_) {
       if (server.connection == nullptr) TRY(reconnect(server, deadline));
       if (!server.request && !server.attach) continue;
-      if (server.connection != nullptr) {
-        const bool replied = TRY(advance(server));
-        if (replied) continue;
-      }
-      waiting = true;
-      if (late == nullptr) late = &server;
+      const bool replied = TRY(advance(server));
+      if (!replied && late == nullptr) late = &server;
     }
-    if (!waiting) return {};
+    if (late == nullptr) return {};
     TRY(read_rendezvous());
     if (clock.now() >= deadline) {
       broken_ = Error{Errc::timeout,

@@ -181,7 +181,7 @@ TEST_CASE("B12 and other invalid values are refused, with option and value") {
        "--ps-mode: no mode of parameter servers \"fast\"; they are sync, sync:N with N workers in "
        "each step, async, local-async, and bounded:N with N pushes of staleness"},
       {{{"np", {"1"}}, {"ps-replicas", {"3"}}}, "--ps-replicas: expected 1..2, got 3"},
-      {{{"np", {"1"}}, {"ps-replicas", {"two"}}}, "--ps-replicas: expected a number, got \"two\""},
+      {{{"np", {"1"}}, {"ps-replicas", {"two"}}}, "--ps-replicas: expected 1..2, got \"two\""},
       {{{"np", {"1"}}, {"algorithms", {""}}},
        "--algorithms: expected a table of algorithms, got \"\""},
       {{{"np", {"1"}}, {"chdir", {""}}}, "--chdir: expected a folder, got \"\""},
