@@ -19,10 +19,10 @@ namespace dt {
 namespace {
 
 /// A request may wait for room in the socket, which only another pump finds.
-constexpr Duration pump_again_after = milliseconds(50);
+constexpr Duration read_again_after = milliseconds(50);
 constexpr Duration notice_step = milliseconds(20);
 /// How long a reply of the rendezvous takes at most.
-constexpr Duration reply_max = seconds(10);
+constexpr Duration answer_max = seconds(10);
 
 Result<> watch(const Fd& epoll, int fd) {
   epoll_event event = {.events = EPOLLIN, .data = {.fd = fd}};
@@ -39,7 +39,7 @@ Result<> await_news(PsDirectory& directory, Time deadline) {
   }
   // The context reads notices while it waits for a reply.
   const CollectRequest nothing{"ps/", std::numeric_limits<uint32_t>::max(), notice_step};
-  TRY(directory.ask(nothing, Clock::now() + reply_max));
+  TRY(directory.ask(nothing, Clock::now() + answer_max));
   return {};
 }
 
@@ -133,7 +133,7 @@ Result<Reply> RendezvousDirectory::ask(const Request& request, Time deadline) {
     if (!well || connection.asked.at(id) || until.passed()) break;
     lock.unlock();
     const auto waited =
-        await_readiness(fd(), POLLIN, std::min(deadline, Clock::now() + pump_again_after));
+        await_readiness(fd(), POLLIN, std::min(deadline, Clock::now() + read_again_after));
     if (!waited) well = tl::unexpected(waited.error());
     lock.lock();
   }
