@@ -379,6 +379,8 @@ std::string Engine::last_before(const Operation& operation) const {
 void Engine::notice(const Notice& notice, Time now) {
   const int rank = state_->peers.rank_of(notice.task);
   if (rank < 0 || rank == this->rank()) return;
+  // The collectives have ended by its death, and stay ended.
+  if (notice.kind == Notice::Kind::restarted) return;
   if (notice.kind == Notice::Kind::left) return state_->peers.left(rank, now);
   const std::string died = state_->peers.name(rank) + " died";
   state_->fail_all(

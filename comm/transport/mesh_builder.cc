@@ -178,7 +178,8 @@ Result<> MeshBuilder::take_endpoints(const EndpointExchange::Endpoints& endpoint
 Result<> MeshBuilder::take_notice(const Notice& notice) {
   notices_.push_back(notice);
   const Peer* peer = find(notice.task);
-  if (peer == nullptr) return {};
+  // A restart comes after a death, which has ended this.
+  if (peer == nullptr || notice.kind == Notice::Kind::restarted) return {};
   // A peer that has joined here and ended well may have joined all others, and be done.
   if (notice.kind == Notice::Kind::left && peer->joined()) return {};
   blamed_rank_ = peer->task.rank;

@@ -180,7 +180,7 @@ TaskTable decode_task_table(Reader& reader) {
 void encode(Writer& writer, const Notice& notice) {
   writer.number(notice.kind);
   encode(writer, notice.task);
-  writer.text(notice.cause);
+  writer.text(notice.cause).number(notice.attempt).number(notice.returns);
 }
 
 Notice decode_notice(Reader& reader) {
@@ -188,6 +188,9 @@ Notice decode_notice(Reader& reader) {
   notice.kind = reader.number<Notice::Kind>();
   notice.task = decode_task_id(reader);
   notice.cause = reader.text();
+  notice.attempt = reader.number<uint32_t>();
+  // Read as a number: a bool other than 0 and 1 would be undefined behaviour.
+  notice.returns = reader.number<uint8_t>() != 0;
   return notice;
 }
 

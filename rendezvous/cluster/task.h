@@ -62,12 +62,19 @@ struct TaskTable {
   bool operator==(const TaskTable&) const = default;
 };
 
-/// The end of a task: it died, or it left because it ended well.
+/// The first process of a task is its attempt 1. Each restart of the task is the next attempt.
+inline constexpr uint32_t first_attempt = 1;
+
+/// The end of a task's process: it died, or it left because it ended well. Or the begin of the
+/// next attempt of a task that died.
 struct Notice {
-  enum class Kind : uint8_t { dead, left };
+  enum class Kind : uint8_t { dead, left, restarted };
   Kind kind = Kind::dead;
   TaskId task;
-  std::string cause;  ///< "killed by SIGKILL", "exit status 3"; empty when it left
+  std::string cause;  ///< "killed by SIGKILL", "exit status 3"; empty unless it died
+  uint32_t attempt = first_attempt;
+  /// The launcher will restart the dead task: `restarted` follows, or `dead` without this.
+  bool returns = false;
   bool operator==(const Notice&) const = default;
 };
 

@@ -15,12 +15,12 @@ namespace dt {
 namespace {
 
 constexpr std::string_view handshake_magic = "dtrain\n";
-constexpr uint8_t handshake_version = 2;
+constexpr uint8_t handshake_version = 3;
 constexpr size_t digest_bytes = sizeof(Digest);
 // The hello: magic, version and the length of its body.
 constexpr size_t hello_bytes = handshake_magic.size() + 2;
 constexpr size_t hello_body_bytes_max =
-    2 * (2 * sizeof(uint32_t) + role_bytes_max) + sizeof(int64_t) + digest_bytes;
+    2 * (2 * sizeof(uint32_t) + role_bytes_max) + sizeof(int64_t) + sizeof(uint32_t) + digest_bytes;
 static_assert(hello_body_bytes_max <= UINT8_MAX);
 static_assert(hello_bytes + hello_body_bytes_max + digest_bytes <= handshake_bytes_max);
 
@@ -142,11 +142,12 @@ Result<Handshake> Handshake::dial(Claim claim, TaskId peer) {
   TRY(random_bytes(dialer.our_nonce_));
   dialer.peer_ = std::move(peer);
   dialer.pid_ = getpid();
+  dialer.attempt_ = dialer.claim_.attempt;
 
   Writer body;
   encode(body, dialer.claim_.self);
   encode(body, dialer.peer_);
-  body.number(dialer.pid_).raw(dialer.our_nonce_);
+  body.number(dialer.pid_).number(dialer.attempt_).raw(dialer.our_nonce_);
   Writer hello;
   hello.raw(as_bytes(handshake_magic)).number(handshake_version);
   hello.number(static_cast<uint8_t>(body.view().size())).raw(body.view());
@@ -237,6 +238,7 @@ Result<> Handshake::step_hello_body(ByteSpan message) {
   peer_ = decode_task_id(reader);
   const TaskId wanted_peer = decode_task_id(reader);
   pid_ = reader.number<int64_t>();
+  attempt_ = reader.number<uint32_t>();
   const ByteSpan nonce = reader.raw(digest_bytes);
   TRY(reader.finish("hello"));
   peer_nonce_ = to_digest(nonce);
@@ -349,7 +351,7 @@ Bytes Handshake::transcript() const {
   writer.text(claim_.job).number(claim_.generation).number(claim_.encrypt_data);
   encode(writer, dialer_ ? claim_.self : peer_);
   encode(writer, dialer_ ? peer_ : claim_.self);
-  writer.number(pid_);
+  writer.number(pid_).number(attempt_);
   writer.raw(dialer_ ? our_nonce_ : peer_nonce_).raw(dialer_ ? peer_nonce_ : our_nonce_);
   return writer.take();
 }

@@ -21,7 +21,8 @@ struct Claim {
   std::string job;
   uint32_t generation = 0;
   TaskId self;
-  bool encrypt_data = false;  ///< the payload of data frames is encrypted in both directions
+  bool encrypt_data = false;         ///< the payload of data frames is encrypted in both directions
+  uint32_t attempt = first_attempt;  ///< of `self`
 };
 
 inline constexpr size_t frame_mac_bytes = 16;
@@ -85,8 +86,8 @@ inline constexpr size_t challenge_bytes = 2 * sizeof(Digest);
 bool begins_handshake(std::byte first);
 
 /// Mutual proof of the job's token by an HMAC-SHA256 challenge. It covers version, job, generation,
-/// encryption, both tasks, direction and both nonces, but no addresses. Bytes go in and come out.
-/// It consumes no byte behind the handshake.
+/// encryption, both tasks, the dialer's attempt, direction and both nonces, but no addresses. Bytes
+/// go in and come out. It consumes no byte behind the handshake.
 ///
 ///   dialer:    hello ─▶ … ◀─ challenge+proof … proof ─▶ … ◀─ accepted | refused ─▶ done
 ///   acceptor:  … ◀─ hello … challenge+proof ─▶ … ◀─ proof … accept() | refuse() ─▶ done
@@ -124,6 +125,8 @@ class Handshake {
   const TaskId& peer() const;
   /// The process id that the peer has sent (for messages only).
   int64_t peer_pid() const;
+  /// Acceptor: the attempt that the dialer claims to be.
+  uint32_t peer_attempt() const { return attempt_; }
   Session session() const;
 
  private:
@@ -155,7 +158,8 @@ class Handshake {
   State state_ = State::hello;
   Claim claim_;
   TaskId peer_;
-  int64_t pid_ = 0;  // the dialer's
+  int64_t pid_ = 0;                   // the dialer's
+  uint32_t attempt_ = first_attempt;  // the dialer's
   Digest our_nonce_ = {};
   Digest peer_nonce_ = {};
   Bytes input_;  // the current message, never longer than need_

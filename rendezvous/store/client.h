@@ -60,7 +60,7 @@ class RendezvousClient : public StorePort {
   /// writable later. Fails with Errc::closed when the launcher is lost.
   virtual Result<> pump() = 0;
   /// Return the notices and changes that pump() or a request has received, oldest first. The
-  /// notices begin with the dead and left tasks of the welcome.
+  /// notices begin with those of the welcome.
   virtual std::optional<Notice> next_notice() = 0;
   /// The notices that next_notice() has not returned yet.
   virtual const std::deque<Notice>& unread_notices() const = 0;

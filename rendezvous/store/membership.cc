@@ -21,13 +21,18 @@ const Membership::Member* Membership::find(const TaskId& task) const {
   return at == members_.end() ? nullptr : &at->second;
 }
 
-Result<> Membership::join(const TaskId& task, ClientId client, int64_t pid) {
+Result<> Membership::join(const TaskId& task, ClientId client, int64_t pid, uint32_t attempt) {
   const auto at = members_.find(task);
   if (at == members_.end()) {
     return fail(Errc::refused, format("{} is not a task of this job, which has {}",
                                       printable(task.text()), roles_text()));
   }
   Member& member = at->second;
+  if (attempt != member.attempt) {
+    return fail(Errc::refused, format("{} is at attempt {}, so pid {} cannot join as its attempt "
+                                      "{}",
+                                      task.text(), member.attempt, pid, attempt));
+  }
   if (member.state == State::joined) {
     return fail(Errc::refused, format("{} already joined (pid {}); second claim from pid {}",
                                       task.text(), member.pid, pid));
@@ -38,24 +43,43 @@ Result<> Membership::join(const TaskId& task, ClientId client, int64_t pid) {
   member.state = State::joined;
   member.client = client;
   member.pid = pid;
-  clients_.emplace(client, task);
+  clients_.emplace(client, Client{task, attempt});
   return {};
 }
 
 void Membership::disconnect(ClientId client) {
   const auto at = clients_.find(client);
   if (at == clients_.end()) return;
-  Member& member = members_.at(at->second);
-  if (member.state == State::joined) member.state = State::absent;
+  Member& member = members_.at(at->second.task);
+  if (member.state == State::joined && member.client == client) member.state = State::absent;
   clients_.erase(at);
+}
+
+bool Membership::changes(const Member& member, const Notice& notice) {
+  if (notice.kind == Notice::Kind::restarted)
+    return member.state == State::dead && notice.attempt > member.attempt;
+  if (member.state == State::dead)
+    return notice.kind == Notice::Kind::dead && member.returns && !notice.returns;
+  return member.state != State::left;
 }
 
 bool Membership::note(const Notice& notice) {
   const auto at = members_.find(notice.task);
-  if (at == members_.end()) return false;
+  if (at == members_.end() || !changes(at->second, notice)) return false;
   Member& member = at->second;
-  if (member.state == State::dead || member.state == State::left) return false;
-  member.state = notice.kind == Notice::Kind::dead ? State::dead : State::left;
+  switch (notice.kind) {
+    case Notice::Kind::dead:
+      member.state = State::dead;
+      break;
+    case Notice::Kind::left:
+      member.state = State::left;
+      break;
+    case Notice::Kind::restarted:
+      member.state = State::absent;
+      member.attempt = notice.attempt;
+      break;
+  }
+  member.returns = notice.returns;
   member.cause = notice.cause;
   gone_.push_back(notice);
   return true;
@@ -84,8 +108,12 @@ int64_t Membership::pid_of(const TaskId& task) const {
   return member != nullptr && member->state == State::joined ? member->pid : 0;
 }
 
-const TaskId& Membership::task_of(ClientId client) const {
-  return clients_.at(client);
+Result<> Membership::check_current(ClientId client) const {
+  const Client& self = clients_.at(client);
+  const uint32_t now = members_.at(self.task).attempt;
+  if (self.attempt == now) return {};
+  return fail(Errc::refused, format("attempt {} of {} has ended, and attempt {} has begun",
+                                    self.attempt, self.task.text(), now));
 }
 
 std::string Membership::roles_text() const {

@@ -14,20 +14,22 @@ namespace dt {
 /// The id of a connection that proved the token; never used twice.
 using ClientId = uint64_t;
 
-/// The connected tasks of one generation, and the tasks that are gone permanently.
+/// The connected tasks of one generation, and the tasks that are gone. A dead task returns when the
+/// launcher restarts it. Its attempt counts from then on, and no earlier one.
 ///
 ///   absent ─ join ─▶ joined ─ disconnect ─▶ absent      absent | joined ─ note ─▶ dead | left
+///                                                       dead ─ note restarted ─▶ absent
 class Membership {
  public:
   explicit Membership(TaskTable table);
 
   /// Assigns the task to the client. Fails with Errc::refused when the task is taken, unknown or
-  /// gone.
-  Result<> join(const TaskId& task, ClientId client, int64_t pid);
+  /// gone, and when this is not its attempt now.
+  Result<> join(const TaskId& task, ClientId client, int64_t pid, uint32_t attempt = first_attempt);
   /// Called when the client's connection has ended; its task may join again unless it is gone.
   void disconnect(ClientId client);
-  /// Records that a task died or left. Returns false when it was gone already: the first notice
-  /// counts.
+  /// Records that a task died, left or was restarted. Returns false for news that change nothing.
+  /// When a task is gone already, the first notice counts, but a dead task may lose its return.
   bool note(const Notice& notice);
 
   enum class State : uint8_t { unknown, absent, joined, dead, left };
@@ -39,10 +41,12 @@ class Membership {
   /// Returns the pid of a joined task's process, as that process sees it; 0 for other tasks.
   int64_t pid_of(const TaskId& task) const;
   /// Returns the task of a client.
-  const TaskId& task_of(ClientId client) const;
+  const TaskId& task_of(ClientId client) const { return clients_.at(client).task; }
+  /// Fails with Errc::refused when the client's task has been restarted since it joined.
+  Result<> check_current(ClientId client) const;
   size_t joined() const { return clients_.size(); }
   const TaskTable& table() const { return table_; }
-  /// The dead and left tasks, in the order of note().
+  /// The deaths, departures and restarts of tasks, in the order of note().
   const std::vector<Notice>& gone() const { return gone_; }
 
  private:
@@ -52,13 +56,20 @@ class Membership {
     ClientId client = 0;
     int64_t pid = 0;
     std::string cause;
+    uint32_t attempt = first_attempt;
+    bool returns = false;  ///< dead: the launcher will restart it
+  };
+  struct Client {
+    TaskId task;
+    uint32_t attempt = first_attempt;
   };
   const Member* find(const TaskId& task) const;
+  static bool changes(const Member& member, const Notice& notice);
   std::string roles_text() const;
 
   TaskTable table_;
   std::map<TaskId, Member> members_;
-  std::map<ClientId, TaskId> clients_;
+  std::map<ClientId, Client> clients_;
   std::vector<Notice> gone_;
 };
 

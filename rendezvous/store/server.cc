@@ -140,7 +140,7 @@ Result<> Server::start() {
 }
 
 void Server::notify(const Notice& notice) {
-  if (notice.kind == Notice::Kind::dead) {
+  if (notice.kind != Notice::Kind::left) {
     store_->note(notice);
     flush();
     return;
@@ -204,7 +204,8 @@ Server::Counters Server::counters() const {
 
 void Server::proved(Fd connection, Handshake handshake) {
   const ClientId id = next_client_++;
-  const Result<> joined = store_->join(id, handshake.peer(), handshake.peer_pid());
+  const Result<> joined =
+      store_->join(id, handshake.peer(), handshake.peer_pid(), handshake.peer_attempt());
   if (!joined) return refuse(std::move(connection), std::move(handshake), joined.error());
   Result<std::unique_ptr<Stream>> stream = open_stream(id, std::move(connection));
   if (!stream) {
@@ -267,7 +268,7 @@ Result<bool> Server::take_next(ClientId id, ByteSpan bytes, size_t* used) {
   Request request = TRY(decode_request(message->payload));
   ++requests_;
   const auto* report = std::get_if<WaitReport>(&request);
-  if (report != nullptr && on_wait_report_)
+  if (report != nullptr && on_wait_report_ && store_->membership().check_current(id))
     on_wait_report_(store_->membership().task_of(id), *report);
   store_->handle(id, message->id, std::move(request), loop_.now());
   deliver();

@@ -49,7 +49,8 @@ class RendezvousServer {
   /// Handles a non-blocking connection that was not accepted here as if it were. `from` names its
   /// other side in warnings; when empty, the address does.
   virtual void adopt(Fd connection, std::string from) = 0;
-  /// Sends a death or a departure to every connected task; later ones get it with their welcome.
+  /// Sends a death, departure or restart to every connected task; later ones get it with their
+  /// welcome.
   virtual void notify(const Notice& notice) = 0;
   /// Between the two, no time passes: no wait and no handshake times out.
   virtual void pause() = 0;

@@ -22,8 +22,8 @@ Store::Store(TaskTable table, StoreLimits limits) : limits_(limits), membership_
   table_ = writer.take();
 }
 
-Result<> Store::join(ClientId client, const TaskId& task, int64_t pid) {
-  TRY(membership_.join(task, client, pid));
+Result<> Store::join(ClientId client, const TaskId& task, int64_t pid, uint32_t attempt) {
+  TRY(membership_.join(task, client, pid, attempt));
   clients_.emplace(client, Client());
   return {};
 }
@@ -58,7 +58,11 @@ void Store::note(const Notice& notice) {
 void Store::handle(ClientId client, uint32_t id, Request request, Time now) {
   assert(clients_.contains(client));
   const Asked asked{client, id, now};
-  Answer answer = std::visit([&](auto& which) { return on(asked, which); }, request);
+  const auto carry_out = [&]() -> Answer {
+    TRY(membership_.check_current(client));
+    return std::visit([&](auto& which) { return on(asked, which); }, request);
+  };
+  Answer answer = carry_out();
   if (!answer) {
     reply(client, id, {.error = std::move(answer).error()});
     return;

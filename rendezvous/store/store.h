@@ -53,11 +53,12 @@ class Store {
 
   /// Called when a client has proved the token and claims this task. From now on it may send
   /// requests, and receives notices.
-  Result<> join(ClientId client, const TaskId& task, int64_t pid);
+  Result<> join(ClientId client, const TaskId& task, int64_t pid, uint32_t attempt = first_attempt);
   /// Removes the ephemeral keys, waits and watches of a connection.
   void disconnect(ClientId client);
-  /// Called when a task died or left: notifies all clients, once.
+  /// Called when a task died, left or was restarted: notifies all clients, once.
   void note(const Notice& notice);
+  /// Handles a request. An earlier attempt of a task that was restarted gets Errc::refused.
   void handle(ClientId client, uint32_t id, Request request, Time now);
   /// Replies to the waits whose deadline has passed.
   void expire(Time now);

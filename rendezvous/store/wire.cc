@@ -141,7 +141,7 @@ constexpr std::array<TakeRequest, std::variant_size_v<Request>> request_decoders
 
 Result<Notice> checked_notice(Reader& reader) {
   Notice notice = decode_notice(reader);
-  TRY(checked(notice.kind, Notice::Kind::left, "notice"));
+  TRY(checked(notice.kind, Notice::Kind::restarted, "notice"));
   return notice;
 }
 
@@ -269,7 +269,7 @@ Bytes encode_welcome(const TaskId& self, ByteSpan table, const std::vector<Notic
 }
 
 Result<Welcome> decode_welcome(ByteSpan bytes) {
-  constexpr size_t notice_bytes_min = 1 + 3 * sizeof(uint32_t);
+  constexpr size_t notice_bytes_min = 2 + 4 * sizeof(uint32_t);
   Reader reader(bytes);
   Welcome welcome{.self = decode_task_id(reader), .table = decode_task_table(reader), .gone = {}};
   const uint32_t gone = reader.count(notice_bytes_min);

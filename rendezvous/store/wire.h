@@ -141,7 +141,7 @@ struct EngineSettings {
 struct Welcome {
   TaskId self;
   TaskTable table;
-  std::vector<Notice> gone;  ///< the dead and left tasks so far
+  std::vector<Notice> gone;  ///< the deaths, departures and restarts so far
   /// How long a silent peer counts as alive in this job.
   Duration dead_after = seconds(5);
   EngineSettings engine = {};

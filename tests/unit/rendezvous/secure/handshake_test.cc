@@ -85,6 +85,7 @@ TEST_CASE("two that know the token prove it to each other and share keys") {
     CHECK(!pair.dialer.done());
     CHECK(pair.acceptor.peer() == worker_3);
     CHECK(pair.acceptor.peer_pid() == getpid());
+    CHECK(pair.acceptor.peer_attempt() == first_attempt);
     CHECK(pair.dialer.peer() == server_0);
     pair.acceptor.accept_peer();
     REQUIRE(exchange(pair.dialer, pair.acceptor, piece));
@@ -186,7 +187,7 @@ TEST_CASE("another token, job, generation or version is rejected by both sides")
   Bytes hello = Handshake::dial(claim_of(worker_3), server_0).value().take_output();
   hello[7] = std::byte{1};
   CHECK(Handshake::accept(claim_of(server_0)).value().receive(hello).error().message ==
-        "handshake version 1, this build speaks 2");
+        "handshake version 1, this build speaks 3");
 }
 
 TEST_CASE("a hello for another task is rejected: no task can redirect a dialer") {
@@ -407,6 +408,16 @@ TEST_CASE("a sealed header with no payload is not a sealed empty frame") {
   const SealedHeader wire = s.dialer.seal_header({.type = 2});
   size_t used = 0;
   CHECK(s.acceptor.open(wire, &used).error().code == Errc::protocol);
+}
+
+TEST_CASE("the acceptor learns the attempt of the dialer") {
+  Claim claim = claim_of(worker_3);
+  claim.attempt = 7;
+  Handshake dialer = Handshake::dial(claim, server_0).value();
+  Handshake acceptor = Handshake::accept(claim_of(server_0)).value();
+  REQUIRE(exchange(dialer, acceptor));
+  CHECK(acceptor.proved());
+  CHECK(acceptor.peer_attempt() == 7);
 }
 
 }  // namespace

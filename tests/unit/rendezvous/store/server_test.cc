@@ -229,6 +229,23 @@ TEST_CASE("a task whose connection ended may join again, unless it is dead") {
         std::string::npos);
 }
 
+TEST_CASE("a restarted task joins as its next attempt only, and others learn of it") {
+  RendezvousFixture server(table_of_workers(2));
+  const auto other = server.join_worker(0);
+  server.notify({Notice::Kind::dead, {"worker", 1}, "killed by SIGKILL", 1, true});
+  server.notify({Notice::Kind::restarted, {"worker", 1}, "", 2});
+  RendezvousClient::Options options = server.client_options({"worker", 1});
+  const auto late = RendezvousClient::connect(options, soon());
+  REQUIRE(!late);
+  CHECK(late.error().code == Errc::refused);
+  CHECK(late.error().message.find("worker:1 is at attempt 2, so pid ") != std::string::npos);
+  options.claim.attempt = 2;
+  CHECK(RendezvousClient::connect(options, soon()));
+  REQUIRE(other->set("k", {}, soon()));
+  CHECK(other->next_notice()->returns);
+  CHECK(other->next_notice() == Notice{Notice::Kind::restarted, {"worker", 1}, "", 2});
+}
+
 // NOLINTNEXTLINE(clang-analyzer-optin.core.EnumCastOutOfRange): what is tested
 const auto unknown_type = static_cast<ChannelMessageType>(99);
 

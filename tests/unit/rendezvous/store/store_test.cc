@@ -394,5 +394,41 @@ TEST_CASE("the dead and left are sent once to all, kept for later ones, and may 
   CHECK(bench.store.membership().state({"worker", 0}) == Membership::State::dead);
 }
 
+TEST_CASE(
+    "a restarted task joins as its next attempt, and the attempt before can do nothing more") {
+  StoreBench bench(3, 3);
+  const Notice death{Notice::Kind::dead, {"worker", 1}, "killed by SIGKILL", 1, true};
+  const Notice restart{Notice::Kind::restarted, {"worker", 1}, "", 2};
+  bench.store.note(restart);  // it has not died
+  bench.store.note(death);
+  CHECK(bench.store.join(9, {"worker", 1}, 5, 2).error().message ==
+        "worker:1 is at attempt 1, so pid 5 cannot join as its attempt 2");
+  bench.store.note(restart);
+  bench.store.note(restart);
+  CHECK(bench.news_for<Notice>(1) == std::vector<Notice>{death, restart});
+  CHECK(bench.error_of(2, SetRequest{"k", to_bytes("late"), {}}) ==
+        Error{Errc::refused, "attempt 1 of worker:1 has ended, and attempt 2 has begun"});
+  CHECK(bench.store.join(9, {"worker", 1}, 5).error() ==
+        Error{Errc::refused, "worker:1 is at attempt 2, so pid 5 cannot join as its attempt 1"});
+  REQUIRE(bench.store.join(10, {"worker", 1}, 6, 2));
+  CHECK(bench.ask(10, SetRequest{"k", to_bytes("v"), {}})->error == std::nullopt);
+  CHECK(decode_welcome(bench.store.welcome(10, seconds(5)))->gone ==
+        std::vector<Notice>{death, restart});
+  // The old connection ends late: the new one keeps the task.
+  bench.store.disconnect(2);
+  CHECK(bench.store.membership().state({"worker", 1}) == Membership::State::joined);
+  CHECK(bench.store.membership().pid_of({"worker", 1}) == 6);
+}
+
+TEST_CASE("a dead task that was to return may lose its return, once") {
+  StoreBench bench(2, 1);
+  const Notice death{Notice::Kind::dead, {"worker", 1}, "exit status 3", 1, true};
+  Notice final = death;
+  final.returns = false;
+  for (const Notice& notice : {death, death, final, death, final})
+    bench.store.note(notice);
+  CHECK(bench.news_for<Notice>(1) == std::vector<Notice>{death, final});
+}
+
 }  // namespace
 }  // namespace dt

@@ -80,6 +80,9 @@ TEST_CASE("replies, changes, welcomes and notices are read back, and only whole"
   CHECK(decode_notices(two).value() == std::vector<Notice>{notice, notice});
   CHECK(!decode_notices(ByteSpan(two).first(two.size() - 1)));
   CHECK(!decode_notices({}));
+  for (const Notice& of_attempt : {Notice{Notice::Kind::restarted, {"worker", 0}, "", 7},
+                                   Notice{Notice::Kind::dead, {"worker", 0}, "x", 2, true}})
+    CHECK(decode_notice(encode(of_attempt)).value() == of_attempt);
 }
 
 TEST_CASE("a report of waits has limits") {
@@ -103,8 +106,8 @@ TEST_CASE("made-up kinds are named in the error") {
         Error{Errc::protocol, "request 9 is unknown"});
   CHECK(decode_reply(first_byte(encode(Reply{.error = Error{Errc::input, "x"}}), 200)).error() ==
         Error{Errc::protocol, "error 199 is unknown"});
-  CHECK(decode_notice(first_byte(encode(Notice{}), 2)).error() ==
-        Error{Errc::protocol, "notice 2 is unknown"});
+  CHECK(decode_notice(first_byte(encode(Notice{}), 3)).error() ==
+        Error{Errc::protocol, "notice 3 is unknown"});
   Bytes set = encode(Request(SetRequest{"k", {}, Lifetime::job}));
   set.back() = std::byte{2};
   CHECK(decode_request(set).error() == Error{Errc::protocol, "lifetime 2 is unknown"});
