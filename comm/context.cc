@@ -31,6 +31,17 @@ Result<> check_agrees(const char* variable, std::optional<int> value, int actual
                                   variable, *value, actual));
 }
 
+/// The death of a rank ends the job's collectives. So a restarted rank has no peers.
+Result<> check_attempt(const Claim& claim, const RankLayout& layout, int* blamed_rank) {
+  if (claim.attempt <= first_attempt || layout.size == 1) return {};
+  *blamed_rank = layout.rank;
+  return fail(Errc::peer_lost,
+              format("{} was restarted (attempt {}), and the end of its attempt before has ended "
+                     "the collectives of the job; a restarted rank can use parameter servers alone "
+                     "(dtrain_ps_connect without a context)",
+                     claim.self.text(), claim.attempt));
+}
+
 std::string this_host() {
   std::array<char, 256> name = {};
   if (gethostname(name.data(), name.size() - 1) < 0) return "localhost";
@@ -136,6 +147,7 @@ Result<std::shared_ptr<Context>> Context::join(const InitOptions& options,
   RankLayout layout = TRY(rank_layout(client->table(), self));
   TRY(check_agrees("DTRAIN_RANK", options.rank, layout.rank));
   TRY(check_agrees("DTRAIN_SIZE", options.size, layout.size));
+  TRY(check_attempt(options.claim, layout, blamed_rank));
   ChosenAlgorithms algorithms = TRY(job_algorithms(client->engine_settings()));
   const Transport transport = TRY(job_transport(client->engine_settings(), options.transport));
   const Duration dead_after = options.dead_after.value_or(client->dead_after());

@@ -120,9 +120,9 @@ typedef struct dtrain_context dtrain_context;
  *
  * Errors: _INPUT (options, environment, a task without rank, the hard limit of open files),
  * _UNREACHABLE and _REFUSED (rendezvous or peer; a token that does not match), _TIMEOUT (the text
- * names the missing tasks), _PEER_LOST (a rank died first), _CLOSED (the launcher was lost first),
- * _PROTOCOL (the other side is no libdtrain or dtrain of this version), _SYSTEM. The caller owns
- * the context and ends it with dtrain_finalize. */
+ * names the missing tasks), _PEER_LOST (a rank died first, or this one was restarted), _CLOSED (the
+ * launcher was lost first), _PROTOCOL (the other side is no libdtrain or dtrain of this version),
+ * _SYSTEM. The caller owns the context and ends it with dtrain_finalize. */
 DTRAIN_API dtrain_context* dtrain_init(const dtrain_init_options* options, dtrain_error* error);
 
 /* Leaves the job, or the group, and frees the context, also after an error; NULL does nothing.

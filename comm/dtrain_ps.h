@@ -11,6 +11,11 @@
  * A server is `dtrain ps`, or any program that calls dtrain_ps_serve. A worker needs no dtrain_init
  * and waits for no other worker to join: it may come later than others, and others continue after
  * its end.
+ *
+ * A worker that `dtrain run --restart-role` restarts connects again as its next attempt
+ * (DTRAIN_ATTEMPT). It gets the servers' values, and takes part from then on. Servers refuse
+ * requests of its attempt before. A barrier waits for it. With bounded staleness, nobody waits for
+ * steps that it repeats. It has no collectives: dtrain_init fails for a restarted rank.
  */
 
 #include "dtrain.h"
@@ -46,10 +51,12 @@ typedef struct dtrain_ps_serve_options {
 } dtrain_ps_serve_options;
 
 /* Serves variables until all tasks with a rank have died or left, or until stop_fd is readable;
- * then makes the last checkpoint. Requests are carried out one after the other by this thread,
+ * then makes the last checkpoint. A worker that is to be restarted counts as living. Requests are
+ * carried out one after the other by this thread,
  * which sleeps while none comes.
  *
- * Errors: _INPUT (options, environment, a task with a rank, a checkpoint of no common step),
+ * Errors: _INPUT (options, environment, a task with a rank, a checkpoint of no common step, a
+ * restarted server that is not the only one),
  * _PROTOCOL (a checkpoint that is damaged, cut short or foreign), _MISMATCH (a checkpoint of
  * another number of servers), _CLOSED (the launcher is lost), _PEER_LOST (a server that has copies
  * of this one's variables died before it had them, or its connection broke while it lives), and

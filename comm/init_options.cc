@@ -93,10 +93,14 @@ Result<InitOptions> init_options_from(const Identity& identity, const VariableRe
                        printable(identity.rendezvous), hint));
   }
   InitOptions options{.claim = std::move(claim), .rendezvous = *std::move(address)};
-  const bool has_port = !value_of(environment, "DTRAIN_PORT").empty();
-  if (has_port && !is_of_another_task(environment, identity)) {
+  if (is_of_another_task(environment, identity)) return options;
+  if (!value_of(environment, "DTRAIN_PORT").empty()) {
     const int64_t port = TRY(number_of(environment, "DTRAIN_PORT", UINT16_MAX));
     options.port = static_cast<uint16_t>(port);
+  }
+  if (!value_of(environment, "DTRAIN_ATTEMPT").empty()) {
+    const int64_t attempt = TRY(number_of(environment, "DTRAIN_ATTEMPT", UINT32_MAX));
+    options.claim.attempt = static_cast<uint32_t>(attempt);
   }
   return options;
 }

@@ -42,8 +42,8 @@ struct Identity {
   std::string job;
   uint32_t generation = 0;
 };
-/// Reads only the port from the environment, unless that is of another task. Fails with
-/// Errc::input.
+/// Reads only the port and the attempt from the environment, unless that is of another task. Fails
+/// with Errc::input.
 Result<InitOptions> init_options_from(const Identity& identity, const VariableReader& environment);
 
 }  // namespace dt

@@ -4,8 +4,6 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "comm/ps/rendezvous_wait.h"
-#include "comm/ps/task_dial.h"
-#include "rendezvous/secure/dial.h"
 
 #include <poll.h>
 
@@ -17,9 +15,7 @@ namespace dt {
 
 namespace {
 
-/// How long a broken connection waits for the notice that explains it.
-constexpr Duration notice_max = milliseconds(700);
-/// How long the connection to that server may take.
+/// How long the connection to a server that takes over may take.
 constexpr Duration take_over_max = seconds(60);
 
 }  // namespace
@@ -64,9 +60,14 @@ Result<PeerEndpoint> PsClient::await_endpoint(const Server& server, Time deadlin
   Deadline until(deadline);
   while (true) {
     TRY(read_rendezvous());
-    const std::optional<Bytes> value =
-        TRY(ask_for_key(ask, ps_endpoint_key(server.task.id), deadline));
-    if (value) return PeerEndpoint::decode(*value);
+    const TaskId asked = server.task.id;
+    const std::optional<Bytes> value = TRY(ask_for_key(ask, ps_endpoint_key(asked), deadline));
+    if (value) {
+      // The death of an attempt before is no news of the server that has published this.
+      TRY(read_rendezvous());
+      if (server.task.id != asked) continue;
+      return PeerEndpoint::decode(*value);
+    }
     if (!until.passed()) continue;
     return fail(Errc::timeout, format("{} serves no parameters: it has not called dtrain_ps_serve "
                                       "in time",
@@ -98,75 +99,6 @@ Result<> PsClient::connect_to(Server& server, Time deadline) {
       !sent)
     return lost(server, sent.error());
   return {};
-}
-
-Result<> PsClient::read_rendezvous() {
-  if (broken_) return tl::unexpected(*broken_);
-  if (const Result<> refreshed = directory_->refresh(); !refreshed) {
-    broken_ = Error{Errc::peer_lost, format("the launcher is lost: {}", refreshed.error().message)};
-  }
-  while (const auto notice = directory_->next_notice()) {
-    const auto at = std::ranges::find(tasks_, notice->task, &TaskEntry::id);
-    if (at == tasks_.end() || broken_) continue;
-    server_ended(static_cast<uint32_t>(at - tasks_.begin()), *notice);
-  }
-  if (broken_) return tl::unexpected(*broken_);
-  return {};
-}
-
-/// Chooses the other copies of the parts that a server had.
-void PsClient::server_ended(uint32_t number, const Notice& notice) {
-  const bool left = notice.kind == Notice::Kind::left;
-  const PsServers before = ring_;
-  if (!ring_.dead.insert(number).second) return;
-  for (uint32_t part = 0; part < servers(); ++part) {
-    const std::optional<uint32_t> head = ring_.head(part);
-    if (head == before.head(part)) continue;
-    if (head && !left) {
-      servers_[part].task = tasks_[*head];
-      servers_[part].connection.reset();
-      servers_[part].attach.reset();
-      continue;
-    }
-    const uint32_t other = number == part ? ring_.next(part) : part;
-    broken_ = Error{Errc::peer_lost,
-                    format("the parameter server {} {}{}", describe_task(tasks_[number]),
-                           left ? "has left the job" : "died: " + printable(notice.cause),
-                           ring_.copies > 1 && !left
-                               ? format("; {}, which had the other copy of its variables, "
-                                        "had died before",
-                                        describe_task(tasks_[other]))
-                               : "")};
-    return;
-  }
-}
-
-/// Waits for news of the rendezvous, until the part has another server. Fails with those that end
-/// all calls.
-Result<> PsClient::await_notice(const Server& server, Time deadline) {
-  Deadline until(deadline);
-  while (!until.passed() && server.connection != nullptr) {
-    TRY(read_rendezvous());
-    if (server.connection == nullptr) break;
-    TRY(await_news(*directory_, deadline));
-  }
-  return {};
-}
-
-/// Returns the error of a broken connection: the launcher's notice, which comes soon, explains it.
-/// Succeeds when another server has the part now.
-Result<> PsClient::lost(Server& server, const Error& why) {
-  if (why.code != Errc::protocol) {
-    // Another server takes over as soon as the launcher reports the end of this one.
-    const Duration limit =
-        ring_.copies > 1 ? 2 * options_.dead_after : std::min(options_.dead_after, notice_max);
-    Result<> noticed = await_notice(server, Clock::now() + limit);
-    if (broken_) return noticed;
-    if (server.connection == nullptr) return {};
-  }
-  broken_ = Error{Errc::peer_lost, format("the connection to the parameter server {} is broken: {}",
-                                          describe_task(server.task), why.message)};
-  return tl::unexpected(*broken_);
 }
 
 /// Sends the request that is under way, if the connection has had the reply to its first one.

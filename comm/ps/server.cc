@@ -31,11 +31,18 @@ Result<std::unique_ptr<PsServer>> PsServer::start(RendezvousClient& client, Opti
                                     "such as those of --role ps=2",
                                     self.id.text(), self.rank));
   }
+  const uint32_t attempt = options.claim.attempt;
   std::unique_ptr<PsServer> server(new PsServer(client, std::move(options)));
   if (server->ring_.copies > server->ring_.count) {
     return fail(Errc::input, format("{} copies of each variable need as many parameter servers; "
                                     "the job has {}",
                                     server->ring_.copies, server->ring_.count));
+  }
+  if (attempt > first_attempt && server->ring_.count > 1) {
+    return fail(Errc::input, format("{} was restarted (attempt {}), but the other {} parameter "
+                                    "servers have values of another step; only a single server can "
+                                    "be restarted",
+                                    self.id.text(), attempt, server->ring_.count - 1));
   }
   TRY(server->restore(deadline));
   TRY(server->listen(deadline));
@@ -164,6 +171,9 @@ Result<> PsServer::dial_replica(const TaskEntry& next, Time deadline) {
       auto dialled = dial_server(dialler, next, endpoint, deadline);
       if (dialled) {
         own().copy().start_replica(bytes_max);
+        // The checkpoint has no ends and attempts of tasks.
+        for (const Notice& notice : notices_)
+          own().copy().take(notice);
         replica_ = std::make_unique<ReplicaConnection>(*std::move(dialled), own().copy());
         return {};
       }
@@ -261,6 +271,11 @@ Result<> PsServer::admit(PeerHandshake& handshake) const {
                                  printable(handshake.peer().text())));
     return fail(Errc::refused, "unexpected peer");
   }
+  const Result<> current = own().copy().state().check_attempt(*number, handshake.peer_attempt());
+  if (!current) {
+    handshake.refuse_peer(current.error().message);
+    return current;
+  }
   tune_link(handshake.fd(), task(*number).agent == client_.self().agent, options_.dead_after);
   return handshake.accept_peer({}, 0);
 }
@@ -269,11 +284,17 @@ void PsServer::accept() {
   auto connected = listener_->advance(
       Clock::now(), [this](PeerHandshake& handshake) { return admit(handshake); });
   if (!connected) return report(connected.error().message);
-  for (const auto& handshake : *connected)
-    add_client(handshake->take(), number_of(handshake->peer()).value());
+  for (const auto& handshake : *connected) {
+    const uint32_t attempt = handshake->peer_attempt();
+    add_client(handshake->take(), number_of(handshake->peer()).value(), attempt);
+  }
 }
 
-void PsServer::add_client(AuthenticatedConnection connection, uint32_t number) {
+void PsServer::add_client(AuthenticatedConnection connection, uint32_t number, uint32_t attempt) {
+  const bool ended = std::ranges::any_of(clients_, [&](const auto& entry) {
+    return entry.second.task == number && entry.second.attempt > attempt;
+  });
+  if (ended) return;
   // The newest connection of a task that has no part yet counts: one for each copy.
   size_t without_part = 0;
   for (auto at = clients_.rbegin(); at != clients_.rend(); ++at) {
@@ -281,7 +302,8 @@ void PsServer::add_client(AuthenticatedConnection connection, uint32_t number) {
     if (waits && ++without_part >= ring_.copies) at->second.connection.reset();
   }
   std::erase_if(clients_, [](const auto& entry) { return entry.second.connection == nullptr; });
-  Client client{.task = number, .connection = {}, .follows = is_previous(number)};
+  Client client{
+      .task = number, .connection = {}, .follows = is_previous(number), .attempt = attempt};
   MessageConnection::Options options{.generation = options_.claim.generation,
                                      .message_bytes_max = options_.message_bytes_max,
                                      .incoming_max = options_.limits.requests_per_worker};
@@ -293,61 +315,6 @@ void PsServer::add_client(AuthenticatedConnection connection, uint32_t number) {
   client.connection = std::make_unique<MessageConnection>(std::move(connection.socket),
                                                           connection.handshake.session(), options);
   clients_.emplace(++last_client_, std::move(client));
-}
-
-Result<> PsServer::read_rendezvous() {
-  if (const Result<> pumped = client_.pump(); !pumped)
-    return fail(Errc::closed, format("the launcher is lost: {}", pumped.error().message));
-  while (const auto notice = client_.next_notice()) {
-    std::erase_if(ends_, [&](const Notice& end) { return end.task == notice->task; });
-    ends_.push_back(*notice);
-    for (auto& [number, part] : parts_)
-      if (part.is_head()) part.copy().take(*notice);
-    for (uint32_t server = 0; server < ring_.count && ring_.copies > 1; ++server)
-      if (task(servers_[server]).id == notice->task) TRY(server_ended(server, *notice));
-  }
-  return {};
-}
-
-Result<> PsServer::server_ended(uint32_t server, const Notice& notice) {
-  const bool neighbour = server == ring_.next(index_) || server == ring_.previous(index_);
-  if (!neighbour) return {};
-  const bool died = notice.kind == Notice::Kind::dead;
-  if (!connected_) {
-    return fail(Errc::peer_lost,
-                format("{} {} before it kept copies of this server's variables",
-                       describe_task(task(servers_[server])),
-                       died ? "died: " + printable(notice.cause) : "has left the job"));
-  }
-  if (server == ring_.next(index_)) {
-    replica_.reset();
-    replica_broken_.reset();
-    replica_deadline_ = Time::max();
-    own().copy().replica_lost();
-  }
-  if (server == ring_.previous(index_)) take_over(server, died);
-  return {};
-}
-
-/// Serves the part of a server that died; drops that of a server which has left.
-void PsServer::take_over(uint32_t server, bool died) {
-  for (auto& [id, client] : clients_)
-    if (client.follows) client.connection.reset();
-  if (!died) {
-    parts_.erase(server);
-    return;
-  }
-  PartCopy& copy = parts_.at(server).copy();
-  copy.take_over();
-  for (const Notice& end : ends_)
-    copy.take(end);
-  report(format("has taken over the variables of {}", describe_task(task(servers_[server]))));
-  for (auto& [id, client] : clients_) {
-    if (!client.early || client.connection == nullptr) continue;
-    const Result<> attached = attach(id, client, *std::exchange(client.early, std::nullopt));
-    if (!attached) close(id, client, attached.error());
-    client.ready = true;
-  }
 }
 
 Result<> PsServer::advance_replica() {
@@ -400,7 +367,7 @@ Result<> PsServer::receive(uint64_t id, Client& client, MessageConnection::Recei
     return {};
   }
   const auto body = std::make_shared<const Bytes>(std::move(message.body));
-  part.copy().take(PsIncoming{client.task, message.id, body, *body});
+  part.copy().take(PsIncoming{client.task, message.id, body, *body, client.attempt});
   if (const Result<> kept = part.keep_checkpoint(); !kept) report(kept.error().message);
   return {};
 }
@@ -427,6 +394,9 @@ Result<> PsServer::attach(uint64_t id, Client& client, MessageConnection::Receiv
     client.early = std::move(message);
     return {};
   }
+  PartCopy& copy = at->second.copy();
+  if (const Result<> current = copy.state().check_attempt(client.task, client.attempt); !current)
+    return refuse(Errc::refused, current.error().message);
   client.part = request->part;
   const auto [entry, first] = attached_.try_emplace({request->part, client.task}, id);
   // The newest connection of a task counts.
@@ -435,7 +405,7 @@ Result<> PsServer::attach(uint64_t id, Client& client, MessageConnection::Receiv
     if (before != clients_.end()) before->second.connection.reset();
   }
   const auto body = std::make_shared<const Bytes>(std::move(message.body));
-  at->second.copy().take(PsIncoming{client.task, message.id, body, *body});
+  copy.take(PsIncoming{client.task, message.id, body, *body, client.attempt});
   return {};
 }
 
@@ -454,6 +424,10 @@ void PsServer::close(uint64_t id, Client& client, const Error& why) {
   // The end of a task is the launcher's to report.
   if (why.code != Errc::closed)
     report(format("{} is disconnected: {}", task(client.task).id.text(), why.message));
+  drop(id, client);
+}
+
+void PsServer::drop(uint64_t id, Client& client) {
   client.connection.reset();
   if (!client.part) return;
   const auto at = attached_.find({*client.part, client.task});
@@ -465,7 +439,8 @@ void PsServer::deliver(uint32_t number, PartCopy& copy) {
     const auto entry = attached_.find({number, delivery.worker});
     if (entry == attached_.end()) continue;
     Client& client = clients_.at(entry->second);
-    if (client.connection == nullptr) continue;
+    // A reply that waited for the replica may be of the attempt before.
+    if (client.connection == nullptr || client.attempt != delivery.attempt) continue;
     if (!client.connection->send(delivery.request, std::move(delivery.reply)) ||
         !client.connection->advance()) {
       client.connection.reset();

@@ -47,7 +47,9 @@ class PsServer {
     std::function<void(const std::string& text)> report = {};  ///< gets warnings and news
   };
   /// Restores the last checkpoint that all servers have, listens, and publishes the endpoint. With
-  /// two copies, connects to the other servers before. Requires that `client` outlives the server.
+  /// two copies, connects to the other servers before. A restarted server restores its own last
+  /// checkpoint. Fails with Errc::input for a restarted server of several, since the others have
+  /// values of another step. Requires that `client` outlives the server.
   static Result<std::unique_ptr<PsServer>> start(RendezvousClient& client, Options options,
                                                  Time deadline);
   PsServer(const PsServer&) = delete;
@@ -62,6 +64,7 @@ class PsServer {
     uint32_t task = 0;
     std::unique_ptr<MessageConnection> connection;
     bool follows = false;               ///< it is the server before this one
+    uint32_t attempt = first_attempt;   ///< of the task
     uint64_t acknowledged = 0;          ///< the last of its inputs
     uint32_t last_message = 0;          ///< to it
     std::optional<uint32_t> part = {};  ///< after its first request
@@ -79,9 +82,10 @@ class PsServer {
   Result<bool> round();
   void wait(Time until);
   void accept();
-  void add_client(AuthenticatedConnection connection, uint32_t task);
+  void add_client(AuthenticatedConnection connection, uint32_t task, uint32_t attempt);
   Result<> admit(PeerHandshake& handshake) const;
   Result<> read_rendezvous();
+  void note(const Notice& notice);
   Result<> server_ended(uint32_t server, const Notice& notice);
   void take_over(uint32_t server, bool died);
   Result<> advance_replica();
@@ -91,11 +95,13 @@ class PsServer {
   Result<> attach(uint64_t id, Client& client, MessageConnection::Received message);
   Result<> acknowledge(Client& client);
   void close(uint64_t id, Client& client, const Error& why);
+  void drop(uint64_t id, Client& client);
   void deliver(uint32_t number, PartCopy& copy);
   bool all_gone() const;
   bool is_previous(uint32_t number) const;
   bool is_stopped();
   ServedPart& own() { return parts_.at(index_); }
+  const ServedPart& own() const { return parts_.at(index_); }
   const TaskEntry& task(uint32_t number) const { return client_.table().tasks[number]; }
   std::optional<uint32_t> number_of(const TaskId& task) const;
   void report(const std::string& text) const;
@@ -113,7 +119,7 @@ class PsServer {
   std::unique_ptr<ReplicaConnection> replica_;
   std::optional<Error> replica_broken_;
   Time replica_deadline_ = Time::max();  ///< until then the launcher reports a broken replica's end
-  std::vector<Notice> ends_;             ///< of other tasks
+  std::vector<Notice> notices_;          ///< the last one about each other task
   std::vector<pollfd> polled_;
   bool connected_ = false;  ///< to the other servers, if they are needed
   bool stopped_ = false;

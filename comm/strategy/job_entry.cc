@@ -67,9 +67,12 @@ Result<WorkerRecords> JobEntry::collect(Awaited awaited, Duration wait) {
 
 bool JobEntry::is_gone(int rank) const {
   const TaskEntry* const task = client_->table().by_rank(rank);
-  return task != nullptr && std::ranges::any_of(client_->unread_notices(), [&](const Notice& gone) {
-           return gone.task == task->id;
-         });
+  bool gone = false;
+  for (const Notice& notice : client_->unread_notices()) {
+    if (task != nullptr && notice.task == task->id)
+      gone = notice.kind != Notice::Kind::restarted && !notice.returns;
+  }
+  return gone;
 }
 
 Result<> JobEntry::compare(const WorkerRecord& own, Awaited awaited, int* blamed_rank) {

@@ -54,6 +54,7 @@ class PeerHandshake {
   /// this side would then leave the other one with a connection that nobody serves.
   bool committed() const { return handshake_.awaits_verdict() || handshake_.done(); }
   const TaskId& peer() const { return handshake_.peer(); }
+  uint32_t peer_attempt() const { return handshake_.peer_attempt(); }
   bool local() const { return options_.local; }
   /// Accepts the peer. On a local socket, sends it `passed_fds` and expects so many from it.
   Result<> accept_peer(std::vector<int> passed_fds, size_t passed_fds_expected);

@@ -1,7 +1,7 @@
-// A parameter server under any sequence of requests, departures and checkpoints, and a replica
-// under any inputs. The fuzzer's input is a list of steps. Each step has a letter for its kind and
-// a byte for the worker. A request, a checkpoint and an input add a u16 length and their bytes. The
-// number of an input is not among them: it is the next one.
+// A parameter server under any sequence of requests, departures, restarts and checkpoints, and a
+// replica under any inputs. The fuzzer's input is a list of steps. Each step has a letter for its
+// kind and a byte for the worker. A request, a checkpoint and an input add a u16 length and their
+// bytes. The number of an input is not among them: it is the next one.
 
 #include "comm/ps/state/part_copy.h"
 #include "comm/ps/state/server_state.h"
@@ -36,7 +36,8 @@ class World {
     if (gone_.contains(worker)) return;
     asked_[++last_] = worker;
     note_session(worker, bytes);
-    state_.handle(worker, last_, std::make_shared<const Bytes>(bytes.begin(), bytes.end()));
+    const auto body = std::make_shared<const Bytes>(bytes.begin(), bytes.end());
+    state_.handle({worker, last_, body, *body, attempts_[worker] + 1});
     // The files do not exist.
     for (const PsFileRequest& request : state_.take_file_requests())
       state_.answer(request, fail(Errc::not_found, "/nowhere: there is no such file"));
@@ -48,7 +49,10 @@ class World {
   }
   void gone(uint32_t worker, Notice::Kind kind) {
     gone_.insert(worker);
-    state_.gone({kind, {"worker", static_cast<int>(worker)}, "killed by SIGKILL"});
+    state_.note({.kind = kind,
+                 .task = {"worker", static_cast<int>(worker)},
+                 .cause = "killed by SIGKILL",
+                 .attempt = attempts_[worker] + 1});
     std::erase_if(asked_, [worker](const auto& entry) { return entry.second == worker; });
     collect();
   }
@@ -57,6 +61,17 @@ class World {
     Writer message;
     message.number(replica_.number() + 1).raw(bytes);
     follow(message.take());
+  }
+  /// A worker begins anew. A notice, or its first request, reports that.
+  void restart(uint32_t worker) {
+    gone_.erase(worker);
+    const uint32_t attempt = ++attempts_[worker] + 1;
+    std::erase_if(asked_, [worker](const auto& entry) { return entry.second == worker; });
+    sessions_.erase(worker);
+    assert(state_.check_attempt(worker, attempt));
+    if (attempt % 2 == 1) return ask(worker, encode(PsRequest(StatusRequest{})));
+    state_.note({Notice::Kind::restarted, {"worker", static_cast<int>(worker)}, "", attempt});
+    collect();
   }
   void load(ByteSpan bytes) {
     const Result<> loaded = state_.load(bytes);
@@ -108,6 +123,7 @@ class World {
   uint32_t last_ = 0;
   std::map<uint32_t, uint32_t> asked_;  ///< requests without a reply: their workers
   std::set<uint32_t> gone_;
+  std::map<uint32_t, uint32_t> attempts_;  ///< restarts, by worker
 };
 
 }  // namespace
@@ -120,6 +136,10 @@ void fuzz_one(ByteSpan bytes) {
     const uint32_t worker = input.number<uint8_t>() % workers;
     if (what == 'k' || what == 'l') {
       world.gone(worker, what == 'k' ? Notice::Kind::dead : Notice::Kind::left);
+      continue;
+    }
+    if (what == 'n') {
+      world.restart(worker);
       continue;
     }
     const size_t length = std::min<size_t>(input.number<uint16_t>(), input.rest().size());

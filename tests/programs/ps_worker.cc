@@ -1,13 +1,14 @@
 // A worker that pushes to parameter servers, for tests. Each push adds one to each number.
 //
 //    ps_worker STEPS MODE COUNT [kill=INDEX:STEP] [other=INDEX] [save=PATH] [load=PATH] [size=N]
-//              [several=1] [idle=FILE] [until=FILE:STEP]
+//              [several=1] [idle=FILE] [until=FILE:STEP] [kills=N]
 //
-// MODE is async, sync or bounded. The worker `kill` ends by SIGKILL before its push of that step.
-// The worker `other` declares another shape. With `several`, there are variables with the numbers
-// of optimisers, too, and gradients that change. A digest of all values is then printed. FILE has
-// the pid of a server. Its wake-ups in one second without requests are printed. Before its push
-// of the step of `until`, worker 0 prints that step, and waits until FILE exists.
+// MODE is async, sync or bounded. The worker `kill` ends by SIGKILL before its push of that step,
+// in its first N attempts (1). Later attempts do not wait for the start of others. The worker
+// `other` declares another shape. With `several`, there are variables with the numbers of
+// optimisers, too, and gradients that change. A digest of all values is then printed. FILE has the
+// pid of a server. Its wake-ups in one second without requests are printed. Before its push of the
+// step of `until`, worker 0 prints that step, and waits until FILE exists.
 
 #include "tests/programs/sleep_count.h"
 
@@ -36,6 +37,7 @@ struct Options {
   int count = 0;
   int kill_index = -1;
   long kill_step = -1;
+  long kills = 1;
   int other = -1;
   std::string save;
   std::string load;
@@ -64,6 +66,8 @@ Options options_of(std::span<char*> words) {
     if (word.starts_with("kill=")) {
       options.kill_index = static_cast<int>(number(value));
       options.kill_step = number(value.substr(value.find(':') + 1));
+    } else if (word.starts_with("kills=")) {
+      options.kills = number(value);
     } else if (word.starts_with("other=")) {
       options.other = static_cast<int>(number(value));
     } else if (word.starts_with("save=")) {
@@ -84,9 +88,9 @@ Options options_of(std::span<char*> words) {
   return options;
 }
 
-int index_of_task() {
-  const char* const index = std::getenv("DTRAIN_TASK_INDEX");
-  return index == nullptr ? 0 : static_cast<int>(number(index));
+long number_in(const char* variable, long otherwise) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? otherwise : number(text);
 }
 
 /// Requires that no worker asks the server meanwhile.
@@ -144,6 +148,7 @@ class OptimisedVariables {
 };
 
 void work(const Options& options, int index) {
+  const long attempt = number_in("DTRAIN_ATTEMPT", 1);
   dtrain::ParameterServers ps;
   const std::size_t size = options.size + (options.other == index ? 1 : 0);
   ps.declare({{.name = "w", .shape = {size}, .learning_rate = 1}});
@@ -151,8 +156,8 @@ void work(const Options& options, int index) {
   if (options.several) optimised.emplace(ps);
   if (index == 0 && !options.load.empty())
     std::printf("loaded step %lld\n", static_cast<long long>(ps.load(options.load)));
-  if (index == 0) ps.set_mode(options.mode, options.count);
-  ps.barrier();
+  if (index == 0 && attempt == 1) ps.set_mode(options.mode, options.count);
+  if (attempt == 1) ps.barrier();
   std::printf("worker %d: started\n", index);
   std::fflush(stdout);
   const std::vector<float> gradient(size, -1);
@@ -161,7 +166,8 @@ void work(const Options& options, int index) {
       dtrain::PsArray::push_pull<float>("w", gradient, values)};
   ps.pull(arrays);
   for (long step = 0; step < options.steps; ++step) {
-    if (index == options.kill_index && step == options.kill_step) std::raise(SIGKILL);
+    if (index == options.kill_index && step == options.kill_step && attempt <= options.kills)
+      std::raise(SIGKILL);
     if (index == 0 && step == options.awaited_step) await_file(options.awaited, step);
     ps.push_pull(arrays);
     if (optimised) optimised->push(step);
@@ -183,7 +189,7 @@ void work(const Options& options, int index) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int index = index_of_task();
+  const int index = static_cast<int>(number_in("DTRAIN_TASK_INDEX", 0));
   try {
     work(options_of(std::span(argv, static_cast<std::size_t>(argc))), index);
     return 0;

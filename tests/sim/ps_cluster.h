@@ -4,11 +4,11 @@
 #include "comm/ps/state/part_copy.h"
 #include "tests/sim/virtual_events.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,25 +55,33 @@ class PsCluster {
     }
   }
 
-  /// A request has arrived. Before the server has taken over the part, it waits.
+  /// A request has arrived. Before the server has taken over the part, it waits. The connection of
+  /// a worker's next attempt replaces that of the one before.
   void arrived(uint32_t server, uint32_t part, const PsIncoming& asked) {
     PartCopy* const at = copy(server, part);
     if (at == nullptr) return;
-    if (closed_.contains({server, asked.worker})) return;
+    const auto closed = closed_.find({server, asked.worker});
+    if (closed != closed_.end() && closed->second >= asked.attempt) return;
     if (at->role() == PartCopy::Role::replica) {
       servers_[server].parked.emplace_back(part, asked);
       return;
     }
+    uint32_t& attached = servers_[server].attached[{part, asked.worker}];
+    if (attached > asked.attempt) return;
+    attached = asked.attempt;
     at->take(asked);
     pump(server);
   }
 
-  /// A server learns of a worker's end. Its connection to that worker is closed.
-  void worker_ended(uint32_t server, uint32_t worker, const Notice& notice) {
+  /// A server learns of a worker's end or restart. If `closes`, the connections of that attempt are
+  /// closed; otherwise, its last messages may arrive later.
+  void note(uint32_t server, uint32_t worker, const Notice& notice, bool closes) {
     if (dead(server)) return;
-    closed_.insert({server, worker});
-    servers_[server].notices.push_back(notice);
-    for (auto& [part, at] : servers_[server].copies)
+    Server& self = servers_[server];
+    if (closes) closed_[{server, worker}] = std::max(closed_[{server, worker}], notice.attempt);
+    std::erase_if(self.notices, [&](const Notice& before) { return before.task == notice.task; });
+    self.notices.push_back(notice);
+    for (auto& [part, at] : self.copies)
       if (at->role() == PartCopy::Role::head) at->take(notice);
     pump(server);
   }
@@ -93,6 +101,8 @@ class PsCluster {
     std::map<uint32_t, std::unique_ptr<PartCopy>> copies = {};
     std::vector<Notice> notices = {};
     std::vector<std::pair<uint32_t, PsIncoming>> parked = {};
+    /// The last attempt that has asked, by part and worker.
+    std::map<std::pair<uint32_t, uint32_t>, uint32_t> attached = {};
   };
 
   void complain(const std::string& what) {
@@ -158,7 +168,7 @@ class PsCluster {
   PsServers ring_;
   Reply reply_;
   std::vector<Server> servers_;
-  std::set<std::pair<uint32_t, uint32_t>> closed_;  ///< server and worker
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> closed_;  ///< attempts, by server and worker
   std::string complaint_;
   int take_overs_ = 0;
 };

@@ -1,10 +1,11 @@
 // Parameter servers and their workers in virtual time. One seed chooses the number of both, copies
-// of the variables, delays, deaths, departures and changes of the mode.
+// of the variables, and delays. It also chooses deaths, restarts of workers, departures and changes
+// of the mode.
 //
 // Promise: every push that a worker knows to count has its effect on every server exactly once. A
-// push that does not count has none. The last push of a worker that died may have one, once. No
-// request of a live worker stays without its reply. Two copies of a part are equal, and all this
-// holds also after the death of a server.
+// push that does not count has none. The last push of an attempt that died may have one, once. No
+// request of a live worker stays without its reply. A restarted worker is never refused. Two copies
+// of a part are equal, and all this holds also after the death of a server.
 
 #include "base/format.h"
 #include "comm/ps/state/push_turn.h"
@@ -30,6 +31,7 @@ namespace {
 
 /// Each gradient. It can be divided by up to four workers, without rounding.
 constexpr double unit = 12;
+constexpr uint32_t attempts_max = 3;
 
 /// A request without its reply.
 struct SimRequest {
@@ -48,6 +50,8 @@ struct SimWorker {
   double counted = 0;  ///< the sum of the effects of pushes that counted
   int stale = 0;
   int dropped = 0;  ///< pushes that an error ended
+  uint32_t attempt = first_attempt;
+  int deaths = 0;
   bool dead = false;
   bool left = false;
   bool abandoned = false;  ///< no copy of a part is left
@@ -97,6 +101,9 @@ class PsWorld {
   int counted_pushes() const { return counted_pushes_; }
   int take_overs() const { return cluster_->take_overs(); }
   int repeated() const { return repeated_; }
+  int restarts() const { return restarts_; }
+  /// Requests of restarted workers to servers that have taken over.
+  int rejoined() const { return rejoined_; }
   int stale_pushes() const {
     int stale = 0;
     for (const SimWorker& worker : workers_)
@@ -147,10 +154,12 @@ class PsWorld {
   /// Sends over the worker's connection to the part's server.
   void send(uint32_t worker, uint32_t part, const SimRequest& request) {
     const uint32_t server = workers_[worker].servers.head(part).value();
-    events_.send(
-        format("{} to {} at {}", worker, part, server), [this, worker, part, server, request] {
-          cluster_->arrived(server, part, {worker, request.number, request.body, *request.body});
-        });
+    events_.send(format("{} to {} at {}", worker, part, server),
+                 [this, worker, part, server, request, attempt = workers_[worker].attempt] {
+                   cluster_->arrived(
+                       server, part,
+                       {worker, request.number, request.body, *request.body, attempt});
+                 });
   }
   SimRequest made(const PsRequest& request) {
     return {++last_request_, std::make_shared<const Bytes>(encode(request))};
@@ -162,8 +171,9 @@ class PsWorld {
     if (!workers_[worker].attaching.contains(part)) send(worker, part, sent);
   }
   void attach(uint32_t worker, uint32_t part) {
+    const uint64_t session = worker * uint64_t{attempts_max} + workers_[worker].attempt;
     const SimRequest first =
-        made(AttachRequest{.part = part, .copies = options_.servers.copies, .session = worker + 1});
+        made(AttachRequest{.part = part, .copies = options_.servers.copies, .session = session});
     workers_[worker].attaching[part] = first.number;
     send(worker, part, first);
   }
@@ -175,13 +185,15 @@ class PsWorld {
     }
     const uint32_t worker = delivery.worker;
     auto body = std::make_shared<const Bytes>(std::move(delivery.reply));
-    events_.send(format("{} from {} at {}", worker, part, server),
-                 [this, server, worker, part, number = delivery.request, body] {
-                   const SimWorker& self = workers_[worker];
-                   // A connection to a server that is known to be dead is closed.
-                   if (self.ended() || self.servers.head(part) != server) return;
-                   received({worker, part, number}, decode_ps_reply(*body).value());
-                 });
+    events_.send(
+        format("{} from {} at {}", worker, part, server),
+        [this, server, worker, part, number = delivery.request, attempt = delivery.attempt, body] {
+          const SimWorker& self = workers_[worker];
+          if (attempt < self.attempt) return;
+          // A connection to a server that is known to be dead is closed.
+          if (self.ended() || self.servers.head(part) != server) return;
+          received({worker, part, number}, decode_ps_reply(*body).value());
+        });
   }
 
   struct Origin {
@@ -197,7 +209,7 @@ class PsWorld {
       if (reply.error) return complain(reply.error->message);
       const auto waiting = self.requests.find(from.part);
       if (waiting == self.requests.end()) return;
-      if (cluster_->dead(from.part)) ++repeated_;
+      if (cluster_->dead(from.part)) ++(self.attempt > first_attempt ? rejoined_ : repeated_);
       return send(from.worker, from.part, waiting->second);
     }
     const auto request = self.requests.find(from.part);
@@ -295,19 +307,55 @@ class PsWorld {
 
   void leave(uint32_t worker) {
     workers_[worker].left = true;
-    end_on_servers(worker, {Notice::Kind::left, {"worker", static_cast<int>(worker)}, ""});
+    notify(worker, Notice::Kind::left, false);
   }
   void die(uint32_t worker) {
-    if (workers_[worker].left || workers_[worker].abandoned) return;
-    workers_[worker].dead = true;
-    end_on_servers(worker, {Notice::Kind::dead, {"worker", static_cast<int>(worker)}, "killed"});
+    SimWorker& self = workers_[worker];
+    if (self.ended()) return;
+    self.dead = true;
+    ++self.deaths;
+    const bool returns = self.attempt < attempts_max && random_.percent(60);
+    notify(worker, Notice::Kind::dead, returns);
+    if (returns)
+      events_.after(random_.up_to(milliseconds(12)), [this, worker] { restart(worker); });
   }
-  void end_on_servers(uint32_t worker, const Notice& notice) {
+  /// No server has a copy of some part: the worker ends with an error.
+  void abandon(uint32_t worker) {
+    workers_[worker].abandoned = true;
+    ++workers_[worker].deaths;
+    notify(worker, Notice::Kind::dead, false);
+  }
+  void notify(uint32_t worker, Notice::Kind kind, bool returns) {
+    const Notice notice{
+        kind, {"worker", static_cast<int>(worker)}, "killed", workers_[worker].attempt, returns};
     for (uint32_t server = 0; server < servers(); ++server) {
-      events_.after(random_.up_to(milliseconds(8)), [this, worker, server, notice] {
-        cluster_->worker_ended(server, worker, notice);
+      const bool closes = kind != Notice::Kind::restarted && random_.percent(50);
+      events_.send(format("notices to {}", server), [this, worker, server, notice, closes] {
+        cluster_->note(server, worker, notice, closes);
       });
     }
+  }
+  /// The next attempt knows nothing but the deaths of servers, and asks server 0.
+  void restart(uint32_t worker) {
+    SimWorker& self = workers_[worker];
+    ++restarts_;
+    ++self.attempt;
+    self.dead = false;
+    self.servers = cluster_->ring();
+    self.knowledge = {};
+    self.turn.reset();
+    self.requests.clear();
+    self.attaching.clear();
+    self.control.reset();
+    self.pushes_left = random_.between(1, 8);
+    notify(worker, Notice::Kind::restarted, false);
+    for (uint32_t part = 0; part < servers(); ++part)
+      if (!self.servers.head(part)) return abandon(worker);
+    for (uint32_t part = 0; part < servers(); ++part)
+      attach(worker, part);
+    control(worker, StatusRequest{});
+    if (random_.percent(40))
+      events_.after(random_.up_to(milliseconds(60)), [this, worker] { die(worker); });
   }
 
   void server_dies(uint32_t server) {
@@ -326,11 +374,7 @@ class PsWorld {
     self.servers.dead.insert(server);
     for (uint32_t part = 0; part < servers(); ++part) {
       if (self.servers.head(part) == before.head(part)) continue;
-      if (!self.servers.head(part)) {
-        self.abandoned = true;
-        return end_on_servers(
-            worker, {Notice::Kind::dead, {"worker", static_cast<int>(worker)}, "exit status 1"});
-      }
+      if (!self.servers.head(part)) return abandon(worker);
       attach(worker, part);
     }
   }
@@ -375,10 +419,15 @@ class PsWorld {
     }
   }
   static bool explained(const SimWorker& worker, double effect) {
-    if (effect == worker.counted) return true;
-    if (!worker.dead && !worker.abandoned) return false;
-    const double last = effect - worker.counted;
-    return last == unit || last == unit / 2 || last == unit / 3 || last == unit / 4;
+    return is_sum_of_pushes(effect - worker.counted, worker.deaths);
+  }
+  /// True for the effects of at most so many pushes, each alone or in a round of up to four.
+  static bool is_sum_of_pushes(double effect, int pushes) {
+    if (effect == 0) return true;
+    if (effect < 0 || pushes == 0) return false;
+    for (const int workers : {1, 2, 3, 4})
+      if (is_sum_of_pushes(effect - unit / workers, pushes - 1)) return true;
+    return false;
   }
 
   uint64_t seed_;
@@ -394,6 +443,8 @@ class PsWorld {
   std::string complaint_;
   int counted_pushes_ = 0;
   int repeated_ = 0;
+  int restarts_ = 0;
+  int rejoined_ = 0;
 };
 
 uint64_t from_environment(const char* name, uint64_t otherwise) {
@@ -411,6 +462,8 @@ TEST_CASE("every push that counts has its effect on every server, once") {
   int stale = 0;
   int take_overs = 0;
   int repeated = 0;
+  int restarts = 0;
+  int rejoined = 0;
   for (uint64_t seed = first; seed < first + seeds; ++seed) {
     PsWorld world(seed);
     world.run();
@@ -419,6 +472,8 @@ TEST_CASE("every push that counts has its effect on every server, once") {
     stale += world.stale_pushes();
     take_overs += world.take_overs();
     repeated += world.repeated();
+    restarts += world.restarts();
+    rejoined += world.rejoined();
   }
   // Otherwise the seeds would show little.
   if (seeds < 100) return;
@@ -426,6 +481,8 @@ TEST_CASE("every push that counts has its effect on every server, once") {
   CHECK(stale > static_cast<int>(seeds / 10));
   CHECK(take_overs > static_cast<int>(seeds / 10));
   CHECK(repeated > static_cast<int>(seeds / 10));
+  CHECK(restarts > static_cast<int>(seeds / 10));
+  CHECK(rejoined > static_cast<int>(seeds / 50));
 }
 
 }  // namespace dt

@@ -12,7 +12,7 @@ void write(Writer& writer, const PsStart& start) {
 }
 
 void write(Writer& writer, const PsIncoming& asked) {
-  writer.number(asked.worker).number(asked.request);
+  writer.number(asked.worker).number(asked.request).number(asked.attempt);
   encode_aligned(writer, asked.body);
 }
 
@@ -37,6 +37,7 @@ PsStart read_start(Reader& reader, ByteSpan whole) {
 PsIncoming read_incoming(Reader& reader, const std::shared_ptr<const Bytes>& message) {
   PsIncoming asked{.worker = reader.number<uint32_t>(), .owner = message};
   asked.request = reader.number<uint32_t>();
+  asked.attempt = reader.number<uint32_t>();
   asked.body = decode_aligned(reader, *message);
   return asked;
 }

@@ -31,7 +31,7 @@ void PartCopy::start_replica(uint64_t bytes_max) {
 bool PartCopy::apply(const PsInput& input) {
   if (const auto* const asked = std::get_if<PsIncoming>(&input)) return state_.handle(*asked);
   if (const auto* const notice = std::get_if<Notice>(&input)) {
-    state_.gone(*notice);
+    state_.note(*notice);
     return true;
   }
   const auto& file = std::get<PsFileAnswer>(input);

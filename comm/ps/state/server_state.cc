@@ -25,7 +25,7 @@ PsServerState::PsServerState(Options options)
     : options_(std::move(options)),
       coordinator_(options_.workers),
       store_(options_.limits),
-      ends_(options_.workers.size()) {
+      workers_(options_.workers.size()) {
 }
 
 std::string PsServerState::name(uint32_t worker) const {
@@ -38,22 +38,54 @@ void PsServerState::drop_waits(uint32_t worker) {
   under_way_.erase(worker);
 }
 
-void PsServerState::gone(const Notice& notice) {
+void PsServerState::drop_file_requests(uint32_t worker) {
+  std::erase_if(file_requests_, [worker](const auto& file) { return file.worker == worker; });
+}
+
+Result<> PsServerState::check_attempt(uint32_t worker, uint32_t attempt) const {
+  const uint32_t last = workers_[worker].attempt;
+  if (attempt >= last) return {};
+  return fail(Errc::refused, format("attempt {} of {} has ended, and attempt {} has begun", attempt,
+                                    name(worker), last));
+}
+
+void PsServerState::restarted(uint32_t worker, uint32_t attempt) {
+  workers_[worker] = {.attempt = attempt};
+  sessions_.erase(worker);
+  drop_waits(worker);
+  drop_file_requests(worker);
+  coordinator_.restarted(worker);
+  answer_waits();
+}
+
+void PsServerState::note(const Notice& notice) {
   const auto at = std::ranges::find(options_.workers, notice.task, &PsWorker::id);
   if (at == options_.workers.end()) return;
   const auto worker = static_cast<uint32_t>(at - options_.workers.begin());
-  if (ends_[worker]) return;
-  ends_[worker] = notice;
+  WorkerState& state = workers_[worker];
+  if (notice.attempt > state.attempt) restarted(worker, notice.attempt);
+  // News of an attempt that has ended for this server already.
+  if (notice.kind == Notice::Kind::restarted || notice.attempt < state.attempt) return;
+  if (state.end && (!state.end->returns || notice.returns)) return;
+  state.end = notice;
   drop_waits(worker);
-  coordinator_.gone(worker, ending(notice));
+  coordinator_.gone(worker, ending(notice), notice.returns);
   answer_waits();
   answer_declares();
 }
 
 bool PsServerState::all_gone() const {
-  for (uint32_t worker = 0; worker < ends_.size(); ++worker)
-    if (coordinator_.takes_part(worker) && !ends_[worker]) return false;
+  for (uint32_t worker = 0; worker < workers_.size(); ++worker)
+    if (coordinator_.takes_part(worker) && !workers_[worker].gone()) return false;
   return true;
+}
+
+Result<> PsServerState::check_current(const Asked& asked) const {
+  TRY(check_attempt(asked.worker, asked.attempt));
+  const std::optional<Notice>& end = workers_[asked.worker].end;
+  if (!end) return {};
+  return fail(Errc::refused,
+              format("{} {}, so its requests are refused", name(asked.worker), ending(*end)));
 }
 
 Result<> PsServerState::admit(const Asked& asked) {
@@ -90,11 +122,19 @@ void PsServerState::begin_session(uint32_t worker, uint64_t id) {
   session.last = 0;
   // A client never gets replies to requests of another one.
   drop_waits(worker);
-  std::erase_if(file_requests_, [&](const auto& file) { return file.worker == worker; });
+  drop_file_requests(worker);
   coordinator_.connected(worker);
 }
 
 bool PsServerState::handle(const PsIncoming& asked) {
+  // It may ask before the notice of its restart arrives.
+  const bool begins = asked.attempt > workers_[asked.worker].attempt;
+  if (begins) restarted(asked.worker, asked.attempt);
+  if (const Result<> current = check_current(asked); !current) {
+    PsReply refused{.error = current.error()};
+    deliver(asked, asked.attempt, refused, {});
+    return false;
+  }
   Session& session = sessions_[asked.worker];
   if (session.resumed && asked.request == session.last) {
     // Without an answer, the reply is still to come.
@@ -122,7 +162,7 @@ bool PsServerState::handle(const PsIncoming& asked) {
     reply(asked, *std::move(now));
   }
   answer_waits();
-  return changes;
+  return changes || begins;
 }
 
 /// Replies again to a request that has had its effect: with the values of now.
@@ -144,17 +184,22 @@ void PsServerState::reply(const Asked& asked, PsReply reply, std::optional<uint6
   const auto under_way = under_way_.find(asked.worker);
   if (under_way == under_way_.end()) return;  // the worker is gone
   if (--under_way->second == 0) under_way_.erase(under_way);
-  if (coordinates()) {
-    reply.mode = coordinator_.mode();
-    reply.decision = coordinator_.decision();
-  }
-  reply.step = step.value_or(this->step());
-  if (!silent_) deliveries_.push_back({asked.worker, asked.request, encode(reply)});
+  deliver(asked, workers_[asked.worker].attempt, reply, step);
   Session& session = sessions_[asked.worker];
   if (session.last != asked.request) return;
   reply.values.clear();
   session.answered = true;
   session.answer = std::move(reply);
+}
+
+void PsServerState::deliver(const Asked& asked, uint32_t attempt, PsReply& reply,
+                            std::optional<uint64_t> step) {
+  if (coordinates()) {
+    reply.mode = coordinator_.mode();
+    reply.decision = coordinator_.decision();
+  }
+  reply.step = step.value_or(this->step());
+  if (!silent_) deliveries_.push_back({asked.worker, asked.request, encode(reply), attempt});
 }
 
 void PsServerState::reply_error(const Asked& asked, Error error) {
@@ -186,11 +231,11 @@ void PsServerState::answer_declares() {
       reply_error(waiting.asked, same.error());
     } else if (store_.initialized(waiting.request)) {
       reply(waiting.asked, {});
-    } else if (chief < ends_.size() && ends_[chief]) {
-      reply_error(
-          waiting.asked,
-          {Errc::peer_lost, format("the variables have no initial values: {} {}",
-                                   name(static_cast<uint32_t>(chief)), ending(*ends_[chief]))});
+    } else if (chief < workers_.size() && workers_[chief].gone()) {
+      reply_error(waiting.asked,
+                  {Errc::peer_lost,
+                   format("the variables have no initial values: {} {}",
+                          name(static_cast<uint32_t>(chief)), ending(*workers_[chief].end))});
     } else {
       declares_.push_back(std::move(waiting));
     }

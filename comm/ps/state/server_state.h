@@ -22,6 +22,7 @@ struct PsDelivery {
   uint32_t worker = 0;
   uint32_t request = 0;
   Bytes reply;
+  uint32_t attempt = first_attempt;  ///< of the worker
 };
 
 /// A request as it has arrived: an encoded PsRequest within the memory of `owner`.
@@ -30,6 +31,7 @@ struct PsIncoming {
   uint32_t request = 0;
   std::shared_ptr<const Bytes> owner = {};
   ByteSpan body = {};
+  uint32_t attempt = first_attempt;  ///< of the worker
 };
 
 /// A request that needs the server's files.
@@ -45,7 +47,8 @@ struct PsFileRequest {
 /// No I/O, no clock.
 ///
 /// Promises: each request gets exactly one reply, unless its worker is gone first. A request that
-/// cannot be carried out gets an error, and has no effect. A request that a client repeats in its
+/// cannot be carried out gets an error, and has no effect. So does a request of a task that has
+/// ended, and of an earlier attempt of a restarted one. A request that a client repeats in its
 /// session has its effect once.
 ///
 /// All is decided by the calls and their order. So two servers with the same calls are equal.
@@ -66,9 +69,11 @@ class PsServerState {
   /// The number of the server that has these variables by placement.
   uint32_t server() const { return options_.server; }
   size_t workers() const { return options_.workers.size(); }
-  /// Called when a task has died or left.
-  void gone(const Notice& notice);
-  /// True when all tasks that take part have died or left the job.
+  /// Fails with Errc::refused when a later attempt of the worker is known.
+  Result<> check_attempt(uint32_t worker, uint32_t attempt) const;
+  /// Called when a task has died, left or been restarted.
+  void note(const Notice& notice);
+  /// True when all tasks that take part have died or left the job, and none of them returns.
   bool all_gone() const;
   /// Returns false when nothing has changed: the request only reads, or is none.
   bool handle(const PsIncoming& asked);
@@ -122,15 +127,25 @@ class PsServerState {
   Verdict on(const Asked& asked, const LeaveRequest& request);
   Verdict on(const Asked& asked, const AttachRequest& request);
 
+  struct WorkerState {
+    uint32_t attempt = first_attempt;  ///< the last one that is known
+    std::optional<Notice> end = {};    ///< of `attempt`
+    bool gone() const { return end && !end->returns; }
+  };
+
   bool coordinates() const { return options_.server == 0; }
+  void restarted(uint32_t worker, uint32_t attempt);
+  Result<> check_current(const Asked& asked) const;
   Result<> require_coordinator() const;
   Result<> admit(const Asked& asked);
   bool only_reads(const PsRequest& request) const;
   void repeat(const Asked& asked, PsReply answer);
   void drop_waits(uint32_t worker);
+  void drop_file_requests(uint32_t worker);
   void begin_session(uint32_t worker, uint64_t id);
   void reply(const Asked& asked, PsReply reply, std::optional<uint64_t> step = {});
   void reply_error(const Asked& asked, Error error);
+  void deliver(const Asked& asked, uint32_t attempt, PsReply& reply, std::optional<uint64_t> step);
   void reply_values(const Asked& asked, std::span<const ShardPull> pulls);
   void answer_waits();
   void answer_declares();
@@ -140,9 +155,9 @@ class PsServerState {
   Options options_;
   StepCoordinator coordinator_;
   VariableStore store_;
-  std::vector<std::optional<Notice>> ends_;  ///< by worker
-  std::map<uint32_t, size_t> under_way_;     ///< requests without a reply, by worker
-  std::map<uint32_t, Session> sessions_;     ///< by worker
+  std::vector<WorkerState> workers_;
+  std::map<uint32_t, size_t> under_way_;  ///< requests without a reply, by worker
+  std::map<uint32_t, Session> sessions_;  ///< by worker
   std::vector<WaitingDeclare> declares_;
   std::vector<PsDelivery> deliveries_;
   std::vector<PsFileRequest> file_requests_;

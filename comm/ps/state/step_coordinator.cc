@@ -98,7 +98,7 @@ void StepCoordinator::decide() {
   if (committed_.size() < mode_.count) {
     size_t able = committed_.size();
     for (uint32_t worker = 0; worker < states_.size(); ++worker)
-      able += takes_part(worker) && states_[worker].lives && !committed_.contains(worker) ? 1 : 0;
+      able += can_commit(worker) && !committed_.contains(worker) ? 1 : 0;
     if (able >= mode_.count) return;
     const Error why = too_few(able);
     for (const auto& [worker, request] : std::exchange(waiting_, {})) {
@@ -117,23 +117,35 @@ void StepCoordinator::decide() {
     answer({worker, request}, PsVerdict::done);
 }
 
+/// A worker in a barrier waits there for those that have committed.
+bool StepCoordinator::can_commit(uint32_t worker) const {
+  return takes_part(worker) && states_[worker].lives && !in_barrier_.contains(worker);
+}
+
 Error StepCoordinator::too_few(size_t able) const {
   std::string why = "no worker trains";
   for (uint32_t worker = 0; worker < states_.size(); ++worker) {
-    if (takes_part(worker) && !states_[worker].lives)
-      why = format("{} {}", name(worker), states_[worker].end);
+    if (takes_part(worker) && !can_commit(worker) && !committed_.contains(worker))
+      why = format("{} {}", name(worker),
+                   states_[worker].lives ? "waits in a barrier" : states_[worker].end);
   }
   return {Errc::peer_lost, format("a step needs the gradients of {} workers, and {} are left: {}",
                                   mode_.count, able, why)};
 }
 
-void StepCoordinator::review_bounded() {
-  if (mode_.kind != PsMode::Kind::bounded) return;
+/// Returns the clock of the slowest worker that lives; none: no worker lives.
+std::optional<uint64_t> StepCoordinator::slowest_clock() const {
   std::optional<uint64_t> slowest;
   for (uint32_t worker = 0; worker < states_.size(); ++worker) {
     if (!takes_part(worker) || !states_[worker].lives) continue;
     slowest = std::min(slowest.value_or(states_[worker].clock), states_[worker].clock);
   }
+  return slowest;
+}
+
+void StepCoordinator::review_bounded() {
+  if (mode_.kind != PsMode::Kind::bounded) return;
+  const std::optional<uint64_t> slowest = slowest_clock();
   std::erase_if(waiting_, [&](const auto& entry) {
     const auto& [worker, request] = entry;
     const uint64_t clock = states_[worker].clock;
@@ -152,12 +164,14 @@ void StepCoordinator::barrier(Caller caller) {
   }
   in_barrier_.emplace(caller.worker, caller.request);
   review_barrier();
+  decide();
 }
 
-/// Ends the barrier when all workers that live have reached it.
+/// Ends the barrier when all workers that live or return have reached it.
 void StepCoordinator::review_barrier() {
   for (uint32_t worker = 0; worker < states_.size(); ++worker) {
-    if (takes_part(worker) && states_[worker].lives && !in_barrier_.contains(worker)) return;
+    const bool expected = states_[worker].lives || states_[worker].returns;
+    if (takes_part(worker) && expected && !in_barrier_.contains(worker)) return;
   }
   for (const auto& [worker, request] : std::exchange(in_barrier_, {}))
     answer({worker, request}, PsVerdict::done);
@@ -165,16 +179,31 @@ void StepCoordinator::review_barrier() {
 
 void StepCoordinator::connected(uint32_t worker) {
   states_[worker].lives = true;
+  states_[worker].returns = false;
   waiting_.erase(worker);
   committed_.erase(worker);
   in_barrier_.erase(worker);
 }
 
-void StepCoordinator::gone(uint32_t worker, const std::string& why) {
+void StepCoordinator::restarted(uint32_t worker) {
+  State& state = states_[worker];
+  state.lives = false;
+  state.returns = true;
+  committed_.erase(worker);
+  waiting_.erase(worker);
+  in_barrier_.erase(worker);
+  // It begins with the newest values: nobody waits until it has done as many steps as others.
+  state.clock = std::max(state.clock, slowest_clock().value_or(0));
+  review_bounded();
+  review_barrier();
+}
+
+void StepCoordinator::gone(uint32_t worker, const std::string& why, bool returns) {
   State& state = states_[worker];
   // The first reason counts: a worker that has left also ends.
-  if (!state.lives) return;
+  if (!state.lives && !state.returns) return;
   state.lives = false;
+  state.returns = returns;
   state.end = why;
   waiting_.erase(worker);
   in_barrier_.erase(worker);

@@ -27,7 +27,7 @@ struct PsWorker {
 ///
 ///   sync     committed ─ `count` workers have ─▶ done, the round is decided
 ///                 ├─ the mode changes ─▶ mode_changed, the push has no effect
-///                 └─ too few workers live ─▶ an error that names one of the dead
+///                 └─ too few workers can commit ─▶ an error that names one that cannot
 ///   bounded  committed ─ no worker is more than `count` pushes behind ─▶ done
 class StepCoordinator {
  public:
@@ -63,8 +63,11 @@ class StepCoordinator {
   /// Called when a worker connects: it takes part, also after it has left. Its waits of before end
   /// without answers.
   void connected(uint32_t worker);
-  /// Called when a worker has left or died. Its waits end without answers.
-  void gone(uint32_t worker, const std::string& why);
+  /// Called when a worker has left or died. Its waits end without answers. A barrier waits for a
+  /// worker that `returns`.
+  void gone(uint32_t worker, const std::string& why, bool returns = false);
+  /// Called when a worker begins anew. A commit of its attempt before has no effect any more.
+  void restarted(uint32_t worker);
   bool takes_part(uint32_t worker) const;
   /// True while the worker waits for the answer to a commit.
   bool waits(uint32_t worker) const { return waiting_.contains(worker); }
@@ -75,6 +78,7 @@ class StepCoordinator {
  private:
   struct State {
     bool lives = true;
+    bool returns = false;  ///< it does not live, but is expected
     std::string end = {};  ///< why it does not live
     uint64_t clock = 0;    ///< pushes in the bounded mode
     uint64_t pushes = 0;
@@ -86,6 +90,8 @@ class StepCoordinator {
   void decide();
   void review_bounded();
   void review_barrier();
+  bool can_commit(uint32_t worker) const;
+  std::optional<uint64_t> slowest_clock() const;
   Error too_few(size_t able) const;
   void count_staleness(uint64_t seen_step);
   std::string name(uint32_t worker) const;

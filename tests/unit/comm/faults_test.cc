@@ -1,4 +1,6 @@
+#include "comm/context.h"
 #include "comm/dtrain.hpp"
+#include "comm/init_options.h"
 #include "tests/unit/comm/world_fixture.h"
 
 #include <doctest/doctest.h>
@@ -242,6 +244,52 @@ TEST_CASE("works outlive their context and then fail as finalized") {
     done.count_down();
     CHECK(outcome.code == DTRAIN_ERROR_CLOSED);
     CHECK(work.done());
+  }));
+}
+
+TEST_CASE("a restarted rank gets no collectives, by name, unless it is the only one") {
+  for (const int size : {1, 2}) {
+    RendezvousFixture server(table_of_workers(size));
+    server.notify({Notice::Kind::dead, {"worker", 0}, "killed by SIGKILL", 1, true});
+    server.notify({Notice::Kind::restarted, {"worker", 0}, "", 2});
+    const std::string token = server.token().text();
+    const auto variable = [](const char* name) {
+      return std::string_view(name) == "DTRAIN_ATTEMPT" ? "2" : nullptr;
+    };
+    const InitOptions options = must(init_options_from({.role = "worker",
+                                                        .rendezvous = server.address().text(),
+                                                        .token = token,
+                                                        .job = server.table().job,
+                                                        .generation = server.table().generation},
+                                                       variable));
+    int blamed = -1;
+    const auto joined = dt::Context::join(options, &blamed);
+    CHECK(joined.has_value() == (size == 1));
+    if (joined) continue;
+    CHECK(blamed == 0);
+    CHECK(joined.error() ==
+          Error{Errc::peer_lost,
+                "worker:0 was restarted (attempt 2), and the end of its attempt before has ended "
+                "the collectives of the job; a restarted rank can use parameter servers alone "
+                "(dtrain_ps_connect without a context)"});
+  }
+}
+
+TEST_CASE("a restart revives no collective") {
+  World world({.size = 2, .per_host = 2});
+  std::latch joined(2);
+  std::latch done(1);
+  check_all_well(world.run([&](Context& context) {
+    joined.arrive_and_wait();
+    if (context.rank() == 1) return done.wait();
+    world.server().notify({Notice::Kind::dead, {"worker", 1}, "exit status 3", 1, true});
+    world.server().notify({Notice::Kind::restarted, {"worker", 1}, "", 2});
+    for (int call = 0; call < 2; ++call) {
+      const RankOutcome outcome = World::outcome_of([&] { context.barrier(); });
+      CHECK(outcome.code == DTRAIN_ERROR_PEER_LOST);
+      CHECK(contains(outcome.text, "exit status 3"));
+    }
+    done.count_down();
   }));
 }
 

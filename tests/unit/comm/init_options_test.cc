@@ -71,6 +71,12 @@ TEST_CASE("a caller that passes its identity listens at the port of the environm
   CHECK(port_in({{"DTRAIN_PORT", "5001"}, {"DTRAIN_ROLE", "worker"}, {"DTRAIN_TASK_INDEX", "3"}})
             .value()
             .port == 5001);
+  CHECK(port_in({}).value().claim.attempt == first_attempt);
+  CHECK(port_in({{"DTRAIN_ATTEMPT", "3"}}).value().claim.attempt == 3);
+  CHECK(port_in({{"DTRAIN_ATTEMPT", "3"}, {"DTRAIN_ROLE", "ps"}}).value().claim.attempt ==
+        first_attempt);
+  CHECK(contains(port_in({{"DTRAIN_ATTEMPT", "x"}}).error().message,
+                 "DTRAIN_ATTEMPT: expected a number"));
   // The port of another task is held for that one.
   CHECK(port_in({{"DTRAIN_PORT", "5001"}, {"DTRAIN_TASK_INDEX", "4"}}).value().port == 0);
   CHECK(port_in({{"DTRAIN_PORT", "5001"}, {"DTRAIN_ROLE", "ps"}}).value().port == 0);

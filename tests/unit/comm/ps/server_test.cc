@@ -112,5 +112,18 @@ TEST_CASE("a damaged checkpoint keeps a server from starting") {
                                       "cut short");
 }
 
+TEST_CASE("a restarted server of several is refused, since the others have other steps") {
+  RendezvousFixture rendezvous(table_with_servers(1, 2));
+  const auto client = rendezvous.join({"ps", 1});
+  Claim claim = rendezvous.claim({"ps", 1});
+  claim.attempt = 2;
+  const auto server = PsServer::start(*client, {.claim = claim}, soon());
+  REQUIRE_FALSE(server);
+  CHECK(server.error() ==
+        Error{Errc::input,
+              "ps:1 was restarted (attempt 2), but the other 1 parameter servers have "
+              "values of another step; only a single server can be restarted"});
+}
+
 }  // namespace
 }  // namespace dt

@@ -11,10 +11,11 @@ TEST_CASE("an input is decoded as it was encoded, and no beginning of it is one"
   const Bytes content = to_bytes("content");
   const std::vector<PsInput> inputs = {
       PsStart{.bytes_max = 77, .checkpoint = content},
-      PsIncoming{.worker = 1, .request = 2, .body = content},
+      PsIncoming{.worker = 1, .request = 2, .body = content, .attempt = 3},
       PsFileAnswer{.worker = 1, .request = 2, .step = 9, .content = content},
       PsFileAnswer{.worker = 1, .request = 2, .error = Error{Errc::not_found, "no file"}},
       Notice{Notice::Kind::dead, {"worker", 1}, "killed"},
+      Notice{Notice::Kind::restarted, {"worker", 1}, "", 2},
   };
   uint64_t number = 5;
   for (const PsInput& input : inputs) {

@@ -30,7 +30,7 @@ class Pair {
   }
   void ask(const PsRequest& request) {
     const auto body = std::make_shared<const Bytes>(encode(request));
-    head.take(PsIncoming{0, ++last, body, *body});
+    head.take(PsIncoming{0, ++last, body, *body, attempt});
   }
   void push() {
     gradient = bytes_of<float>({1, 1});
@@ -46,6 +46,7 @@ class Pair {
   PartCopy head;
   PartCopy replica;
   uint32_t last = 0;
+  uint32_t attempt = first_attempt;
   Bytes gradient;
 };
 
@@ -71,6 +72,34 @@ TEST_CASE("a read is no input, and shows only what the replica has, too") {
   REQUIRE(pair.replica.follow(std::make_shared<const Bytes>(*push)));
   REQUIRE(pair.head.acknowledged(pair.replica.number()));
   CHECK(pair.head.take_deliveries().size() == 2);
+}
+
+TEST_CASE("both copies know the attempt of a worker, and refuse pushes of the one before") {
+  Pair pair;
+  pair.push();
+  SUBCASE("by a notice") {
+    pair.head.take(Notice{Notice::Kind::restarted, {"worker", 0}, "", 2});
+  }
+  SUBCASE("by its first request, although that only reads") {
+    pair.attempt = 2;
+    pair.ask(StatusRequest{});
+  }
+  pair.replicate();
+  pair.attempt = 1;
+  pair.push();
+  CHECK_FALSE(pair.head.take_outgoing());
+  for (const PartCopy* const copy : {&pair.head, &pair.replica}) {
+    CHECK_FALSE(copy->state().check_attempt(0, 1));
+    CHECK(copy->state().check_attempt(0, 2));
+    CHECK(copy->state().step() == 1);
+  }
+  pair.replica.take_over();
+  const PushRequest late{.gradients = {{.shard = 0, .values = pair.gradient}}};
+  const auto body = std::make_shared<const Bytes>(encode(PsRequest(late)));
+  pair.replica.take(PsIncoming{0, 90, body, *body, 1});
+  CHECK(pair.replica.state().step() == 1);
+  pair.replica.take(PsIncoming{0, 91, body, *body, 2});
+  CHECK(pair.replica.state().step() == 2);
 }
 
 TEST_CASE("a head without its replica replies at once") {

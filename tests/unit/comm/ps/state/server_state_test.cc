@@ -22,9 +22,16 @@ class Server {
   PsServerState& state() { return state_; }
   /// Sends a request; returns its number.
   uint32_t send(uint32_t worker, const PsRequest& request) {
-    state_.handle(worker, ++last_, std::make_shared<const Bytes>(encode(request)));
+    const auto body = std::make_shared<const Bytes>(encode(request));
+    const uint32_t attempt = attempts_.try_emplace(worker, first_attempt).first->second;
+    state_.handle({worker, ++last_, body, *body, attempt});
     collect();
     return last_;
+  }
+  /// The worker's requests are of this attempt from now on.
+  void connect(uint32_t worker, uint32_t attempt) {
+    attempts_[worker] = attempt;
+    REQUIRE_FALSE(ask(worker, AttachRequest{.session = attempt}).error);
   }
   void collect() {
     for (PsDelivery& delivery : state_.take_deliveries())
@@ -48,6 +55,7 @@ class Server {
  private:
   PsServerState state_;
   uint32_t last_ = 0;
+  std::map<uint32_t, uint32_t> attempts_;  ///< by worker
   std::map<uint32_t, Bytes> replies_;
   Bytes gradient_;
 };
@@ -73,7 +81,7 @@ TEST_CASE("a worker waits for the values that rank 0 declares") {
     CHECK_FALSE(server.reply(waiting).error);
   }
   SUBCASE("or rank 0 dies") {
-    server.state().gone({Notice::Kind::dead, {"worker", 0}, "killed by SIGKILL"});
+    server.state().note({Notice::Kind::dead, {"worker", 0}, "killed by SIGKILL"});
     server.collect();
     const PsReply reply = server.reply(waiting);
     REQUIRE(reply.error);
@@ -234,6 +242,76 @@ TEST_CASE("a checkpoint gives values to variables that have none") {
   CHECK_FALSE(fresh.ask(1, pair.request).error);
   const PsReply values = fresh.ask(1, PullRequest{.pulls = {{.shard = 0}}});
   CHECK(numbers_of<float>(values.values.at(0)) == std::vector<float>{10, 20});
+}
+
+/// Returns the error of a push of this worker; empty: it had its effect.
+std::string push_error(Server& server, uint32_t worker) {
+  const PsReply reply = server.ask(worker, server.push({1, 1}));
+  return reply.error ? reply.error->message : "";
+}
+
+TEST_CASE(
+    "late pushes of a dead worker and of an earlier attempt are refused, and change nothing") {
+  Server server;
+  server.declare();
+  PsServerState& state = server.state();
+  server.connect(1, 1);
+  CHECK(push_error(server, 1).empty());
+  state.note({Notice::Kind::dead, {"worker", 1}, "killed by SIGKILL", 1, true});
+  CHECK(push_error(server, 1) ==
+        "worker:1 on b died: killed by SIGKILL, so its requests are refused");
+  state.note({Notice::Kind::restarted, {"worker", 1}, "", 2});
+  const char* const ended = "attempt 1 of worker:1 on b has ended, and attempt 2 has begun";
+  CHECK(push_error(server, 1) == ended);
+  CHECK(state.check_attempt(1, 1).error() == Error{Errc::refused, ended});
+  CHECK(state.step() == 1);
+  REQUIRE(state.check_attempt(1, 2));
+  server.connect(1, 2);
+  CHECK(push_error(server, 1).empty());
+  CHECK(state.step() == 2);
+}
+
+TEST_CASE("a restarted worker may connect before the server has the news of its death") {
+  Server server;
+  server.declare();
+  PsServerState& state = server.state();
+  server.connect(1, 1);
+  server.connect(1, 2);
+  state.note({Notice::Kind::dead, {"worker", 1}, "killed by SIGKILL", 1, true});
+  state.note({Notice::Kind::restarted, {"worker", 1}, "", 2});
+  CHECK(push_error(server, 1).empty());
+  state.note({Notice::Kind::dead, {"worker", 1}, "exit status 3", 2});
+  CHECK(push_error(server, 1) == "worker:1 on b died: exit status 3, so its requests are refused");
+}
+
+TEST_CASE("a server serves on while a worker returns, and ends when none does") {
+  Server server;
+  PsServerState& state = server.state();
+  state.note({Notice::Kind::left, {"worker", 0}, ""});
+  state.note({Notice::Kind::dead, {"worker", 1}, "exit status 3", 1, true});
+  CHECK_FALSE(state.all_gone());
+  SUBCASE("it leaves later") {
+    state.note({Notice::Kind::restarted, {"worker", 1}, "", 2});
+    CHECK_FALSE(state.all_gone());
+    state.note({Notice::Kind::left, {"worker", 1}, "", 2});
+  }
+  SUBCASE("the launcher cancels its restart") {
+    state.note({Notice::Kind::dead, {"worker", 1}, "exit status 3"});
+  }
+  CHECK(state.all_gone());
+}
+
+TEST_CASE("a worker waits for the values of a first rank that returns") {
+  Server server;
+  DeclaredWhole pair(0, plain_variable("w", {2}), {10, 20});
+  pair.request.initializes = false;
+  const uint32_t waiting = server.send(1, pair.request);
+  server.state().note({Notice::Kind::dead, {"worker", 0}, "exit status 3", 1, true});
+  server.collect();
+  CHECK_FALSE(server.replied(waiting));
+  server.connect(0, 2);
+  server.declare();
+  CHECK_FALSE(server.reply(waiting).error);
 }
 
 }  // namespace

@@ -164,5 +164,87 @@ TEST_CASE("the staleness of asynchronous pushes is counted in powers of two") {
   CHECK(coordinator.step() == 6);
 }
 
+TEST_CASE("a synchronous step of all workers does not wait for one that returns") {
+  StepCoordinator coordinator(three_workers());
+  REQUIRE(coordinator.set_mode(PsMode::Kind::sync, 3));
+  commit(coordinator, 0, 0);
+  coordinator.gone(2, "died", true);
+  CHECK(answers_of(coordinator) == "0 error");
+  coordinator.restarted(2);
+  coordinator.connected(2);
+  for (const uint32_t worker : {0, 1, 2})
+    commit(coordinator, worker, 0);
+  CHECK(answers_of(coordinator) == "0 done, 1 done, 2 done");
+}
+
+TEST_CASE("a step that needs a worker in a barrier ends by name: each would wait for the other") {
+  StepCoordinator coordinator(three_workers());
+  REQUIRE(coordinator.set_mode(PsMode::Kind::sync, 2));
+  coordinator.barrier({0, 1});
+  SUBCASE("the barrier is complete without a step") {
+    commit(coordinator, 1, 0);
+    commit(coordinator, 2, 0);
+    CHECK(answers_of(coordinator) == "1 done, 2 done");
+  }
+  SUBCASE("the barrier comes first") {
+    coordinator.barrier({1, 1});
+    commit(coordinator, 2, 0);
+  }
+  SUBCASE("the commit comes first") {
+    commit(coordinator, 2, 0);
+    CHECK(answers_of(coordinator).empty());
+    coordinator.barrier({1, 1});
+  }
+  const auto answers = coordinator.take_answers();
+  if (answers.empty()) return;
+  REQUIRE(answers.size() == 1);
+  CHECK(
+      answers[0].error->message ==
+      "a step needs the gradients of 2 workers, and 1 are left: worker:1 on a waits in a barrier");
+}
+
+TEST_CASE("a commit of the attempt before does not count for a worker that begins anew") {
+  StepCoordinator coordinator(three_workers());
+  REQUIRE(coordinator.set_mode(PsMode::Kind::sync, 2));
+  commit(coordinator, 2, 0);
+  coordinator.gone(2, "died", true);
+  coordinator.restarted(2);
+  commit(coordinator, 0, 0);
+  CHECK(answers_of(coordinator).empty());
+  coordinator.connected(2);
+  commit(coordinator, 2, 0);
+  CHECK(answers_of(coordinator) == "0 done, 2 done");
+  CHECK(coordinator.decision().workers == std::vector<uint32_t>{0, 2});
+}
+
+TEST_CASE("bounded staleness: nobody waits for the steps that a restarted worker repeats") {
+  StepCoordinator coordinator(three_workers());
+  REQUIRE(coordinator.set_mode(PsMode::Kind::bounded, 1));
+  coordinator.gone(2, "died", true);
+  for (int i = 0; i < 5; ++i) {
+    commit(coordinator, 0, 0);
+    commit(coordinator, 1, 0);
+  }
+  coordinator.restarted(2);
+  coordinator.connected(2);
+  coordinator.take_answers();
+  commit(coordinator, 0, 0);
+  CHECK(answers_of(coordinator) == "0 done");
+  commit(coordinator, 0, 0);
+  CHECK(answers_of(coordinator).empty());
+}
+
+TEST_CASE("a barrier waits for a worker that returns") {
+  StepCoordinator coordinator(three_workers());
+  coordinator.barrier({0, 1});
+  coordinator.barrier({1, 1});
+  coordinator.gone(2, "died", true);
+  coordinator.restarted(2);
+  CHECK(answers_of(coordinator).empty());
+  coordinator.connected(2);
+  coordinator.barrier({2, 1});
+  CHECK(answers_of(coordinator) == "0 done, 1 done, 2 done");
+}
+
 }  // namespace
 }  // namespace dt
