@@ -63,6 +63,10 @@ Result<> AgentSession::handle(const FrameView& frame) {
       auto wanted = TRY(decode<Launch>(frame.payload));
       return launch(std::move(wanted));
     }
+    case MessageType::restart: {
+      const auto wanted = TRY(decode<Restart>(frame.payload));
+      return run_.restart(wanted);
+    }
     case MessageType::signal: {
       const auto wanted = TRY(decode<SignalAll>(frame.payload));
       if (wanted.only_caught) {

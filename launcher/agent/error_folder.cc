@@ -85,6 +85,10 @@ std::string ErrorFolder::file_of(uint32_t local_index) const {
   return format("{}/{}.json", path_, local_index);
 }
 
+void ErrorFolder::clear(uint32_t local_index) const {
+  ::unlink(file_of(local_index).c_str());
+}
+
 std::optional<TaskError> ErrorFolder::read(uint32_t local_index) const {
   // The task may have put anything there: the open must not block or follow a link.
   const Fd file(

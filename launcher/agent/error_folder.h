@@ -32,6 +32,8 @@ class ErrorFolder {
   const std::string& path() const { return path_; }
   /// Returns the value of TORCHELASTIC_ERROR_FILE for a task. The file does not exist yet.
   std::string file_of(uint32_t local_index) const;
+  /// Removes the error of the attempt before.
+  void clear(uint32_t local_index) const;
   /// Returns the error that the task has written, if it can be parsed.
   std::optional<TaskError> read(uint32_t local_index) const;
 

@@ -1,5 +1,6 @@
 #include "launcher/agent/local_tasks.h"
 
+#include "base/format.h"
 #include "base/wall_time.h"
 #include "launcher/agent/local_host.h"
 #include "launcher/agent/task_macros.h"
@@ -53,14 +54,7 @@ Result<> LocalTasks::launch(Launch wanted, Programs programs) {
   if (launch_.error_files) errors_ = ErrorFolder::make();
   for (const TaskLaunch& task : launch_.tasks)
     ++sharers_[task.cpus];
-  // When descriptors are short there is no pipe; heartbeats and output still report the execs.
-  if (auto pipe = make_pipe()) {
-    exec_pipe_ = *std::move(pipe);
-    exec_watch_ = TRY(loop_.watch(exec_pipe_.read.get(), EPOLLIN, [this](uint32_t) {
-      exec_watch_ = Watch();
-      check_execs();
-    }));
-  }
+  TRY(watch_execs());
   start(starts_a_round);
   // These come after the first starts, so that those tasks load their programs meanwhile.
   oom_.emplace();
@@ -68,10 +62,50 @@ Result<> LocalTasks::launch(Launch wanted, Programs programs) {
   return {};
 }
 
+/// When descriptors are short there is no pipe; heartbeats and output still report the execs.
+Result<> LocalTasks::watch_execs() {
+  auto pipe = make_pipe();
+  if (!pipe) return {};
+  exec_watch_ = Watch();
+  exec_pipe_ = *std::move(pipe);
+  exec_watch_ = TRY(loop_.watch(exec_pipe_.read.get(), EPOLLIN, [this](uint32_t) {
+    exec_watch_ = Watch();
+    check_execs();
+  }));
+  return {};
+}
+
+Result<> LocalTasks::restart(const Restart& wanted) {
+  const auto task = std::ranges::find(tasks_, wanted.task, &LocalTask::id);
+  const bool ended = task != tasks_.end() && task->process && task->process->exited();
+  if (!ended || wanted.attempt != task->attempt + 1) {
+    return fail(Errc::protocol, format("restart of {} as attempt {}, which is not its next one",
+                                       wanted.task.text(), wanted.attempt));
+  }
+  const auto local_index = static_cast<uint32_t>(task - tasks_.begin());
+  for (const auto& [name, value] : wanted.changes)
+    launch_.tasks[local_index].environment[name] = value;
+  if (errors_) errors_->clear(local_index);
+  TaskProcess::Options options{.merge_stderr = launch_.merge_stderr};
+  options.output = task->process->release(TaskStream::output);
+  options.error = task->process->release(TaskStream::error);
+  task->process.reset();
+  task->traceback = {};
+  task->attempt = wanted.attempt;
+  const bool starting = next_start_ < launch_.tasks.size();
+  if (!starting) TRY(watch_execs());
+  start_one(local_index, std::move(options));
+  if (!starting) exec_pipe_.write.reset();
+  return {};
+}
+
 void LocalTasks::start(size_t count_max) {
   const size_t end = next_start_ + std::min(count_max, launch_.tasks.size() - next_start_);
-  while (next_start_ < end)
-    start_one(static_cast<uint32_t>(next_start_++));
+  while (next_start_ < end) {
+    const auto local_index = static_cast<uint32_t>(next_start_++);
+    start_one(local_index, {.wants_input = launch_.tasks[local_index].wants_input,
+                            .merge_stderr = launch_.merge_stderr});
+  }
   if (next_start_ < launch_.tasks.size()) {
     start_timer_ = loop_.after(Duration::zero(), [this] { start(starts_a_round); });
   } else {
@@ -94,13 +128,12 @@ std::string LocalTasks::cluster_shown_to(const TaskId& task) const {
   return tf_cluster(seen_by(task, launch_.cluster, launch_.cluster_filter));
 }
 
-void LocalTasks::start_one(uint32_t local_index) {
-  TaskLaunch& wanted = launch_.tasks[local_index];
+void LocalTasks::start_one(uint32_t local_index, TaskProcess::Options options) {
+  const TaskLaunch& wanted = launch_.tasks[local_index];
   LocalTask& task = tasks_[local_index];
   task.id = wanted.id;
-  // The variables of one task are needed once.
-  const Environment added = added_environment(launch_.common, std::move(wanted.environment),
-                                              cluster_shown_to(wanted.id), wanted.id);
+  const Environment added =
+      added_environment(launch_.common, wanted.environment, cluster_shown_to(wanted.id), wanted.id);
   Environment environment =
       worker_environment(forwarded_of_task(launch_, wanted), host_, added, share_of(wanted));
   if (errors_) environment.emplace("TORCHELASTIC_ERROR_FILE", errors_->file_of(local_index));
@@ -113,9 +146,7 @@ void LocalTasks::start_one(uint32_t local_index) {
                           .cpus = wanted.cpus,
                           .cgroup = programs_.cgroup};
   auto process =
-      TaskProcess::start(loop_, std::move(request),
-                         {.wants_input = wanted.wants_input, .merge_stderr = launch_.merge_stderr},
-                         handlers_for(local_index));
+      TaskProcess::start(loop_, std::move(request), std::move(options), handlers_for(local_index));
   if (process) {
     task.process = *std::move(process);
   } else {

@@ -47,6 +47,8 @@ class LocalTasks {
   Result<> launch(Launch wanted, Programs programs);
   /// Starts all tasks that have not been started yet.
   void start_rest() { start(launch_.tasks.size()); }
+  /// Starts a task again whose process has ended. Fails with Errc::protocol when it has not.
+  Result<> restart(const Restart& wanted);
   /// Starts no further task.
   void stop_starting() { start_timer_ = Timer(); }
   /// Returns the task of a stream; null when there is none.
@@ -75,12 +77,14 @@ class LocalTasks {
     TaskId id;
     std::unique_ptr<TaskProcess> process;  ///< null when it could not be started
     PythonTraceback traceback = {};
+    uint32_t attempt = first_attempt;
   };
   void start(size_t count_max);
+  Result<> watch_execs();
   std::string cluster_shown_to(const TaskId& task) const;
   CpuShare share_of(const TaskLaunch& task) const;
   const Program& program_of(const TaskId& task) const;
-  void start_one(uint32_t local_index);
+  void start_one(uint32_t local_index, TaskProcess::Options options);
   void start_failed(uint32_t local_index, const Error& error);
   void executed(uint32_t local_index, const Result<>& result);
   void exited(uint32_t local_index, ExitStatus status);

@@ -28,6 +28,10 @@ Result<std::unique_ptr<TaskProcess>> TaskProcess::start(Loop& loop, ChildRequest
   task->output_.pipe = std::move(output.read);
   task->error_.pipe = std::move(error.read);
   task->input_ = std::move(input.write);
+  task->output_.credit = options.output.credit;
+  task->output_.carried = std::move(options.output.unread);
+  task->error_.credit = options.error.credit;
+  task->error_.carried = std::move(options.error.unread);
   if (const auto watched = task->watch_all(); !watched) {
     // The agent would not see the end of such a task, so there must be none.
     [[maybe_unused]] const auto killed = task->child_.kill();
@@ -47,6 +51,7 @@ Result<> TaskProcess::watch_all() {
 
 Result<> TaskProcess::watch_output(TaskStream stream) {
   Source& from = source(stream);
+  send_carried(stream);
   const bool wanted = from.pipe && (from.credit.room() > 0 || discarding_);
   if (!wanted) {
     // The watch is removed, since epoll reports a hang-up even without requested events.
@@ -56,6 +61,18 @@ Result<> TaskProcess::watch_output(TaskStream stream) {
         loop_.watch(from.pipe.get(), EPOLLIN, [this, stream](uint32_t) { read_output(stream); }));
   }
   return {};
+}
+
+void TaskProcess::send_carried(TaskStream stream) {
+  Source& from = source(stream);
+  if (discarding_) from.carried.clear();
+  while (!from.carried.empty() && from.credit.room() > 0) {
+    const size_t size =
+        std::min<size_t>({from.carried.size(), from.credit.room(), stream_chunk_bytes});
+    from.credit.sent(size);
+    handlers_.on_output(stream, ByteSpan(from.carried).first(size));
+    from.carried.erase(from.carried.begin(), from.carried.begin() + static_cast<ptrdiff_t>(size));
+  }
 }
 
 void TaskProcess::watch_or_end(TaskStream stream) {
@@ -90,6 +107,26 @@ void TaskProcess::read_rest(TaskStream stream) {
   while (!discarding_ && from.pipe && from.credit.room() > 0 &&
          ::ioctl(from.pipe.get(), FIONREAD, &bytes) == 0 && bytes > 0)
     read_output(stream);
+}
+
+TaskProcess::Carried TaskProcess::release(TaskStream stream) {
+  read_rest(stream);
+  Source& from = source(stream);
+  Carried carried{.credit = from.credit, .unread = std::move(from.carried)};
+  if (!from.pipe) return carried;
+  int bytes = 0;
+  // With credit, all has been read. Otherwise the pipe holds at most what its buffer takes.
+  if (!discarding_ && ::ioctl(from.pipe.get(), FIONREAD, &bytes) == 0 && bytes > 0) {
+    const size_t had = carried.unread.size();
+    carried.unread.resize(had + static_cast<size_t>(bytes));
+    const ssize_t n =
+        ::read(from.pipe.get(), carried.unread.data() + had, static_cast<size_t>(bytes));
+    carried.unread.resize(had + static_cast<size_t>(std::max<ssize_t>(n, 0)));
+  }
+  from.watch = Watch();
+  from.pipe.reset();
+  if (carried.unread.empty()) handlers_.on_output_end(stream);
+  return carried;
 }
 
 Result<> TaskProcess::add_credit(TaskStream stream, uint32_t bytes) {

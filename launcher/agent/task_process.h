@@ -30,9 +30,16 @@ class TaskProcess {
     /// Called at the task's end, after the output that it had written, as far as there is credit.
     std::function<void(ExitStatus)> on_exit;
   };
+  /// A stream of output that the next attempt of the task continues.
+  struct Carried {
+    StreamCredit credit = {};
+    Bytes unread = {};  ///< of the attempt before: it waits for credit
+  };
   struct Options {
     bool wants_input = false;
     bool merge_stderr = false;  ///< both streams use one pipe; there is no error stream
+    Carried output = {};
+    Carried error = {};
   };
   /// Starts the task; sets input, output and error of `request` itself.
   static Result<std::unique_ptr<TaskProcess>> start(Loop& loop, ChildRequest request,
@@ -58,6 +65,9 @@ class TaskProcess {
   Result<> add_credit(TaskStream stream, uint32_t bytes);
   /// Reads and drops the output from now on, so that the task can end.
   void discard_output();
+  /// Closes the stream of a task that has exited, after all that it wrote. Processes that it has
+  /// left can write no more. Calls on_output_end unless some bytes wait for credit.
+  Carried release(TaskStream stream);
   void write_input(ByteSpan bytes);
   void end_input();
 
@@ -66,6 +76,7 @@ class TaskProcess {
     Fd pipe;
     Watch watch;  // after the pipe: destroyed before it is closed
     StreamCredit credit;
+    Bytes carried = {};  ///< output of the attempt before, which comes first
 
     bool waits_for_credit() const { return pipe && credit.room() == 0; }
   };
@@ -77,6 +88,7 @@ class TaskProcess {
   /// Reads all output that is in the pipe now, as far as there is credit.
   void read_rest(TaskStream stream);
   Result<> watch_output(TaskStream stream);
+  void send_carried(TaskStream stream);
   /// Calls watch_output(). A stream that cannot be watched counts as ended.
   void watch_or_end(TaskStream stream);
   void flush_input();

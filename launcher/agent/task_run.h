@@ -39,6 +39,8 @@ class TaskRun {
   void make_cgroup() { cgroup_ = TaskCgroup::make(); }
   /// Starts the tasks, unless another user listens on one of the ports that are held for them.
   Result<> launch(Launch wanted, LocalTasks::Programs programs, std::vector<uint16_t> ports);
+  /// Starts a task again, unless end() was called.
+  Result<> restart(const Restart& wanted) { return sweep_ ? Result<>() : tasks_.restart(wanted); }
   LocalTasks& tasks() { return tasks_; }
   /// Handles a relay_… message. Fails with Errc::protocol, also where no relay is.
   Result<> receive_relayed(MessageType type, uint32_t stream, ByteSpan payload);

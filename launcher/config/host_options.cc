@@ -163,7 +163,8 @@ Result<> read_torchrun_layout(const OptionSources& sources, RunConfig& config) {
   if (const auto given = find_option(sources, "max-restarts")) {
     const int64_t restarts = TRY(given->integer(0, std::numeric_limits<int32_t>::max()));
     if (restarts > 0)
-      return given->refuse("dtrain restarts no process; leave it out, and start the job again");
+      return given->refuse(
+          "dtrain restarts no group of workers; --restart-role worker=N restarts single ones");
   }
   return {};
 }

@@ -251,6 +251,11 @@ inline constexpr std::array own_options = {
         "Let the job continue without workers that fail, and succeed, while N of them are left. 1 "
         "is the default for --strategy parameter_server with --ps-mode async, sync:N or "
         "bounded:N. Without it, the failure of any worker is that of the job."},
+    Option{"restart-role", "--restart-role", OptionKind::list, "NAME=N", OptionGroup::faults,
+           "Restart a task of this role when it fails, at most N times each, for example worker=2. "
+           "The first restart is at once, later ones wait 1s, 2s, 4s and so on, up to 30s. May be "
+           "given again. A restarted rank can use parameter servers, but no collectives; tasks of "
+           "a lost host stay ended."},
     Option{
         "success", "--success", OptionKind::text, "auto|chief|worker-0|all-workers|all|role:NAME",
         OptionGroup::faults,

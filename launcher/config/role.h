@@ -10,8 +10,8 @@
 
 namespace dt {
 
-/// A group of equal tasks of a job, by -np or --role, and by --role-command, --role-env and
-/// --role-ranked.
+/// A group of equal tasks of a job, by -np or --role, and by --role-command, --role-env,
+/// --role-ranked and --restart-role.
 struct Role {
   std::string name = "worker";
   int count = 0;                          ///< 0: one for each slot, allowed if it is the only role
@@ -19,6 +19,7 @@ struct Role {
   std::vector<std::string> command = {};  ///< empty: the job's
   Environment environment = {};           ///< wins over forwarded variables, but not over dtrain's
   bool ranked = true;                     ///< its tasks have ranks
+  int restarts = 0;                       ///< the most restarts of each task that fails
   bool operator==(const Role&) const = default;
 };
 

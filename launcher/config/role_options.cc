@@ -110,6 +110,26 @@ Result<> read_ranked(const OptionSources& sources, std::vector<Role>& roles) {
   return {};
 }
 
+/// The most restarts of one task.
+constexpr int64_t restarts_max = 1000;
+
+Result<> read_restarts(const OptionSources& sources, std::vector<Role>& roles) {
+  const auto given = find_option(sources, "restart-role");
+  if (!given) return {};
+  const std::string all = join(*given->values, ",");
+  for (const std::string_view text : split(all, ',')) {
+    const auto [role, value] = TRY(parse_role_value(trim(text), "NAME=N", *given, roles));
+    const auto number = parse_integer(value);
+    if (!number || *number < 1 || *number > restarts_max) {
+      return given->refuse(format("role {}: expected a number of restarts, 1..{}, got \"{}\"",
+                                  role->name, restarts_max, printable(value)));
+    }
+    if (role->restarts > 0) return given->refuse(format("role {} is given twice", role->name));
+    role->restarts = static_cast<int>(*number);
+  }
+  return {};
+}
+
 /// Hides GPUs from ps and evaluator, which would take them from the tasks that train. The user may
 /// set CUDA_VISIBLE_DEVICES to override it.
 void hide_gpus(std::vector<Role>& roles, const std::vector<EnvironmentSetting>& settings) {
@@ -202,6 +222,7 @@ Result<> read_roles(const OptionSources& sources, const TextReader& read_text, R
   TRY(read_commands(sources, config.roles));
   TRY(read_environments(sources, config.roles));
   TRY(read_ranked(sources, config.roles));
+  TRY(read_restarts(sources, config.roles));
   const auto given = find_option(sources, "role");
   if (given && !config.external_cluster) {
     TRY(check_roles(config.roles, given->origin));

@@ -29,7 +29,7 @@ inline constexpr std::array rows = {
     Option{"module", "-m --module", flag, "", torchrun,
            "The command is a Python module: python3 -m COMMAND starts it."},
     Option{"max-restarts", "--max-restarts --max_restarts", integer, "N", torchrun,
-           "0: a job that fails ends. dtrain restarts no process."},
+           "0: a job that fails ends. --restart-role restarts single tasks."},
     Option{"redirects", "-r --redirects", text, "0|3", torchrun,
            "3: write the output of all processes to files only, as --quiet with --output-dir."},
     Option{"tee", "-t --tee", text, "0|1|2|3", torchrun,

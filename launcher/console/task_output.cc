@@ -73,6 +73,8 @@ Result<std::unique_ptr<TaskOutput>> TaskOutput::open(const Plan& plan, Options o
   if (folder) TRY(put_aside_earlier(*folder, plan, log));
   for (const Task& task : plan.tasks) {
     TaskChannels channels;
+    const Role* const role = find_role(plan.roles, task.id.role);
+    channels.restarts = role != nullptr && role->restarts > 0;
     channels.output.tagger = LineTagger(all->lead(task, TaskStream::output), out.terminal());
     channels.error.tagger = LineTagger(all->lead(task, TaskStream::error), err.terminal());
     if (folder) {
@@ -125,12 +127,20 @@ void TaskOutput::end(size_t task, TaskStream stream) {
   Channel& to = channel(task, stream);
   if (to.ended) return;
   to.ended = true;
-  to.file.reset();
+  if (!tasks_[task].restarts) to.file.reset();
   if (--open_ == 0) log_losses();
   std::string lines;
   join_line(to, stream);
   to.tagger.end(lines, time());
   show(to, stream, std::move(lines), {});
+}
+
+void TaskOutput::restarted(size_t task) {
+  tasks_[task].tail = Tail();
+  for (const TaskStream stream : {TaskStream::output, TaskStream::error}) {
+    Channel& to = channel(task, stream);
+    if (std::exchange(to.ended, false)) ++open_;
+  }
 }
 
 void TaskOutput::line_typed() {

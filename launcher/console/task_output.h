@@ -52,6 +52,8 @@ class TaskOutput {
   /// Writes a chunk of a task's stream. `on_done` is called when the chunk is written or dropped.
   void add(size_t task, TaskStream stream, ByteSpan bytes, std::function<void()> on_done);
   void end(size_t task, TaskStream stream);
+  /// The task was restarted: its streams continue, and its files grow.
+  void restarted(size_t task);
   /// The user has typed a line, which the terminal shows behind a prompt: later bytes begin a new
   /// line.
   void line_typed();
@@ -80,6 +82,7 @@ class TaskOutput {
     Channel error;
     Tail tail;
     OutputCount count;
+    bool restarts = false;  ///< its streams may continue after their end
   };
   TaskOutput(Options options, Sink& out, Sink& err, Log& log)
       : options_(std::move(options)), out_(out), err_(err), log_(log) {}

@@ -155,7 +155,9 @@ Environment host_environment(Environment agent, const std::vector<std::string>& 
 }
 
 Environment common_environment(const JobFacts& job, const Plan& plan) {
-  Environment common = {{"DTRAIN_JOB_ID", job.job}, {"no_proxy", peer_names(job, plan)}};
+  Environment common = {{"DTRAIN_JOB_ID", job.job},
+                        {"DTRAIN_ATTEMPT", format("{}", first_attempt)},
+                        {"no_proxy", peer_names(job, plan)}};
   if (!job.rendezvous.empty()) {
     common.insert({{"DTRAIN_RENDEZVOUS", job.rendezvous},
                    {"DTRAIN_TOKEN", job.token},
@@ -177,6 +179,15 @@ Environment task_environment(const JobFacts& job, const Plan& plan, const Task& 
   if (address != nullptr) environment["DTRAIN_PORT"] = format("{}", port_of(*address));
   add_task_variables(environment, job, plan, task);
   return environment;
+}
+
+Environment attempt_environment(const EnvSets& sets, uint32_t attempt, int restarts) {
+  Environment changes = {{"DTRAIN_ATTEMPT", format("{}", attempt)}};
+  if (sets.contains(EnvSet::torch)) {
+    changes["TORCHELASTIC_RESTART_COUNT"] = format("{}", attempt - first_attempt);
+    changes["TORCHELASTIC_MAX_RESTARTS"] = format("{}", restarts);
+  }
+  return changes;
 }
 
 Environment added_environment(const Environment& common, Environment task,

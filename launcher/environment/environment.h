@@ -70,6 +70,9 @@ Environment common_environment(const JobFacts& job, const Plan& plan);
 /// Returns the variables that the launcher adds for one task. They are its name and, if it has a
 /// rank, its ranks and sizes.
 Environment task_environment(const JobFacts& job, const Plan& plan, const Task& task);
+/// Returns the variables of a task that change with its attempt. The values of the first attempt
+/// are in common_environment().
+Environment attempt_environment(const EnvSets& sets, uint32_t attempt, int restarts);
 /// Returns both, and TF_CONFIG from the text of tf_cluster(). TF_CONFIG is left out when it exceeds
 /// the limit of a variable.
 Environment added_environment(const Environment& common, Environment task,

@@ -237,7 +237,11 @@ Result<Actions> Job::on_started(size_t agent, ByteSpan payload) {
   parts_.log.info("{} started: pid {}", started.task.text(), started.pid);
   parts_.record.tasks[task].pid = started.pid;
   parts_.record.tasks[task].started = now;
-  parts_.status.ranks(++started_, plan_.tasks.size());
+  if (supervisor_.attempt(task) == first_attempt) {
+    parts_.status.ranks(++started_, plan_.tasks.size());
+  } else {
+    parts_.output.restarted(task);
+  }
   return supervisor_.started(task, started.pid, now);
 }
 
@@ -252,7 +256,11 @@ Result<Actions> Job::on_start_failed(size_t agent, ByteSpan payload) {
 Result<Actions> Job::on_exited(size_t agent, ByteSpan payload) {
   const auto exited = TRY(decode<Exited>(payload));
   const size_t task = TRY(task_of(agent, exited.task));
-  if (supervisor_.ended(task)) {
+  if (supervisor_.starting(task)) {
+    return fail(Errc::protocol,
+                format("reported the end of {} before its start", exited.task.text()));
+  }
+  if (supervisor_.ended(task) || supervisor_.waits(task)) {
     return fail(Errc::protocol, format("reported the end of {} twice", exited.task.text()));
   }
   const Time now = parts_.loop.now();
@@ -376,6 +384,9 @@ void Job::carry_out(const Actions& actions) {
       case Action::Kind::notify:
         parts_.rendezvous.notify(action.notice);
         break;
+      case Action::Kind::start:
+        restart(action.task, action.attempt);
+        break;
       case Action::Kind::signal:
         parts_.agents.send_all(MessageType::signal, encode(SignalAll{action.signal}));
         break;
@@ -414,6 +425,19 @@ void Job::carry_out(const Actions& actions) {
   set_timer();
   running_.report();
   failures_.report_soon();
+}
+
+void Job::restart(size_t task, uint32_t attempt) {
+  TaskRecord& record = parts_.record.tasks[task];
+  record.restart();
+  const Task& which = plan_.tasks[task];
+  const Role* const role = find_role(plan_.roles, which.id.role);
+  parts_.log.info("{} restarts as attempt {}", which.id.text(), attempt);
+  parts_.agents.send(
+      static_cast<size_t>(which.agent), MessageType::restart, 0,
+      encode(Restart{.task = which.id,
+                     .attempt = attempt,
+                     .changes = attempt_environment(config_.env_sets, attempt, role->restarts)}));
 }
 
 /// Called when all tasks are stopped.

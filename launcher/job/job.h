@@ -89,6 +89,7 @@ class Job {
   void end_streams(size_t agent);
   bool awaits_output(size_t agent) const;
   void carry_out(const Actions& actions);
+  void restart(size_t task, uint32_t attempt);
   void suspend();
   void set_timer();
   void check_end();

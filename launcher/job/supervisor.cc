@@ -54,10 +54,6 @@ void postpone(Time& when, Duration by) {
   if (when != Time::max()) when += by;
 }
 
-Action notify(Notice::Kind kind, const TaskId& task, std::string cause) {
-  return {.kind = Action::Kind::notify, .notice = {kind, task, std::move(cause)}};
-}
-
 }  // namespace
 
 Supervisor::Supervisor(Plan plan, Options options, Time now)
@@ -71,21 +67,24 @@ Supervisor::Supervisor(Plan plan, Options options, Time now)
       time_limit_(options_.timeout ? now + *options_.timeout : Time::max()),
       pauses_unanswered_(plan_.hosts.size()),
       agents_ended_(plan_.hosts.size()) {
+  for (size_t task = 0; task < tasks_.size(); ++task) {
+    const Role* const role = find_role(plan_.roles, plan_.tasks[task].id.role);
+    if (role != nullptr) tasks_[task].restarts = role->restarts;
+  }
 }
 
 Actions Supervisor::started(size_t task, int64_t pid, Time) {
   if (tasks_[task].life != Life::starting) return {};
   tasks_[task].life = Life::running;
   tasks_[task].pid = pid;
-  ++started_;
+  if (tasks_[task].attempt == first_attempt) ++started_;
   if (started_ == tasks_.size()) options_.start_deadline = Time::max();
   return {};
 }
 
 Actions Supervisor::start_failed(size_t task, int status, std::string why, Time now) {
   if (tasks_[task].life == Life::ended) return {};
-  Actions actions = {
-      notify(Notice::Kind::dead, plan_.tasks[task].id, "could not be started: " + why)};
+  Actions actions = {notify(Notice::Kind::dead, task, "could not be started: " + why)};
   if (!done_) fail_task(task, status, std::move(why));
   end_task(task, now, actions);
   decide_after_failure(now, actions);
@@ -96,12 +95,16 @@ Actions Supervisor::start_failed(size_t task, int status, std::string why, Time 
 Actions Supervisor::exited(size_t task, const ExitStatus& status, Time now,
                            const std::optional<TaskError>& error) {
   Actions actions;
-  if (tasks_[task].life == Life::ended) return actions;
+  if (ended(task) || waits(task)) return actions;
+  if (!status.good() && may_restart(task)) {
+    restart_later(task, status, now, actions);
+    return actions;
+  }
   const bool excused = excuses(task);
   if (status.good()) {
-    actions.push_back(notify(Notice::Kind::left, plan_.tasks[task].id, ""));
+    actions.push_back(notify(Notice::Kind::left, task, ""));
   } else {
-    actions.push_back(notify(Notice::Kind::dead, plan_.tasks[task].id, status.text()));
+    actions.push_back(notify(Notice::Kind::dead, task, status.text()));
     if (excused) {
       excuse_task(task, failure_cause(status), actions);
     } else if (!done_) {
@@ -117,7 +120,10 @@ Actions Supervisor::exited(size_t task, const ExitStatus& status, Time now,
 Actions Supervisor::agent_lost(size_t agent, const std::string& why, Time now) {
   Actions actions;
   const PlannedHost& host = plan_.hosts[agent];
-  const std::string cause = format("agent on {} lost: {}", host.host.name, why);
+  std::string cause = format("agent on {} lost: {}", host.host.name, why);
+  const bool had_restarts = std::ranges::any_of(
+      host.tasks, [this](size_t task) { return !ended(task) && may_restart(task); });
+  if (had_restarts) cause += " (tasks of a lost host are not restarted)";
   if (excuse_host(agent, cause, now, actions)) return actions;
   if (!done_ && !decided_ && phase_ != Phase::finishing) {
     decided_ = true;
@@ -129,7 +135,7 @@ Actions Supervisor::agent_lost(size_t agent, const std::string& why, Time now) {
   for (const size_t task : host.tasks) {
     if (tasks_[task].life == Life::ended) continue;
     had_tasks = true;
-    actions.push_back(notify(Notice::Kind::dead, plan_.tasks[task].id, cause));
+    actions.push_back(notify(Notice::Kind::dead, task, cause));
     if (!done_ && phase_ != Phase::finishing) ++outcome_.failed_tasks;
     needed_none = done_;
     tasks_[task].failed = true;
@@ -222,6 +228,8 @@ void Supervisor::end_pause(Time now, Actions& actions) {
   for (Time* when :
        {&options_.start_deadline, &time_limit_, &phase_deadline_, &same_request_until_, &note_at_})
     postpone(*when, pause);
+  for (TaskState& state : tasks_)
+    postpone(state.restart_at, pause);
   actions.push_back(plain(Action::Kind::resume));
 }
 
@@ -288,6 +296,7 @@ Actions Supervisor::tick(Time now) {
       stop_on_request(SIGTERM, now, actions);
     }
   }
+  if (phase_ == Phase::running) restart_due(now, actions);
   if (now >= note_at_) note_waiting(actions);
   if (now < phase_deadline_) return actions;
   if (phase_ == Phase::completing) {
@@ -310,7 +319,7 @@ Time Supervisor::next_deadline() const {
   if (paused_at_) return Time::max();
   if (phase_ == Phase::stopping) return std::min(phase_deadline_, note_at_);
   if (!not_stopped()) return phase_deadline_;
-  return std::min({options_.start_deadline, time_limit_, phase_deadline_});
+  return std::min({options_.start_deadline, time_limit_, phase_deadline_, next_restart()});
 }
 
 std::vector<size_t> Supervisor::running() const {
@@ -382,7 +391,7 @@ bool Supervisor::excuse_host(size_t agent, const std::string& cause, Time now, A
   // Two servers of one host may have the only copies of a variable.
   if (spare + servers == 0 || spare > spares_ || servers > 1 || !all) return false;
   for (const size_t task : live) {
-    actions.push_back(notify(Notice::Kind::dead, plan_.tasks[task].id, cause));
+    actions.push_back(notify(Notice::Kind::dead, task, cause));
     excuse_task(task, cause, actions);
     end_task(task, now, actions);
   }
@@ -402,8 +411,10 @@ void Supervisor::excuse_task(size_t task, const std::string& cause, Actions& act
 }
 
 void Supervisor::end_task(size_t task, Time now, Actions& actions) {
-  if (tasks_[task].life == Life::starting) ++started_;
-  tasks_[task].life = Life::ended;
+  TaskState& state = tasks_[task];
+  if (state.life == Life::starting && state.attempt == first_attempt) ++started_;
+  state.life = Life::ended;
+  state.restart_at = Time::max();
   ++ended_;
   deciding_ -= rules_[task].decides ? 1 : 0;
   lingering_ -= rules_[task].lingers ? 1 : 0;
@@ -432,6 +443,7 @@ void Supervisor::complete(Time now, Actions& actions) {
     phase_deadline_ = waits ? Time::max() : now + options_.grace;
     // The other tasks have the grace to end. A time limit must not turn a success into a failure.
     if (!waits) options_.start_deadline = time_limit_ = Time::max();
+    abandon_restarts(now, actions);
   }
   if (phase_ == Phase::completing && !waits && lingering_ == 0) end_rest(now, actions);
 }
@@ -462,6 +474,7 @@ void Supervisor::stop_on_request(int signal, Time now, Actions& actions) {
   phase_deadline_ = now + dump_patience;
   after_dump_ = signal;
   actions.push_back(plain(Action::Kind::dump));
+  abandon_restarts(now, actions);
 }
 
 void Supervisor::send_stop(int signal, Time now, Actions& actions) {
@@ -470,6 +483,7 @@ void Supervisor::send_stop(int signal, Time now, Actions& actions) {
   phase_deadline_ = now + options_.grace;
   if (stop_signal_ != 0 && options_.grace > quiet_stop) note_at_ = now + quiet_stop;
   actions.push_back(signal_all(signal));
+  abandon_restarts(now, actions);
 }
 
 void Supervisor::kill_all(Time now, Actions& actions) {

@@ -18,7 +18,8 @@ namespace dt {
 /// An action for the job to carry out, in the order of the list.
 struct Action {
   enum class Kind {
-    notify,        ///< send a death or departure to the rendezvous, which notifies every engine
+    notify,        ///< send `notice` to the rendezvous, which notifies every engine
+    start,         ///< start `attempt` of `task`, whose attempt before has ended
     signal,        ///< send a signal to the process groups of all running tasks
     dump,          ///< send SIGQUIT to the processes that catch it, so that they write their stacks
     pause,         ///< agents stop all tasks for a while, and answer
@@ -33,6 +34,8 @@ struct Action {
   int signal = 0;
   Notice notice;
   std::string text = {};
+  size_t task = 0;
+  uint32_t attempt = 0;
   bool operator==(const Action&) const = default;
 };
 using Actions = std::vector<Action>;
@@ -54,6 +57,9 @@ using Actions = std::vector<Action>;
 ///   Stopping ───▶ killing:    --grace is over, or a second signal means stop.
 ///   Killing ────▶ finishing:  all tasks have exited, or the kernel could not end them in time.
 ///   Finishing ──▶ the end:    all agents have finished.
+///
+/// While the job runs, a failed task of a role with restarts does not end. It waits a moment, and
+/// starts again as its next attempt. When the job leaves this phase, a task that waits has failed.
 ///
 /// A task that ends while the job is completing has completed too: that is no failure. A task that
 /// is then lost with its host is no failure either, but has not completed.
@@ -127,6 +133,10 @@ class Supervisor {
   const Outcome& outcome() const { return outcome_; }
   /// agent_lost() or port_taken() gave the outcome's reason.
   bool lost_host_decided() const;
+  /// The last attempt of the task so far.
+  uint32_t attempt(size_t task) const { return tasks_[task].attempt; }
+  /// The task has failed, and will be restarted.
+  bool waits(size_t task) const { return tasks_[task].life == Life::waiting; }
   /// The task has neither started nor failed to start.
   bool starting(size_t task) const { return tasks_[task].life == Life::starting; }
   bool ended(size_t task) const { return tasks_[task].life == Life::ended; }
@@ -135,17 +145,27 @@ class Supervisor {
 
  private:
   enum class Phase { running, completing, dumping, stopping, killing, finishing };
-  enum class Life { starting, running, ended };
+  enum class Life { starting, running, waiting, ended };
   struct TaskState {
     Life life = Life::starting;
     int64_t pid = 0;
     bool failed = false;
+    uint32_t attempt = first_attempt;
+    int restarts = 0;               ///< the most of them
+    Time restart_at = Time::max();  ///< while it waits
+    std::string cause = {};         ///< of the end of its last attempt, while it waits
   };
 
   std::string cause_of(const ExitStatus& status) const;
   Failure failure_of(size_t task, std::string cause) const;
   void fail_task(size_t task, int status, std::string cause,
                  const std::optional<TaskError>& error = {});
+  Action notify(Notice::Kind kind, size_t task, std::string cause, bool returns = false) const;
+  bool may_restart(size_t task) const;
+  void restart_later(size_t task, const ExitStatus& status, Time now, Actions& actions);
+  void restart_due(Time now, Actions& actions);
+  void abandon_restarts(Time now, Actions& actions);
+  Time next_restart() const;
   /// True when training continues without the task, which has failed.
   bool excuses(size_t task) const;
   /// True when the servers that have the same variables as this one have not failed.

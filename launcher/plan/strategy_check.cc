@@ -2,7 +2,56 @@
 
 #include "base/format.h"
 
+#include <algorithm>
+
 namespace dt {
+
+namespace {
+
+/// True when the role runs dtrain's own parameter server, or servers that keep copies.
+bool serves_parameters(const RunConfig& config, const Role& role) {
+  const std::vector<std::string>& words = role.command;
+  const bool keeps_copies = role.name == "ps" && config.ps_replicas.value_or(1) > 1;
+  return keeps_copies || (words.size() >= 2 && words[0] == "self" && words[1] == "ps");
+}
+
+/// Returns why a restart of one worker cannot help; empty: it can.
+std::string needs_all_workers(const RunConfig& config) {
+  if (config.strategy == StrategyName::multi_worker_mirrored) {
+    return "workers of --strategy multi_worker_mirrored train by collectives, which end when one "
+           "of them dies; use --strategy parameter_server with --ps-mode async, or start the job "
+           "again from its checkpoint";
+  }
+  const ServerMode mode = config.ps_mode.value_or(ServerMode());
+  if (config.strategy != StrategyName::parameter_server || !mode.needs_all()) return {};
+  return format(
+      "--ps-mode {} needs every worker, and ends when one of them dies; use --ps-mode "
+      "async, sync:N or bounded:N",
+      server_mode_text(mode));
+}
+
+/// A restarted rank has no collectives, and a restarted server has no values of others.
+Result<> check_restarts(const RunConfig& config, const Plan& plan) {
+  const std::string useless = plan.world_size > 1 ? needs_all_workers(config) : "";
+  for (const Role& role : plan.roles) {
+    if (role.restarts == 0) continue;
+    const std::string option = format("--restart-role {}={}", role.name, role.restarts);
+    if (role.ranked && !useless.empty())
+      return fail(Errc::input, format("{}: {}", option, useless));
+    const auto tasks = std::ranges::count_if(
+        plan.tasks, [&](const Task& task) { return task.id.role == role.name; });
+    if (serves_parameters(config, role) && tasks > 1) {
+      return fail(Errc::input,
+                  format("{}: the job has {} parameter servers, and a restarted one would have "
+                         "values of another step than the others; use one server, or start the "
+                         "job again from its checkpoints",
+                         option, tasks));
+    }
+  }
+  return {};
+}
+
+}  // namespace
 
 Result<> check_strategy(const RunConfig& config, const Plan& plan) {
   const ServerMode mode = config.ps_mode.value_or(ServerMode());
@@ -16,6 +65,7 @@ Result<> check_strategy(const RunConfig& config, const Plan& plan) {
     return fail(Errc::input, format("--ps-replicas {}: the job has {} ps; add --role ps=2",
                                     *config.ps_replicas, servers_count));
   }
+  TRY(check_restarts(config, plan));
   if (!config.strategy) return {};
   const std::string_view name = strategy_text(*config.strategy);
   const bool servers = ps != nullptr;

@@ -115,6 +115,12 @@ void get(Reader& reader, Launch& message) {
   message.relay = reader.number<bool>();
 }
 
+void get(Reader& reader, Restart& message) {
+  message.task = decode_task_id(reader);
+  message.attempt = reader.number<uint32_t>();
+  message.changes = get_environment(reader);
+}
+
 void get(Reader& reader, SignalAll& message) {
   message.number = reader.number<int32_t>();
   message.only_caught = reader.number<bool>();
@@ -175,6 +181,9 @@ constexpr std::string_view name_of(const Reached&) {
 }
 constexpr std::string_view name_of(const Launch&) {
   return "launch";
+}
+constexpr std::string_view name_of(const Restart&) {
+  return "restart";
 }
 constexpr std::string_view name_of(const SignalAll&) {
   return "signal";
@@ -280,6 +289,14 @@ Bytes encode(const Launch& message) {
   return writer.take();
 }
 
+Bytes encode(const Restart& message) {
+  Writer writer;
+  encode(writer, message.task);
+  writer.number(message.attempt);
+  put(writer, message.changes);
+  return writer.take();
+}
+
 Bytes encode(const SignalAll& message) {
   return Writer().number(int32_t{message.number}).number(message.only_caught).take();
 }
@@ -365,6 +382,7 @@ template Result<Prepared> decode(ByteSpan);
 template Result<Probe> decode(ByteSpan);
 template Result<Reached> decode(ByteSpan);
 template Result<Launch> decode(ByteSpan);
+template Result<Restart> decode(ByteSpan);
 template Result<SignalAll> decode(ByteSpan);
 template Result<Finish> decode(ByteSpan);
 template Result<Started> decode(ByteSpan);

@@ -25,7 +25,7 @@ namespace dt {
 /// The messages between launcher and agent, on the agent's stdin and stdout. Each is one frame, or
 /// several when it is long (`part`). The numbers are the wire format; gaps are reserved.
 ///
-///   Launcher:        prepare      …   launch       signal, input, pause, …   finish
+///   Launcher:        prepare      …   launch       signal, restart, pause, …   finish
 ///   Agent:    hello           prepared  …   started, output, exited, …              finished
 enum class MessageType : uint8_t {
   // launcher to agent
@@ -42,6 +42,7 @@ enum class MessageType : uint8_t {
   diagnose = 34,  ///< this and measure, for `dtrain check`: launcher/protocol/diagnose_messages.h
   measure = 36,
   states_wanted = 38,  ///< this and states: launcher/protocol/state_messages.h
+  restart = 40,
   // both ways
   credit = 6,  ///< u32: number of further bytes that the peer may send on this stream
   heartbeat = 10,
@@ -203,6 +204,15 @@ struct Launch {
   bool operator==(const Launch&) const = default;
 };
 
+/// From the launcher: start a task again whose process has ended. Its streams continue with the
+/// credit that they have. It gets no input.
+struct Restart {
+  TaskId task;
+  uint32_t attempt = first_attempt + 1;  ///< one more than the last
+  Environment changes = {};  ///< variables of the task that differ from the attempt before
+  bool operator==(const Restart&) const = default;
+};
+
 /// From the launcher: signal the process groups of all tasks that still run. With `only_caught`,
 /// only those of their processes that have a handler for the signal.
 struct SignalAll {
@@ -270,6 +280,7 @@ Bytes encode(const Prepared& message);
 Bytes encode(const Probe& message);
 Bytes encode(const Reached& message);
 Bytes encode(const Launch& message);
+Bytes encode(const Restart& message);
 Bytes encode(const SignalAll& message);
 Bytes encode(const Finish& message);
 Bytes encode(const Started& message);

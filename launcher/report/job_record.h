@@ -11,11 +11,20 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dt {
 
-/// The facts of one task. Each is empty until it happens.
+/// An attempt of a task that was restarted after it.
+struct AttemptRecord {
+  int64_t pid = 0;
+  std::optional<Time> started;
+  std::optional<Time> ended;
+  std::optional<ExitStatus> exit;
+};
+
+/// The facts of one task, by its last attempt. Each is empty until it happens.
 struct TaskRecord {
   int64_t pid = 0;
   std::optional<Time> started;
@@ -23,6 +32,15 @@ struct TaskRecord {
   std::optional<ExitStatus> exit;  ///< none, although ended is set: its host was lost
   std::optional<ResourceUse> used;
   bool completed = false;  ///< ended well, or after the job had succeeded
+  std::vector<AttemptRecord> earlier = {};
+
+  /// The next attempt begins.
+  void restart() {
+    std::vector<AttemptRecord> all = std::move(earlier);
+    all.push_back({.pid = pid, .started = started, .ended = ended, .exit = exit});
+    *this = {};
+    earlier = std::move(all);
+  }
 };
 
 /// The events of a job, recorded as they happen, for --report. A member is empty while it is not

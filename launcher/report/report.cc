@@ -106,6 +106,7 @@ Json::Array roles_json(const Plan& plan, const std::vector<std::string>& command
         Json::Object{{"name", role.name},
                      {"tasks", role.count},
                      {"ranked", role.ranked},
+                     {"restarts", role.restarts},
                      {"command", words_json(role.command.empty() ? command : role.command)}});
   }
   return roles;

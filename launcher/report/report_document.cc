@@ -67,6 +67,20 @@ Json output_json(const JobRecord& record, size_t task) {
                       {"lost_bytes", count(output.lost_bytes)}};
 }
 
+Json::Array attempts_json(const TaskRecord& task, Time began) {
+  const auto since_start = [began](const std::optional<Time>& when) {
+    return when ? Json(in_seconds(*when - began)) : Json();
+  };
+  Json::Array attempts;
+  for (const AttemptRecord& attempt : task.earlier) {
+    attempts.emplace_back(Json::Object{{"pid", attempt.pid > 0 ? Json(attempt.pid) : Json()},
+                                       {"started_at_s", since_start(attempt.started)},
+                                       {"ended_at_s", since_start(attempt.ended)},
+                                       {"exit", exit_json(attempt.exit)}});
+  }
+  return attempts;
+}
+
 Json task_json(const JobRecord& record, size_t number) {
   const Task& task = record.plan.tasks[number];
   const TaskRecord& seen = record.tasks[number];
@@ -84,7 +98,8 @@ Json task_json(const JobRecord& record, size_t number) {
                       {"exit", exit_json(seen.exit)},
                       {"resources", resources_json(seen.used)},
                       {"completed", seen.ended ? Json(seen.completed) : Json()},
-                      {"output", output_json(record, number)}};
+                      {"output", output_json(record, number)},
+                      {"earlier_attempts", attempts_json(seen, record.began)}};
 }
 
 Json::Array hosts_json(const JobRecord& record) {

@@ -25,7 +25,8 @@ namespace dt {
 ///                     or null. `frame` is where it was raised ("train.py:12"), or null.
 ///   `failed_tasks`    The number of failed tasks.
 ///   `world_size`      The number of tasks with a rank.
-///   `roles`           [{name, tasks, ranked, command}]. `command` is a list.
+///   `roles`           [{name, tasks, ranked, restarts, command}]. `command` is a list.
+///                     `restarts`: the most restarts of each of its tasks.
 ///   `cluster`         The cluster that the user gave, {role: [address, …]}, or null. `tasks` are
 ///                     those of its tasks that this dtrain started.
 ///   `hosts`           [{name, slots, tasks, contained_by}]. `contained_by` is how the agent
@@ -33,7 +34,8 @@ namespace dt {
 ///                     in it. "sweep": the agent ended its descendants. Null: the host was lost, or
 ///                     the job ended before.
 ///   `tasks`           [{role, index, rank, local_rank, host, pid, started_at_s, ended_at_s, exit,
-///                     resources, completed, output}]. In rank order, tasks without rank last.
+///                     resources, completed, output, earlier_attempts}]. In rank order, tasks
+///                     without rank last.
 ///
 /// These are the members of a task that may be null.
 ///
@@ -53,6 +55,9 @@ namespace dt {
 ///   `output`          {stdout_bytes, stderr_bytes, lost_bytes}. The first two count bytes that
 ///                     reached the launcher, the last those that did not reach console and file.
 ///                     Null before the launch.
+///
+/// The members of a task are about its last attempt. Only `output` covers all of them.
+/// `earlier_attempts` is [{pid, started_at_s, ended_at_s, exit}], the oldest first.
 ///
 /// `stalls` has the first 1000 times in which libdtrain's ranks waited for others for longer than
 /// --stall-report. Its members are {operation, group, last_before, began_at_s, ended_at_s, waiting,

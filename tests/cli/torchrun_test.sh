@@ -48,7 +48,7 @@ test_what_dtrain_cannot_do_is_answered_in_one_line() {
   answered '--nnodes: 2, but the job has 1 host; name all of them: -H HOST,HOST,…' --nproc_per_node 2 --nnodes 2
   answered '--node-rank: dtrain is started once, and starts the processes of all hosts; leave it out, and name the hosts: -H HOST,HOST,…' \
     -np 2 --node-rank 1
-  answered '--max-restarts: dtrain restarts no process; leave it out, and start the job again' -np 2 --max-restarts 3
+  answered '--max-restarts: dtrain restarts no group of workers; --restart-role worker=N restarts single ones' -np 2 --max-restarts 3
   answered '--tee: needs a folder for the files; add --log-dir DIR' -np 2 --tee 3
   answered "--mca: dtrain starts the processes itself, without Open MPI's modules; leave it out, or give it to the processes with -x OMPI_MCA_KEY=VALUE" \
     -np 2 --mca btl tcp,self

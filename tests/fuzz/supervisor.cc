@@ -15,8 +15,9 @@ constexpr size_t per_host = 2;
 constexpr size_t tasks = hosts * per_host;
 
 /// Returns a plan of four workers, or of a chief, two workers and an evaluator.
-Plan small_plan(bool with_roles) {
+Plan small_plan(bool with_roles, bool with_restarts) {
   Plan plan;
+  if (with_restarts) plan.roles = {{.name = "worker", .restarts = 2}};
   plan.world_size = tasks;
   for (size_t h = 0; h < hosts; ++h) {
     plan.hosts.push_back({.host = {.name = "node", .slots = per_host}});
@@ -35,7 +36,8 @@ Plan small_plan(bool with_roles) {
 }
 
 /// Bits: 1: --on-failure continue; 2: --timeout; 4: --grace 0; 8: with roles. Bit 64: --clean all;
-/// 128: --clean none; without 16: --dump-stacks. '0' has none of these.
+/// 128: --clean none; without 16: --dump-stacks; without 32: --restart-role worker=2. '0' has none
+/// of these.
 Supervisor::Options options_of(uint8_t flags, Time now) {
   Supervisor::Options options = {.start_deadline = now + seconds(30)};
   options.continue_on_failure = (flags & 1) != 0;
@@ -51,7 +53,7 @@ Supervisor::Options options_of(uint8_t flags, Time now) {
 class World {
  public:
   explicit World(uint8_t flags)
-      : job_(small_plan((flags & 8) != 0), options_of(flags, now_), now_) {}
+      : job_(small_plan((flags & 8) != 0, (flags & 32) == 0), options_of(flags, now_), now_) {}
 
   void happen(uint8_t what, size_t which) {
     constexpr int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
@@ -104,7 +106,8 @@ class World {
     const Time until = now_ + step;
     int ticks = 0;
     while (job_.next_deadline() <= until) {
-      constexpr int ticks_max = 8;  // there are fewer phases, and none waits in the past
+      // There are fewer phases, and none waits in the past. Each task may be restarted once.
+      constexpr int ticks_max = 8 + tasks;
       assert(++ticks <= ticks_max);
       now_ = std::max(now_, job_.next_deadline());
       take(job_.tick(now_));
@@ -123,6 +126,7 @@ class World {
   void take(const Action& action) {
     switch (action.kind) {
       case Action::Kind::notify:
+        if (action.notice.kind == Notice::Kind::restarted || action.notice.returns) break;
         ++ends_[static_cast<size_t>(action.notice.task.index)];
         assert(ends_[static_cast<size_t>(action.notice.task.index)] == 1);
         break;
@@ -130,6 +134,12 @@ class World {
         assert(finishes_ == 0);
         assert(!killed_ || action.signal == SIGKILL);
         killed_ = action.signal == SIGKILL;
+        break;
+      case Action::Kind::start:
+        assert(finishes_ == 0 && !killed_ && !paused_);
+        ++attempts_[action.task];
+        assert(action.attempt == attempts_[action.task] + first_attempt);
+        assert(attempts_[action.task] <= 2 && ends_[action.task] == 0);
         break;
       case Action::Kind::dump:
         assert(finishes_ == 0 && !killed_ && !dumped_ && !paused_);
@@ -166,6 +176,7 @@ class World {
   Time now_ = Time() + seconds(1000);
   Supervisor job_;
   std::array<int, tasks> ends_ = {};
+  std::array<uint32_t, tasks> attempts_ = {};
   int finishes_ = 0;
   bool dumped_ = false;
   bool killed_ = false;

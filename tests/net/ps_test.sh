@@ -37,6 +37,28 @@ test_the_line_is_found_over_two_hosts() {
   expect_no_processes
 }
 
+test_a_worker_of_another_host_is_restarted_and_rejoins() {
+  hosts_up 2
+  run_on_two_hosts --ps-mode async --restart-role worker=1 "$worker" 20 async 0 kill=3:5
+  expect_status 0
+  expect_stderr_contains 'rank 3 (host node2, pid '
+  expect_stderr_contains 'failed: killed by SIGKILL; restart 1 of 1'
+  expect_stdout_contains 'worker 0: w = 85 85, step 85, own pushes 20, stale 0'
+  expect_stdout_contains 'worker 3: w = 85 85, step 85, own pushes 25, stale 0'
+  expect_no_processes
+}
+
+test_a_lost_host_has_no_restarts() {
+  hosts_up 2
+  start_on_launcher "$DTRAIN" run -H node1:1,node2:1 --restart-role worker=5 --no-tag sh -c 'echo up; exec sleep 60'
+  wait_for 30 sh -c '[ "$(grep -c up "$0")" = 2 ]' "$out/stdout"
+  kill -KILL "$(agent_on 2)"
+  finish
+  expect_status 3
+  expect_stderr_contains 'agent on node2 lost: '
+  expect_stderr_contains '(tasks of a lost host are not restarted)'
+}
+
 test_a_server_that_dies_on_another_host_is_named() {
   hosts_up 2
   start_on_launcher "$DTRAIN" run -H node1:2,node2:2 --role ps=1@node2 --role worker=2@node1 --no-tag \

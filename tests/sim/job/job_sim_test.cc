@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 
@@ -93,6 +94,29 @@ TEST_CASE("with --dump-stacks tasks write their stacks before the job ends") {
     const auto stdout_bytes = [&](size_t task) { return world.record().output[task].stdout_bytes; };
     CHECK(stdout_bytes(0) == (dumps ? 80 : 0));
     CHECK(stdout_bytes(1) == 0);
+  }
+}
+
+TEST_CASE("a task that fails twice is restarted twice, and the job ends well") {
+  for (const int restarts : {1, 2}) {
+    Random random(1);
+    Scenario scenario = large_scenario(random, 3, 2);
+    scenario.config.roles = {{.name = "worker", .restarts = restarts}};
+    for (HostFate& host : scenario.hosts)
+      for (TaskFate& task : host.tasks)
+        task.follows = false;
+    TaskFate& failing = scenario.hosts[1].tasks[1];
+    failing.end = TaskFate::End::training;
+    failing.status = {.signal = SIGKILL};
+    failing.failures = 2;
+    JobWorld world("a task fails twice", random, std::move(scenario));
+    world.judge().want_story();
+    world.run();
+    CHECK_MESSAGE(world.judge().complaint().empty(), world.judge().complaint());
+    CHECK(world.outcome().exit_status == (restarts == 2 ? 0 : 137));
+    CHECK(world.record().tasks[3].earlier.size() == static_cast<size_t>(restarts));
+    CHECK(world.judge().story().find("failed: killed by SIGKILL; restart 1 of ") !=
+          std::string::npos);
   }
 }
 

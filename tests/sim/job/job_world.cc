@@ -95,8 +95,10 @@ SimulatedHost::Handlers JobWorld::handlers_of(size_t host) {
           },
       .on_call = [this](const TaskId& task) { called(task); },
       .awaited = [this] { return not_called(); },
-      .on_notice = [this](const TaskId& listener,
-                          const Notice& notice) { judge_.heard(listener, notice); },
+      .on_notice =
+          [this](const SimulatedHost::Running& listener, const Notice& notice) {
+            judge_.heard({listener.id, listener.attempt}, notice);
+          },
   };
 }
 
@@ -384,12 +386,12 @@ void JobWorld::knock() {
 }
 
 void JobWorld::kill_agent(SimulatedHost& host) {
-  std::vector<TaskId> dying;
+  std::vector<Judge::Attempt> dying;
   for (const SimulatedHost::Running& running : host.tasks())
-    if (running.task->alive()) dying.push_back(running.id);
+    if (running.task->alive()) dying.push_back({running.id, running.attempt});
   const bool heard = host.agent_alive() && !host.is_cut();
   host.kill_agent();
-  for (const TaskId& task : dying)
+  for (const Judge::Attempt& task : dying)
     if (heard) death_known(task, time_.now);
 }
 
@@ -423,7 +425,7 @@ void JobWorld::task_exited(const SimulatedHost::Running& running, const ExitStat
   if (fate.end != TaskFate::End::well && fate.end != TaskFate::End::hangs && status == fate.status)
     judge_.allow(status.shell_status());
   reached(Phase::ending);
-  if (arrives && !status.good()) death_known(running.id, *arrives);
+  if (arrives && !status.good()) death_known({running.id, running.attempt}, *arrives);
 }
 
 bool JobWorld::is_cut_off(const TaskId& id) const {
@@ -433,21 +435,21 @@ bool JobWorld::is_cut_off(const TaskId& id) const {
 }
 
 /// From `known` on all listening tasks must be notified in time.
-void JobWorld::death_known(const TaskId& dead, Time known) {
+void JobWorld::death_known(const Judge::Attempt& dead, Time known) {
   const auto listeners = [this] {
-    std::vector<TaskId> all;
+    std::vector<Judge::Attempt> all;
     for (const auto& host : hosts_)
       for (const SimulatedHost::Running& running : host->tasks())
-        if (running.task->listening()) all.push_back(running.id);
+        if (running.task->listening()) all.push_back({running.id, running.attempt});
     return all;
   };
   checks_.push_back(far_->at(known, [this, dead, known, listeners] {
-    if (over_ || is_cut_off(dead)) return;
-    const std::vector<TaskId> then = listeners();
+    if (over_ || is_cut_off(dead.task)) return;
+    const std::vector<Judge::Attempt> then = listeners();
     checks_.push_back(far_->at(known + Judge::notified_within + 2 * slowest_,
                                [this, dead, known, listeners, then] {
-                                 std::vector<TaskId> both;
-                                 for (const TaskId& task : listeners())
+                                 std::vector<Judge::Attempt> both;
+                                 for (const Judge::Attempt& task : listeners())
                                    if (task != dead && std::ranges::count(then, task) > 0)
                                      both.push_back(task);
                                  // An outage may have cut off a listening task.

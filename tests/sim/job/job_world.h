@@ -75,7 +75,7 @@ class JobWorld {
   void task_exited(const SimulatedHost::Running& running, const ExitStatus& status,
                    std::optional<Time> arrives);
   bool is_cut_off(const TaskId& id) const;
-  void death_known(const TaskId& dead, Time known);
+  void death_known(const Judge::Attempt& dead, Time known);
   void note(const std::string& event) { judge_.note(time_.now, event); }
 
   /// The same as Runtime::SignalHandlerScope: while it lives the job receives the signals.

@@ -14,8 +14,15 @@ namespace {
 /// time to connect, the slowest program and the grace. Tasks that may end by themselves add a
 /// second grace. The Supervisor and the agents wait some time after kills.
 constexpr Duration longest_job = seconds(70);
+/// Restarts add up to three waits, and runs of the slowest program.
+constexpr Duration longest_restarts = seconds(35);
 /// The time in which ranks and agents answer before a stall is logged, over the slowest network.
 constexpr Duration stall_noticed_within = seconds(5);
+
+int restarts_of(const Judge::End& end, const TaskId& task) {
+  const Role* const role = find_role(end.plan.roles, task.role);
+  return role == nullptr ? 0 : role->restarts;
+}
 
 bool host_lost(const Judge::End& end, size_t host) {
   return end.record.contained_by[host].empty();
@@ -46,7 +53,8 @@ void Judge::resume(Time now) {
 }
 
 void Judge::logged(const std::string& line) {
-  if (line.find(" failed: ") != std::string::npos ||
+  const bool restarts = line.find("; restart ") != std::string::npos;
+  if ((line.find(" failed: ") != std::string::npos && !restarts) ||
       line.find(" could not be started: ") != std::string::npos)
     ++reports_;
   if (line.find(" stalls for ") != std::string::npos) stalls_.push_back(line);
@@ -60,10 +68,10 @@ void Judge::called(int rank, bool all, Time now) {
   if (all) last_rank_ = rank;
 }
 
-void Judge::heard(const TaskId& who, const Notice& notice) {
+void Judge::heard(const Attempt& who, const Notice& notice) {
   if (notice.kind != Notice::Kind::dead) return;
-  if (!heard_.emplace(who, notice.task).second)
-    complain(format("{} heard twice of the death of {}", who.text(), notice.task.text()));
+  if (!heard_.emplace(who, Attempt{notice.task, notice.attempt}, notice.returns).second)
+    complain(format("{} heard twice of the death of {}", who.task.text(), notice.task.text()));
 }
 
 void Judge::shown(std::string_view bytes) {
@@ -87,11 +95,11 @@ void Judge::line_whole(std::string_view line) {
   if (!of_task && !of_dtrain) complain(format("a torn line: {}", printable(line)));
 }
 
-void Judge::all_notified(const TaskId& dead, Time known, const std::vector<TaskId>& listening) {
+void Judge::all_notified(const Attempt& dead, Time known, const std::vector<Attempt>& listening) {
   if (still_until_ >= known) return;
-  for (const TaskId& task : listening) {
-    if (!heard_.contains({task, dead}))
-      complain(format("{} has not heard of the death of {}", task.text(), dead.text()));
+  for (const Attempt& task : listening) {
+    if (!heard_.contains({task, dead, false}) && !heard_.contains({task, dead, true}))
+      complain(format("{} has not heard of the death of {}", task.task.text(), dead.task.text()));
   }
 }
 
@@ -111,6 +119,7 @@ void Judge::at_end(const End& end) {
   done_stays_done(end);
   one_report(end);
   one_stall(end);
+  restarts_used(end);
   if (end.hosts.empty()) return;
   all_accounted(end);
   output_whole(end);
@@ -118,7 +127,8 @@ void Judge::at_end(const End& end) {
 }
 
 void Judge::ends_in_time(const End& end) {
-  if (end.took - still_ > longest_job)
+  const bool restarts = restarts_of(end, {"worker", 0}) > 0;
+  if (end.took - still_ > longest_job + (restarts ? longest_restarts : Duration::zero()))
     complain(format("it took {}", duration_text(std::chrono::round<milliseconds>(end.took))));
 }
 
@@ -129,8 +139,11 @@ void Judge::right_status(const End& end) {
     const std::vector<TaskRule> parts = success_rule(end.plan, end.success);
     for (size_t task = 0; task < end.record.tasks.size(); ++task) {
       const TaskRecord& record = end.record.tasks[task];
-      // When the job is done, a task that does not decide may end in any way; so may its host.
-      if (!parts[task].decides && (!record.exit || record.completed)) continue;
+      // When the job is done, a task that does not decide may end in any way; so may its host. Or
+      // it waits for a restart.
+      const int restarts = restarts_of(end, end.plan.tasks[task].id);
+      const bool waited = record.earlier.size() < static_cast<size_t>(restarts);
+      if (!parts[task].decides && (!record.exit || record.completed || waited)) continue;
       if (!record.exit || !record.exit->good())
         complain(
             format("exit status 0 although {} did not end well", end.plan.tasks[task].id.text()));
@@ -186,6 +199,19 @@ void Judge::one_stall(const End& end) {
   }
 }
 
+void Judge::restarts_used(const End& end) {
+  for (size_t task = 0; task < end.record.tasks.size(); ++task) {
+    const TaskId& id = end.plan.tasks[task].id;
+    const auto used = static_cast<int>(end.record.tasks[task].earlier.size());
+    const int most = restarts_of(end, id);
+    if (used > most) complain(format("{} was restarted {} times of {}", id.text(), used, most));
+    const bool failed = end.outcome.failure && end.outcome.failure->task == id;
+    // A program that cannot be started is not tried again.
+    if (failed && end.outcome.failure->pid > 0 && used < most)
+      complain(format("{} failed for good with {} of {} restarts", id.text(), used, most));
+  }
+}
+
 void Judge::all_accounted(const End& end) {
   for (size_t task = 0; task < end.plan.tasks.size(); ++task) {
     const auto agent = static_cast<size_t>(end.plan.tasks[task].agent);
@@ -203,7 +229,7 @@ void Judge::output_whole(const End& end) {
     const auto agent = static_cast<size_t>(end.plan.tasks[task].agent);
     const size_t local = end.plan.tasks[task].local_index;
     if (host_lost(end, agent)) continue;
-    const size_t wrote = end.hosts[agent]->tasks()[local].task->written();
+    const size_t wrote = end.hosts[agent]->tasks()[local].written();
     const OutputCount& count = end.record.output[task];
     if (count.stdout_bytes != wrote || count.lost_bytes != 0)
       complain(format("{} wrote {} bytes, and {} arrived", end.plan.tasks[task].id.text(), wrote,

@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 namespace dt {
@@ -26,6 +27,8 @@ namespace dt {
 ///                       once, by name. No other job reports a stall, unless it was disturbed.
 ///   `all_accounted`     The agent of each started task has reported its end, or the host is lost.
 ///   `all_notified`      Each live task that has joined is notified of a death within a second.
+///   `restarts_used`     The failure of the job is that of a task that has no restart left. No task
+///                       has more restarts than its role.
 ///   `output_whole`      All output of hosts that are not lost has arrived.
 ///   `lines_whole`       Each line of the console is of one task or of dtrain. Both streams are one
 ///                       pipe.
@@ -54,14 +57,20 @@ class Judge {
   void stand_still(Time now);
   void resume(Time now);
   void logged(const std::string& line);
-  void heard(const TaskId& listener, const Notice& notice);
+  /// An attempt of a task.
+  struct Attempt {
+    TaskId task;
+    uint32_t number = first_attempt;
+    auto operator<=>(const Attempt&) const = default;
+  };
+  void heard(const Attempt& listener, const Notice& notice);
   /// A rank has called the collective; `all` is true when it was the last one.
   void called(int rank, bool all, Time now);
   /// The reader of the console has received these.
   void shown(std::string_view bytes);
 
   /// Checks that these tasks received the notice of a death, which the launcher knew at `known`.
-  void all_notified(const TaskId& dead, Time known, const std::vector<TaskId>& listening);
+  void all_notified(const Attempt& dead, Time known, const std::vector<Attempt>& listening);
   void stands_still(const std::vector<std::unique_ptr<SimulatedHost>>& hosts);
 
   struct End {
@@ -86,6 +95,7 @@ class Judge {
   void done_stays_done(const End& end);
   void one_report(const End& end);
   void one_stall(const End& end);
+  void restarts_used(const End& end);
   void all_accounted(const End& end);
   void output_whole(const End& end);
   void line_whole(std::string_view line);
@@ -104,10 +114,11 @@ class Judge {
   std::vector<std::string> stalls_;  ///< as they were logged
   std::set<int> called_;
   std::optional<Time> first_call_;
-  std::optional<Time> last_call_;              ///< when all ranks had called
-  int last_rank_ = -1;                         ///< the one that called then
-  std::string unfinished_;                     ///< the begin of a line of the console
-  std::set<std::pair<TaskId, TaskId>> heard_;  ///< the listener and the dead task
+  std::optional<Time> last_call_;  ///< when all ranks had called
+  int last_rank_ = -1;             ///< the one that called then
+  std::string unfinished_;         ///< the begin of a line of the console
+  /// The listener and the dead attempt; `true` when it was to return.
+  std::set<std::tuple<Attempt, Attempt, bool>> heard_;
 };
 
 }  // namespace dt

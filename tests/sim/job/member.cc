@@ -99,12 +99,16 @@ class Member::Conversation {
   /// A task that leaves before all have arrived never arrives.
   void heard(const Notice& notice) {
     handlers_.on_notice(notice);
-    if (!all_there_ && notice.kind == Notice::Kind::left) give_up(notice.task.text() + " has left");
+    // A task that has died for good never arrives either.
+    const bool left = notice.kind == Notice::Kind::left && handlers_.needs_all;
+    const bool died = notice.kind == Notice::Kind::dead && !notice.returns && !handlers_.needs_all;
+    if (!all_there_ && (left || died)) give_up(notice.task.text() + " has ended");
   }
 
   void replied(uint32_t request, const Reply& reply) {
     if (reply.error) return give_up(reply.error->message);
-    if (request == arrive_request && reply.number == world_)
+    // The last one may have died before it could open the barrier.
+    if (request == arrive_request && reply.number >= world_)
       ask(open_request, SetRequest{"all", {}, {}});
     if (request != barrier_request) return;
     all_there_ = true;

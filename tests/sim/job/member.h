@@ -17,6 +17,7 @@ namespace dt {
 class Member {
  public:
   struct Handlers {
+    bool needs_all = true;             ///< a task that leaves before the barrier is a failure
     std::function<void()> on_barrier;  ///< all tasks have arrived
     std::function<void(const Notice&)> on_notice;
     std::function<void()> on_wait_query;

@@ -123,7 +123,9 @@ bool Scenario::undisturbed() const {
   return troubles.empty() && std::ranges::all_of(hosts, goes_well);
 }
 
-Scenario random_scenario(Random& random) {
+namespace {
+
+Scenario scenario_without_restarts(Random& random) {
   Scenario scenario;
   scenario.config = random_config(random);
   scenario.resources = random.percent(40);
@@ -156,6 +158,35 @@ Scenario random_scenario(Random& random) {
     // Nothing else would end the job.
     if (task.end == TaskFate::End::hangs) scenario.config.timeout = random.up_to(seconds(8));
   }
+  return scenario;
+}
+
+/// Failed tasks are restarted. The programs survive the end of others, and fail a few times.
+void add_restarts(Random& random, Scenario& scenario) {
+  scenario.config.roles = {{.name = "worker", .restarts = random.between(1, 3)}};
+  for (HostFate& host : scenario.hosts) {
+    for (TaskFate& task : host.tasks) {
+      task.follows = false;
+      task.failures = random.between(1, 4);
+    }
+  }
+  HostFate& host = scenario.hosts[random.below(scenario.hosts.size())];
+  TaskFate& task = host.tasks[random.below(host.tasks.size())];
+  if (task.end == TaskFate::End::well && random.percent(70)) {
+    task.end = TaskFate::End::training;
+    task.status = random_death(random);
+  }
+}
+
+bool has_collective(const Scenario& scenario) {
+  return scenario.hosts.front().tasks.front().meets;
+}
+
+}  // namespace
+
+Scenario random_scenario(Random& random) {
+  Scenario scenario = scenario_without_restarts(random);
+  if (!has_collective(scenario) && random.percent(40)) add_restarts(random, scenario);
   return scenario;
 }
 

@@ -163,6 +163,8 @@ void SimulatedHost::check_order(MessageType type) {
       return expect(!prepared_);
     case MessageType::launch:
       return expect(prepared_ && tasks_.empty());
+    case MessageType::restart:
+      return expect(!tasks_.empty() && !finish_asked_ && !paused_);
     case MessageType::signal:
       return expect(!tasks_.empty() && !finish_asked_);
     case MessageType::pause:
@@ -191,6 +193,8 @@ void SimulatedHost::handle(const FrameView& message) {
                   encode(Reached{decode<Probe>(message.payload).value().targets}));
     case MessageType::launch:
       return launch(decode<Launch>(message.payload).value());
+    case MessageType::restart:
+      return restart(decode<Restart>(message.payload).value());
     case MessageType::signal:
       return receive_signal(decode<SignalAll>(message.payload).value());
     case MessageType::credit: {
@@ -243,8 +247,10 @@ void SimulatedHost::launch(const Launch& wanted) {
     }
   }
   tasks_.resize(wanted.tasks.size());
-  for (size_t index = 0; index < tasks_.size(); ++index)
-    start_task(index, wanted.tasks[index]);
+  for (size_t index = 0; index < tasks_.size(); ++index) {
+    tasks_[index].id = wanted.tasks[index].id;
+    start_task(index);
+  }
   mpi_timer_ = site_.loop.after(seconds(1), [this] { report_mpi(); });
 }
 
@@ -256,14 +262,30 @@ void SimulatedHost::report_mpi() {
   send(MessageType::mpi_alone, 0, encode(MpiAlone{alone}));
 }
 
-void SimulatedHost::start_task(size_t index, const TaskLaunch& wanted) {
+/// As LocalTasks does. Output of the attempt before that waits for credit comes first.
+void SimulatedHost::restart(const Restart& wanted) {
+  const auto at = std::ranges::find(tasks_, wanted.task, &Running::id);
+  if (at == tasks_.end() || !at->failed || wanted.attempt != at->attempt + 1) {
+    return handlers_.on_broken_promise(
+        format("restart of {} as attempt {}", wanted.task.text(), wanted.attempt));
+  }
+  if (ending_) return;
+  note(format("{} restarts as attempt {}", wanted.task.text(), wanted.attempt));
+  at->attempt = wanted.attempt;
+  at->written_before = at->written();
+  at->exited = at->failed = at->output_ended = false;
+  start_task(static_cast<size_t>(at - tasks_.begin()));
+}
+
+void SimulatedHost::start_task(size_t index) {
   Running& running = tasks_[index];
-  running.id = wanted.id;
   const Claim claim = {.token = Token::parse(prepared_->token).value(),
                        .job = prepared_->job,
                        .generation = prepared_->generation,
-                       .self = wanted.id};
-  const TaskFate& fate = fate_.tasks[index % fate_.tasks.size()];
+                       .self = running.id,
+                       .attempt = running.attempt};
+  TaskFate fate = fate_.tasks[index % fate_.tasks.size()];
+  if (running.attempt > static_cast<uint32_t>(fate.failures)) fate.end = TaskFate::End::well;
   running.task = std::make_unique<SimulatedTask>(
       site_, fate, claim, handlers_.dial_rendezvous, fate_.nature,
       SimulatedTask::Handlers{
@@ -295,8 +317,8 @@ void SimulatedHost::start_task(size_t index, const TaskLaunch& wanted) {
           .on_barrier = handlers_.on_barrier,
           .on_call = [this, index] { handlers_.on_call(tasks_[index].id); },
           .awaited = handlers_.awaited,
-          .on_notice = [this, index](
-                           const Notice& notice) { handlers_.on_notice(tasks_[index].id, notice); },
+          .on_notice =
+              [this, index](const Notice& notice) { handlers_.on_notice(tasks_[index], notice); },
       });
   running.task->start();
 }
@@ -353,6 +375,7 @@ std::optional<Time> SimulatedHost::arrival() const {
 void SimulatedHost::exited(size_t index, ExitStatus status) {
   Running& running = tasks_[index];
   running.exited = true;
+  running.failed = !status.good();
   send(MessageType::exited, 0, encode(Exited{running.id, status, {}}));
   handlers_.on_exit(running, status, arrival());
   send_output(index);

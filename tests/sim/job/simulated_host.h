@@ -68,7 +68,11 @@ class SimulatedHost {
     uint32_t credit = stream_window_bytes;
     size_t unsent = 0;
     bool exited = false;
+    bool failed = false;  ///< its last attempt has
     bool output_ended = false;
+    uint32_t attempt = first_attempt;
+    size_t written_before = 0;  ///< by earlier attempts
+    size_t written() const { return written_before + task->written(); }
   };
   /// Called for the events of this host.
   struct Handlers {
@@ -81,7 +85,7 @@ class SimulatedHost {
     std::function<void()> on_barrier;
     std::function<void(const TaskId&)> on_call;
     std::function<std::vector<int32_t>()> awaited;
-    std::function<void(const TaskId& listener, const Notice&)> on_notice;
+    std::function<void(const Running& listener, const Notice&)> on_notice;
   };
   SimulatedHost(Site& site, HostFate fate, Handlers handlers);
   SimulatedHost(const SimulatedHost&) = delete;
@@ -116,7 +120,8 @@ class SimulatedHost {
   void prepare(Prepare wanted);
   void launch(const Launch& wanted);
   void report_mpi();
-  void start_task(size_t index, const TaskLaunch& wanted);
+  void restart(const Restart& wanted);
+  void start_task(size_t index);
   void report_states(const StatesWanted& wanted);
   void receive_signal(const SignalAll& wanted);
   void signal_all(int number);

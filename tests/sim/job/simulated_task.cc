@@ -61,17 +61,20 @@ void SimulatedTask::begin() {
 }
 
 void SimulatedTask::join() {
-  member_ = std::make_unique<Member>(site_, nature_, claim_, dial_,
-                                     Member::Handlers{
-                                         .on_barrier = [this] { all_there(); },
-                                         .on_notice =
-                                             [this](const Notice& notice) {
-                                               handlers_.on_notice(notice);
-                                               if (notice.kind == Notice::Kind::dead) follow();
-                                             },
-                                         .on_wait_query = [this] { wait_queried(); },
-                                         .on_failure = [this](const std::string&) { follow(); },
-                                     });
+  member_ =
+      std::make_unique<Member>(site_, nature_, claim_, dial_,
+                               Member::Handlers{
+                                   .needs_all = fate_.follows,
+                                   .on_barrier = [this] { all_there(); },
+                                   .on_notice =
+                                       [this](const Notice& notice) {
+                                         handlers_.on_notice(notice);
+                                         if (notice.kind == Notice::Kind::dead && fate_.follows)
+                                           follow();
+                                       },
+                                   .on_wait_query = [this] { wait_queried(); },
+                                   .on_failure = [this](const std::string&) { follow(); },
+                               });
   handlers_.on_join();
   if (dies_at(TaskFate::End::in_handshake)) in(nature_.latency, &SimulatedTask::die);
   if (dies_at(TaskFate::End::before_barrier)) in(fate_.train / 2, &SimulatedTask::die);

@@ -24,8 +24,10 @@ struct TaskFate {
     hangs,  ///< until a signal ends it
   };
   End end = End::well;
-  ExitStatus status;  ///< of all ends but `well`
-  bool joins = true;  ///< false: a program without libdtrain
+  ExitStatus status;    ///< of all ends but `well`
+  int failures = 1;     ///< the number of its attempts that end so; later ones end well
+  bool joins = true;    ///< false: a program without libdtrain
+  bool follows = true;  ///< it ends when another task has ended
   bool ignores_term = false;
   Duration start = milliseconds(2);  ///< from the launch to its first instruction
   Duration load = milliseconds(5);   ///< until it joins
@@ -41,8 +43,8 @@ struct TaskFate {
 inline constexpr int follower_status = 77;
 
 /// A program as its agent sees it. It trains after the barrier of all tasks and perhaps a
-/// collective. After the notice of a death, it ends with follower_status. While it waits in the
-/// collective, it reports that as libdtrain does.
+/// collective. After the notice of a death, it ends with follower_status, unless its fate differs.
+/// While it waits in the collective, it reports that as libdtrain does.
 class SimulatedTask {
  public:
   struct Handlers {

@@ -275,5 +275,33 @@ TEST_CASE_FIXTURE(Fixture, "AgentSession: the end of the link ends paused tasks 
   CHECK_FALSE(alive(pid));
 }
 
+TEST_CASE_FIXTURE(Fixture, "AgentSession starts a task again, with its variables and the changes") {
+  const pid_t first = launch(
+      "echo $MARK $DTRAIN_ATTEMPT; [ \"$DTRAIN_ATTEMPT\" = 3 ] || exit ${DTRAIN_ATTEMPT:-1}");
+  CHECK(as_text(await(MessageType::output)) == "m\n");
+  await(MessageType::exited);
+  for (uint32_t attempt = 2; attempt <= 3; ++attempt) {
+    send(MessageType::restart,
+         encode(Restart{{"worker", 0}, attempt, {{"DTRAIN_ATTEMPT", std::to_string(attempt)}}}));
+    CHECK(decode<Started>(await(MessageType::started)).value().pid != first);
+    CHECK(as_text(await(MessageType::output)) == "m " + std::to_string(attempt) + "\n");
+    const auto exited = decode<Exited>(await(MessageType::exited)).value();
+    CHECK(exited.status == ExitStatus{.code = attempt == 2 ? 2 : 0});
+  }
+  link.reset();
+  run_to_end();
+}
+
+TEST_CASE("AgentSession loses a launcher that restarts a task which runs, or another attempt") {
+  for (const uint32_t attempt : {2U, 3U}) {
+    Fixture agent;
+    agent.launch(attempt == 2 ? "sleep 60" : "exit 3");
+    if (attempt == 3) agent.await(MessageType::exited);
+    agent.send(MessageType::restart, encode(Restart{{"worker", 0}, attempt}));
+    agent.run_to_end();
+    CHECK_FALSE(has_children());
+  }
+}
+
 }  // namespace
 }  // namespace dt

@@ -194,5 +194,33 @@ TEST_CASE_FIXTURE(
   run_to_end();
 }
 
+TEST_CASE_FIXTURE(Fixture, "TaskProcess: the next attempt continues a stream, and its credit") {
+  start("head -c 300000 /dev/zero; sleep 0.1 & echo last >&2; kill -9 $$");
+  run_until(*loop, [this] { return output.size() == stream_window_bytes; });
+  CHECK_FALSE(status);
+  REQUIRE(task->add_credit(TaskStream::output, 20'000));
+  run_until(*loop, [this] { return output.size() == stream_window_bytes + 20'000; });
+  REQUIRE(task->add_credit(TaskStream::output, 10'000));
+  run_until(*loop, [this] { return status.has_value(); });
+  const TaskProcess::Carried carried = task->release(TaskStream::output);
+  const size_t left = 300'000 - stream_window_bytes - 30'000;
+  CHECK(carried.unread.size() == left);
+  CHECK(carried.credit.room() == 0);
+  const TaskProcess::Carried errors = task->release(TaskStream::error);
+  CHECK(errors.unread.empty());
+  CHECK(error == "last\n");
+  CHECK(ends == 1);
+
+  executed.reset();
+  status.reset();
+  start("printf next", {.output = carried, .error = errors});
+  run_until(*loop, [this] { return status.has_value(); });
+  CHECK(output.size() == 300'000 - left);
+  REQUIRE(task->add_credit(TaskStream::output, 30'000));
+  run_until(*loop, [this] { return ends == 3; });
+  CHECK(output.size() == 300'004);
+  CHECK(output.ends_with(std::string(1, '\0') + "next"));
+}
+
 }  // namespace
 }  // namespace dt

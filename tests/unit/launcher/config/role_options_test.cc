@@ -216,5 +216,29 @@ TEST_CASE("without hosts those of the roles are the job's, with the slots of all
         "them");
 }
 
+TEST_CASE("--restart-role gives roles restarts, and bad values are named") {
+  const auto restarts_of = [](std::vector<std::string> values) {
+    return decide({{"role", {"ps=1,worker=2"}}, {"restart-role", std::move(values)}});
+  };
+  const RunConfig one = restarts_of({"worker=3"}).value();
+  CHECK(find_role(one.roles, "worker")->restarts == 3);
+  CHECK(find_role(one.roles, "ps")->restarts == 0);
+  const RunConfig both = restarts_of({"worker=1", "ps=1000"}).value();
+  CHECK(find_role(both.roles, "ps")->restarts == 1000);
+  CHECK(find_role(restarts_of({"worker=1, ps=2"}).value().roles, "ps")->restarts == 2);
+  CHECK(find_role(decide({{"np", {"2"}}, {"restart-role", {"worker=1"}}}).value().roles, "worker")
+            ->restarts == 1);
+  CHECK(error_of(restarts_of({"chief=1"})) ==
+        "--restart-role: the job has no role \"chief\"; it has ps, worker");
+  CHECK(error_of(restarts_of({"worker=1", "worker=1"})) ==
+        "--restart-role: role worker is given twice");
+  CHECK(error_of(restarts_of({"worker"})) == "--restart-role: expected NAME=N, got \"worker\"");
+  for (const std::string bad : {"", "0", "-1", "1001", "x", "1.5"}) {
+    CHECK(error_of(restarts_of({"worker=" + bad})) ==
+          "--restart-role: role worker: expected a number of restarts, 1..1000, got \"" + bad +
+              "\"");
+  }
+}
+
 }  // namespace
 }  // namespace dt

@@ -58,7 +58,9 @@ TEST_CASE("an option of torchrun or mpirun that cannot be honoured is refused in
        "--node-rank: dtrain is started once, and starts the processes of all hosts; leave it out, "
        "and name the hosts: -H HOST,HOST,…"},
       {{{"np", {"2"}}, {"max-restarts", {"3"}}},
-       "--max-restarts: dtrain restarts no process; leave it out, and start the job again"},
+       "--max-restarts: dtrain restarts no group of workers; --restart-role worker=N restarts "
+       "single "
+       "ones"},
       {{{"np", {"2"}}, {"tee", {"3"}}}, "-t: needs a folder for the files; add --log-dir DIR"},
       {{{"np", {"2"}}, {"map-by", {"ppr:0:node"}}},
        "--map-by: expected ppr:N:node with N of 1..4096, got \"ppr:0:node\""},

@@ -185,5 +185,25 @@ TEST_CASE_FIXTURE(Fixture, "TaskOutput follows no symbolic link in the place of 
   CHECK(folder.read("victim") == "keep");
 }
 
+TEST_CASE_FIXTURE(Fixture, "TaskOutput: the streams and files of a restarted task continue") {
+  plan.roles = {{.name = "worker", .count = 11, .restarts = 1}};
+  const std::string logs = folder.path() + "/logs";
+  const auto output = TaskOutput::open(plan, {.folder = logs}, *out, *err, log).value();
+  add(*output, 0, TaskStream::output, "first");
+  add(*output, 0, TaskStream::error, "cause\n");
+  output->end(0, TaskStream::output);
+  output->end(0, TaskStream::error);
+  CHECK(output->last_errors(0) == std::vector<std::string>{"cause"});
+  output->restarted(0);
+  CHECK_FALSE(output->ended(0, TaskStream::output));
+  CHECK(output->last_errors(0).empty());
+  add(*output, 0, TaskStream::output, "second\n");
+  output->end(0, TaskStream::output);
+  CHECK(output->ended(0, TaskStream::output));
+  CHECK(folder.read("out") == "[0]<stdout>:first\n[0]<stdout>:second\n");
+  CHECK(folder.read("logs/rank.00/stdout") == "firstsecond\n");
+  CHECK(output->counts()[0].stdout_bytes == 12);
+}
+
 }  // namespace
 }  // namespace dt

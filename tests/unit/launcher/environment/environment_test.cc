@@ -186,6 +186,7 @@ TEST_CASE("a task finds its rank and the job's addresses under every framework's
                                    {"DTRAIN_RENDEZVOUS", "[fe80::5]:4000"},
                                    {"DTRAIN_TOKEN", std::string(64, 'f')},
                                    {"DTRAIN_GENERATION", "7"},
+                                   {"DTRAIN_ATTEMPT", "1"},
                                    {"DTRAIN_NODE_RANK", "1"},
                                    {"DTRAIN_NNODES", "2"},
                                    {"RANK", "2"},
@@ -493,6 +494,14 @@ TEST_CASE("tasks of a partial plan get no variables that need the whole job") {
   const Environment unranked = added(part, plan, plan.tasks[0]);
   for (const char* name : {"MASTER_ADDR", "MASTER_PORT", "JAX_COORDINATOR_ADDRESS"})
     CHECK(value(unranked, name) == "(unset)");
+}
+
+TEST_CASE("a restarted task finds its attempt, also under torchrun's names") {
+  CHECK(attempt_environment({EnvSet::torch}, 3, 5) ==
+        Environment{{"DTRAIN_ATTEMPT", "3"},
+                    {"TORCHELASTIC_RESTART_COUNT", "2"},
+                    {"TORCHELASTIC_MAX_RESTARTS", "5"}});
+  CHECK(attempt_environment({}, 2, 5) == Environment{{"DTRAIN_ATTEMPT", "2"}});
 }
 
 }  // namespace

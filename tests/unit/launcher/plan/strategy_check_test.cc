@@ -85,5 +85,56 @@ TEST_CASE("all other jobs are good") {
   CHECK(answer(std::nullopt, workers(4)) == "good");
 }
 
+TEST_CASE("restarts of workers that train by collectives, or of one of several ps, are refused") {
+  struct Wanted {
+    StrategyName strategy = StrategyName::parameter_server;
+    std::optional<ServerMode> mode = {};
+    int servers = 1;
+    int worker_restarts = 0;
+    int server_restarts = 0;
+    int replicas = 1;
+  };
+  const auto answer_to = [](const Wanted& wanted) -> std::string {
+    std::vector<Role> roles = {{.name = "worker", .count = 2, .restarts = wanted.worker_restarts},
+                               {.name = "ps",
+                                .count = wanted.servers,
+                                .command = {wanted.replicas > 1 ? "server" : "self", "ps"},
+                                .ranked = false,
+                                .restarts = wanted.server_restarts}};
+    const Plan plan =
+        make_plan({.hosts = {{.name = "a", .slots = 9}}, .roles = std::move(roles)}).value();
+    RunConfig config;
+    config.strategy = wanted.strategy;
+    config.ps_mode = wanted.mode;
+    config.ps_replicas = wanted.replicas;
+    const Result<> checked = check_strategy(config, plan);
+    return checked ? "good" : checked.error().message;
+  };
+  const ServerMode async{ServerMode::Kind::async, 0};
+  CHECK(answer_to({.mode = async, .worker_restarts = 1, .server_restarts = 1}) == "good");
+  CHECK(answer_to({.mode = async, .servers = 2, .worker_restarts = 1}) == "good");
+  CHECK(answer_to({.mode = ServerMode{ServerMode::Kind::sync, 1}, .worker_restarts = 1}) == "good");
+  CHECK(answer_to({.server_restarts = 1}) == "good");
+  CHECK(answer_to({.worker_restarts = 1}) ==
+        "--restart-role worker=1: --ps-mode sync needs every worker, and ends when one of them "
+        "dies; use --ps-mode async, sync:N or bounded:N");
+  CHECK(answer_to({.servers = 2, .server_restarts = 3}) ==
+        "--restart-role ps=3: the job has 2 parameter servers, and a restarted one would have "
+        "values of another step than the others; use one server, or start the job again from its "
+        "checkpoints");
+  // A server of another program has no copies after its restart, either.
+  CHECK(answer_to({.servers = 2, .server_restarts = 3, .replicas = 2})
+            .starts_with("--restart-role ps=3: the job has 2 parameter servers"));
+  CHECK(answer_to({.mode = async, .servers = 2, .worker_restarts = 1, .replicas = 2}) == "good");
+  CHECK(answer_to({.strategy = StrategyName::multi_worker_mirrored, .worker_restarts = 1}) ==
+        "--restart-role worker=1: workers of --strategy multi_worker_mirrored train by "
+        "collectives, which end when one of them dies; use --strategy parameter_server with "
+        "--ps-mode async, or start the job again from its checkpoint");
+  ServerMode local{ServerMode::Kind::async, 0};
+  local.local = true;
+  CHECK(answer_to({.mode = local, .worker_restarts = 1})
+            .starts_with("--restart-role worker=1: --ps-mode local-async needs every worker"));
+}
+
 }  // namespace
 }  // namespace dt

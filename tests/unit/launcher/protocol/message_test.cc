@@ -93,6 +93,7 @@ TEST_CASE("messages are read back as they were written") {
                           .excluded = {"C*"},
                           .interface = "eth0",
                           .relay = true});
+  check_round_trip(Restart{{"worker", 1}, 7, {{"A", "1"}}});
   check_round_trip(SignalAll{SIGTERM});
   check_round_trip(SignalAll{.number = SIGQUIT, .only_caught = true});
   check_round_trip(Started{{"ps", 0}, 4711});

@@ -55,7 +55,7 @@ TEST_CASE("report_document: a task that never started is all null") {
   CHECK(at(json, "tasks", 0).text() ==
         R"({"role":"worker","index":0,"rank":0,"local_rank":0,"host":"node1","pid":null,)"
         R"("started_at_s":null,"ended_at_s":null,"exit":null,"resources":null,)"
-        R"("completed":null,"output":null})");
+        R"("completed":null,"output":null,"earlier_attempts":[]})");
   CHECK(at(at(json, "tasks", 2), "rank") == Json());
   CHECK(at(at(json, "tasks", 2), "role") == Json("ps"));
   CHECK(at(json, "hosts", 0).text() ==
@@ -89,7 +89,8 @@ TEST_CASE("report_document: the facts of a task that ended") {
         R"("started_at_s":0.25,"ended_at_s":2.0,"exit":{"code":3,"signal":null,"oom":false},)"
         R"("resources":{"user_s":1.5,"system_s":0.125,"max_rss_bytes":4096,"major_faults":1,)"
         R"("voluntary_switches":2,"involuntary_switches":3},)"
-        R"("completed":false,"output":{"stdout_bytes":10,"stderr_bytes":20,"lost_bytes":5}})");
+        R"("completed":false,"output":{"stdout_bytes":10,"stderr_bytes":20,"lost_bytes":5},)"
+        R"("earlier_attempts":[]})");
   CHECK(at(at(json, "tasks", 1), "exit").text() ==
         R"({"code":null,"signal":"SIGKILL","oom":true})");
   CHECK(at(at(json, "hosts", 0), "contained_by") == Json("sweep"));
@@ -125,6 +126,23 @@ TEST_CASE("report_document: bytes that are not UTF-8 do not break the JSON") {
   const auto read = Json::parse(text);
   REQUIRE(read.has_value());
   CHECK(at(*read, "command").text() == "[\"a\xEF\xBF\xBD\",\"quote\\\"\\n\"]");
+}
+
+TEST_CASE("report_document: a restarted task has its last attempt, and the earlier ones") {
+  JobRecord record = planned_record();
+  TaskRecord& task = record.tasks[0];
+  task = {.pid = 77,
+          .started = record.began + seconds(1),
+          .ended = record.began + seconds(2),
+          .exit = ExitStatus{.signal = SIGKILL}};
+  task.restart();
+  CHECK_FALSE(task.exit);
+  task.pid = 78;
+  const Json json = report_document(record, {"true"}, {}, record.began + seconds(3));
+  CHECK(at(at(json, "tasks", 0), "pid") == Json(78));
+  CHECK(at(at(json, "tasks", 0), "earlier_attempts").text() ==
+        R"([{"pid":77,"started_at_s":1.0,"ended_at_s":2.0,)"
+        R"("exit":{"code":null,"signal":"SIGKILL","oom":false}}])");
 }
 
 }  // namespace
