@@ -16,23 +16,25 @@ bool serves_parameters(const RunConfig& config, const Role& role) {
 }
 
 /// Returns why a restart of one worker cannot help; empty: it can.
-std::string needs_all_workers(const RunConfig& config) {
+std::string needs_all_workers(const RunConfig& config, const Plan& plan) {
   if (config.strategy == StrategyName::multi_worker_mirrored) {
     return "workers of --strategy multi_worker_mirrored train by collectives, which end when one "
            "of them dies; use --strategy parameter_server with --ps-mode async, or start the job "
            "again from its checkpoint";
   }
   const ServerMode mode = config.ps_mode.value_or(ServerMode());
-  if (config.strategy != StrategyName::parameter_server || !mode.needs_all()) return {};
+  const bool all =
+      mode.needs_all() || (mode.kind == ServerMode::Kind::sync && mode.count == plan.world_size);
+  if (config.strategy != StrategyName::parameter_server || !all) return {};
   return format(
-      "--ps-mode {} needs every worker, and ends when one of them dies; use --ps-mode "
-      "async, sync:N or bounded:N",
+      "--ps-mode {} needs every worker, and ends when one of them dies; use --ps-mode async, "
+      "bounded:N, or sync:N of fewer workers",
       server_mode_text(mode));
 }
 
 /// A restarted rank has no collectives, and a restarted server has no values of others.
 Result<> check_restarts(const RunConfig& config, const Plan& plan) {
-  const std::string useless = plan.world_size > 1 ? needs_all_workers(config) : "";
+  const std::string useless = plan.world_size > 1 ? needs_all_workers(config, plan) : "";
   for (const Role& role : plan.roles) {
     if (role.restarts == 0) continue;
     const std::string option = format("--restart-role {}={}", role.name, role.restarts);

@@ -117,7 +117,9 @@ TEST_CASE("restarts of workers that train by collectives, or of one of several p
   CHECK(answer_to({.server_restarts = 1}) == "good");
   CHECK(answer_to({.worker_restarts = 1}) ==
         "--restart-role worker=1: --ps-mode sync needs every worker, and ends when one of them "
-        "dies; use --ps-mode async, sync:N or bounded:N");
+        "dies; use --ps-mode async, bounded:N, or sync:N of fewer workers");
+  CHECK(answer_to({.mode = ServerMode{ServerMode::Kind::sync, 2}, .worker_restarts = 1})
+            .starts_with("--restart-role worker=1: --ps-mode sync:2 needs every worker"));
   CHECK(answer_to({.servers = 2, .server_restarts = 3}) ==
         "--restart-role ps=3: the job has 2 parameter servers, and a restarted one would have "
         "values of another step than the others; use one server, or start the job again from its "
