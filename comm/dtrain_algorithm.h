@@ -64,9 +64,10 @@ DTRAIN_API int dtrain_steps_add(dtrain_steps* steps, dtrain_step step);
 typedef int (*dtrain_algorithm)(const dtrain_algorithm_call* call, dtrain_steps* steps, void* user);
 
 /* Makes an algorithm known by a name of 1 to 63 letters, digits and underscores. `dtrain run
- * --algorithms @NAME` then uses it, as that of any operation but barrier. `user` is passed to it,
- * and both must stay valid until the job's context is finalized. A collective of `context`: all its
- * ranks register the same name at the same place among their collectives. Errors: those of
+ * --algorithms @NAME` then uses it, as that of any operation but barrier; a strategy's
+ * cross_device_op does so between the devices of a process. `user` is passed to it, and both must
+ * stay valid until the job's context is finalized. A collective of `context`: all its ranks
+ * register the same name at the same place among their collectives. Errors: those of
  * dtrain_barrier; _MISMATCH names the ranks that have called something else, or registered another
  * name; _INPUT for a name that is wrong or registered already.
  *

@@ -42,7 +42,11 @@ typedef struct dtrain_strategy_options {
    * or DTRAIN_CPU_DEVICES of them. */
   const char* devices;
   /* "ReductionToOneDevice", "ReductionToOneDevice:DEVICE" (one of the strategy's devices, or
-   * "cpu"), "HierarchicalCopyAllReduce:PACKS" or "AllReduce:PACKS". NULL: DTRAIN_CROSS_DEVICE_OP,
+   * "cpu"), "HierarchicalCopyAllReduce:PACKS" or "AllReduce:PACKS". Or operations by the bytes of a
+   * tensor, in the form of `dtrain run --algorithms`: "reduction_to_one:64k:all_reduce:16m:@mine",
+   * also with hierarchical_copy. A limit belongs to the operation before it. @mine is an algorithm
+   * that the program registers by dtrain_register_algorithm; replicas are its ranks, each with one
+   * buffer. Where only one replica gets the result, it reduces alone. NULL: DTRAIN_CROSS_DEVICE_OP,
    * else "AllReduce". */
   const char* cross_device_op;
   /* Between workers, gradients of a type are sent in packs of that many bytes, or little more. 0:

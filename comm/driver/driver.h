@@ -109,6 +109,9 @@ class Driver {
   uint32_t next_group();
   // As in Engine:
   Result<> register_algorithm(const std::string& name, const StepMaker& maker);
+  /// As Engine::registered_steps().
+  Result<Steps> registered_steps(const std::string& name, Group ranks,
+                                 const CollectiveShape& shape);
   std::string algorithms_text(uint32_t group);
   LateSteps::Counts quorum_counts(uint32_t group);
   int reserve_place();

@@ -96,6 +96,13 @@ Result<> Driver::register_algorithm(const std::string& name, const StepMaker& ma
   return parts_.engine->register_algorithm(name, maker);
 }
 
+Result<Steps> Driver::registered_steps(const std::string& name, Group ranks,
+                                       const CollectiveShape& shape) {
+  const Lock lock = enter();
+  if (finished_) return fail(Errc::closed, "the context has been finalized");
+  return parts_.engine->registered_steps(name, ranks, shape);
+}
+
 std::string Driver::algorithms_text(uint32_t group) {
   const Lock lock = enter();
   return finished_ ? "" : parts_.engine->algorithms_text(group);

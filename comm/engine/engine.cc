@@ -41,6 +41,8 @@ struct Engine::State final : MessageReceiver {
   void announce(const OperationFailure& for_others, Recipients recipients);
   Result<> peer_aborted(ByteSpan payload);
   Result<> choose_algorithm(const GroupPeers& group, OperationRequest& request) const;
+  Result<Steps> registered_steps(const std::string& name, struct Group ranks,
+                                 const CollectiveShape& shape) const;
   void submit(const std::shared_ptr<Operation>& operation);
   void submit_list(const std::shared_ptr<Operation>& list);
 
@@ -154,8 +156,7 @@ Result<> Engine::State::choose_algorithm(const GroupPeers& group, OperationReque
       group.algorithms().rule(request.kind, request.count * shape.element_bytes);
   request.algorithm = rule.algorithm;
   if (rule.registered.empty()) return {};
-  const auto maker = registered.find(rule.registered);
-  if (maker == registered.end()) {
+  if (!registered.contains(rule.registered)) {
     return fail(Errc::input, format("--algorithms names @{}, which is not registered; call "
                                     "dtrain_register_algorithm on every rank first",
                                     rule.registered));
@@ -163,15 +164,24 @@ Result<> Engine::State::choose_algorithm(const GroupPeers& group, OperationReque
   const struct Group ranks {
     group.rank(), group.size(), &group.hosts()
   };
+  Steps steps = TRY(registered_steps(rule.registered, ranks, shape));
+  request.steps = std::make_shared<const Steps>(std::move(steps));
+  return {};
+}
+
+Result<Steps> Engine::State::registered_steps(const std::string& name, struct Group ranks,
+                                              const CollectiveShape& shape) const {
+  const auto maker = registered.find(name);
+  if (maker == registered.end()) {
+    return fail(Errc::input,
+                format("@{} is not registered; call dtrain_register_algorithm first", name));
+  }
   Result<Steps> steps = maker->second(ranks, shape);
   Result<> checked;
   if (steps) checked = check_steps(*steps, ranks, shape);
-  if (!steps || !checked) {
-    return fail(Errc::input, format("the registered algorithm {}: {}", rule.registered,
-                                    (steps ? checked.error() : steps.error()).message));
-  }
-  request.steps = std::make_shared<const Steps>(*std::move(steps));
-  return {};
+  if (steps && checked) return steps;
+  return fail(Errc::input, format("the registered algorithm {}: {}", name,
+                                  (steps ? checked.error() : steps.error()).message));
 }
 
 /// Submits a call of several tensors: all of them, or none if one is wrong.
@@ -268,6 +278,11 @@ void Engine::leave_group(uint32_t number) {
   if (state_->aborted || group == nullptr) return;
   state_->messages.leave_group(*group, {Errc::closed, -1, "the group has been finalized"});
   state_->groups.leave(number);
+}
+
+Result<Steps> Engine::registered_steps(const std::string& name, Group ranks,
+                                       const CollectiveShape& shape) const {
+  return state_->registered_steps(name, ranks, shape);
 }
 
 Result<> Engine::register_algorithm(const std::string& name, const StepMaker& maker) {

@@ -68,6 +68,10 @@ class Engine {
   /// Makes a program's own algorithm known. Every rank does so between the same two collectives.
   /// Fails with Errc::input when there is one of that name.
   Result<> register_algorithm(const std::string& name, const StepMaker& maker);
+  /// Returns one rank's steps by a registered algorithm. Fails with Errc::input when there is none
+  /// of that name, and when its steps are wrong.
+  Result<Steps> registered_steps(const std::string& name, Group ranks,
+                                 const CollectiveShape& shape) const;
   /// Returns the algorithms of a group in the form of parse_algorithms(), with "shm" for
   /// collectives in shared memory. Returns nothing for a group that this rank has left.
   std::string algorithms_text(uint32_t group) const;

@@ -98,7 +98,12 @@ Result<> ReplicaDevices::make_group(const StrategyOptions& options) {
   // One replica is never copied, so it needs no scratch memory.
   if (count() == 1) scratch = 0;
   group_ = TRY(DeviceGroup::make(streams, scratch));
-  operation_ = TRY(CrossDeviceOperation::make(*group_, options.cross_device));
+  rules_ = options.cross_device;
+  for (const CrossDeviceRule& rule : rules_) {
+    // A registered algorithm has the default name: some tensors are reduced on one device.
+    auto operation = TRY(CrossDeviceOperation::make(*group_, rule.name));
+    operations_.push_back(std::move(operation));
+  }
   if (!group_->shortage().empty()) fallbacks_.push_back(group_->shortage());
   for (const auto& used : used_)
     *used = scratch;

@@ -46,9 +46,12 @@ class ReplicaDevices {
   /// this.
   Result<DeviceBuffer> allocate(size_t replica, size_t bytes) const;
 
-  /// Queues the reduction of the replicas' tensors.
-  Result<> reduce(const CrossDeviceTerms& terms, std::span<const ReplicatedTensor> tensors) {
-    return operation_->reduce(terms, tensors);
+  /// The operations by the bytes of a tensor.
+  const CrossDeviceRules& rules() const { return rules_; }
+  /// Queues the reduction of the replicas' tensors by a rule, which is not a registered one.
+  Result<> reduce(size_t rule, const CrossDeviceTerms& terms,
+                  std::span<const ReplicatedTensor> tensors) {
+    return operations_[rule]->reduce(terms, tensors);
   }
   /// Copies between memory of the replica's device and memory of the host, and waits for it.
   Result<> copy(size_t replica, const MemoryCopy& copy) const;
@@ -71,7 +74,8 @@ class ReplicaDevices {
   std::vector<Device*> devices_ = {};                  ///< by replica
   std::vector<std::unique_ptr<DeviceStream>> streams_ = {};
   std::unique_ptr<DeviceGroup> group_ = {};
-  std::unique_ptr<CrossDeviceOperation> operation_ = {};
+  CrossDeviceRules rules_ = {};
+  std::vector<std::unique_ptr<CrossDeviceOperation>> operations_ = {};  ///< by rule
 };
 
 }  // namespace dt

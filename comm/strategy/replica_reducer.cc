@@ -1,6 +1,7 @@
 #include "comm/strategy/replica_reducer.h"
 
 #include "base/format.h"
+#include "comm/strategy/device_schedule.h"
 #include "comm/strategy/worker_packs.h"
 
 #include <algorithm>
@@ -81,6 +82,7 @@ Result<> ReplicaReducer::copy_back(const std::vector<ReplicaTensors*>& given,
 Result<> ReplicaReducer::reduce_on_devices(const ByReplica& tensors, ReduceOp op, bool to_first) {
   struct Key {
     ElementType type;
+    size_t rule;
     std::optional<size_t> only;
     auto operator<=>(const Key&) const = default;
   };
@@ -94,10 +96,39 @@ Result<> ReplicaReducer::reduce_on_devices(const ByReplica& tensors, ReduceOp op
       one.inputs.push_back(tensors[i][t].at);
       one.outputs.push_back(only && *only != i ? nullptr : tensors[i][t].at);
     }
-    lists[{first.type, only}].push_back(std::move(one));
+    const size_t rule = cross_device_rule_for(devices_.rules(), first.bytes());
+    lists[{first.type, rule, only}].push_back(std::move(one));
   }
-  for (const auto& [key, list] : lists)
-    TRY(devices_.reduce({.type = key.type, .op = op}, list));
+  for (const auto& [key, list] : lists) {
+    const CrossDeviceTerms terms = {.type = key.type, .op = op};
+    const std::string& algorithm = devices_.rules()[key.rule].registered;
+    if (algorithm.empty() || key.only) {
+      TRY(devices_.reduce(key.rule, terms, list));
+    } else {
+      TRY(reduce_by(algorithm, terms, list));
+    }
+  }
+  return {};
+}
+
+/// Plays a program's own algorithm, whose ranks are the replicas.
+Result<> ReplicaReducer::reduce_by(const std::string& algorithm, const CrossDeviceTerms& terms,
+                                   std::span<const ReplicatedTensor> tensors) {
+  if (devices_.count() == 1) return {};
+  for (const ReplicatedTensor& tensor : tensors) {
+    TRY(check(devices_.group(), terms, tensor, Destinations::all));
+    const CollectiveShape shape = {.kind = OperationKind::all_reduce,
+                                   .count = tensor.count,
+                                   .element_bytes = element_bytes(terms.type),
+                                   .in_place = true};
+    std::vector<Steps> steps;
+    for (size_t i = 0; i < devices_.count(); ++i) {
+      const Group ranks = {static_cast<int>(i), static_cast<int>(devices_.count())};
+      Steps own = TRY(workers_.registered_steps(algorithm, ranks, shape));
+      steps.push_back(std::move(own));
+    }
+    TRY(DeviceSchedule(devices_, terms, tensor).play(algorithm, steps));
+  }
   return {};
 }
 

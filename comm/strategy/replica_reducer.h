@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace dt {
@@ -46,6 +47,8 @@ class ReplicaReducer {
   Result<ByReplica> on_devices(const std::vector<ReplicaTensors*>& given);
   Result<> copy_back(const std::vector<ReplicaTensors*>& given, const ByReplica& staged);
   Result<> reduce_on_devices(const ByReplica& tensors, ReduceOp op, bool to_first);
+  Result<> reduce_by(const std::string& algorithm, const CrossDeviceTerms& terms,
+                     std::span<const ReplicatedTensor> tensors);
   /// Reduces the first replica's tensors over the workers.
   Result<> reduce_over_workers(const ReplicaTensors& first, ReduceOp op);
   Result<> reduce_by_engine(const ReplicaTensors& first, ReduceOp op);

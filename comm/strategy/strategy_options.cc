@@ -123,7 +123,7 @@ Result<StrategyOptions> decide_strategy(const StrategyRequest& request,
     options.devices = given->text;
   if (const auto given = find_given(request.cross_device, "cross_device_op", environment,
                                     "DTRAIN_CROSS_DEVICE_OP")) {
-    auto name = parse_cross_device_name(given->text);
+    auto name = parse_cross_device_rules(given->text);
     if (!name) return tl::unexpected(std::move(name).error().during(given->origin));
     options.cross_device = *name;
   }

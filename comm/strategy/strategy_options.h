@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/clock.h"
+#include "base/cross_device_rules.h"
 #include "base/environment.h"
 #include "base/result.h"
 #include "base/strategy_name.h"
@@ -34,7 +35,7 @@ struct StrategyRequest {
 struct StrategyOptions {
   StrategyName name = StrategyName::mirrored;
   std::string devices = {};  ///< names; empty: all
-  CrossDeviceName cross_device = {.kind = CrossDeviceName::Kind::all_reduce};
+  CrossDeviceRules cross_device = {{.name = {.kind = CrossDeviceName::Kind::all_reduce}}};
   size_t bytes_per_pack = 0;
   int timeout_ms = 0;  ///< 0: none
   ServerMode mode = {};

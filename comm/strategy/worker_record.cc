@@ -59,13 +59,27 @@ std::optional<WorkerDifference> find_device_conflict(const WorkerRecords& by_ran
   return std::nullopt;
 }
 
-std::string operation_text(const CrossDeviceName& name) {
-  constexpr const char* names[] = {"ReductionToOneDevice", "HierarchicalCopyAllReduce",
-                                   "AllReduce"};
-  if (!name.device.empty())
-    return format("{} on {}", names[static_cast<size_t>(name.kind)], printable(name.device));
-  return format("{} with {} pack{}", names[static_cast<size_t>(name.kind)], name.packs,
-                name.packs == 1 ? "" : "s");
+void encode(Writer& writer, const CrossDeviceRules& rules) {
+  writer.number(static_cast<uint32_t>(rules.size()));
+  for (const CrossDeviceRule& rule : rules) {
+    writer.number(rule.name.kind).number(rule.name.packs).text(rule.name.device);
+    writer.text(rule.registered).number(static_cast<uint64_t>(rule.bytes_max));
+  }
+}
+
+/// Returns no rules for bytes that are wrong.
+CrossDeviceRules decode_rules(Reader& reader) {
+  constexpr size_t bytes_min = 1 + sizeof(int) + 2 * sizeof(uint32_t) + sizeof(uint64_t);
+  CrossDeviceRules rules(reader.count(bytes_min));
+  for (CrossDeviceRule& rule : rules) {
+    rule.name.kind = reader.number<CrossDeviceName::Kind>();
+    rule.name.packs = reader.number<int>();
+    rule.name.device = reader.text();
+    rule.registered = reader.text();
+    rule.bytes_max = reader.number<uint64_t>();
+    if (rule.name.kind > CrossDeviceName::Kind::all_reduce) return {};
+  }
+  return rules;
 }
 
 /// Returns the sentence about the first difference; empty: none.
@@ -80,7 +94,7 @@ std::string difference_of(const WorkerRecord& first, const WorkerRecord& other, 
   }
   if (first.cross_device != other.cross_device) {
     return format("rank {} reduces by {}, but rank 0 by {}", rank,
-                  operation_text(other.cross_device), operation_text(first.cross_device));
+                  cross_device_text(other.cross_device), cross_device_text(first.cross_device));
   }
   if (first.bytes_per_pack != other.bytes_per_pack) {
     return format("rank {} has {} bytes_per_pack, but rank 0 {}", rank, other.bytes_per_pack,
@@ -103,11 +117,9 @@ std::string difference_of(const WorkerRecord& first, const WorkerRecord& other, 
 
 Bytes encode(const WorkerRecord& record) {
   Writer writer;
-  writer.number(record.name)
-      .number(record.cross_device.kind)
-      .number(record.cross_device.packs)
-      .text(record.cross_device.device)
-      .number(record.devices)
+  writer.number(record.name);
+  encode(writer, record.cross_device);
+  writer.number(record.devices)
       .number(record.bytes_per_pack)
       .number(record.mode.kind)
       .number(record.mode.count)
@@ -123,9 +135,7 @@ Result<WorkerRecord> decode_worker_record(ByteSpan bytes) {
   Reader reader(bytes);
   WorkerRecord record;
   record.name = reader.number<StrategyName>();
-  record.cross_device.kind = reader.number<CrossDeviceName::Kind>();
-  record.cross_device.packs = reader.number<int>();
-  record.cross_device.device = reader.text();
+  record.cross_device = decode_rules(reader);
   record.devices = reader.number<uint32_t>();
   record.bytes_per_pack = reader.number<uint64_t>();
   record.mode.kind = reader.number<ServerMode::Kind>();
@@ -136,8 +146,7 @@ Result<WorkerRecord> decode_worker_record(ByteSpan bytes) {
   if (id.size() == record.id.size()) std::memcpy(record.id.data(), id.data(), id.size());
   record.failure = reader.text();
   record.in_use = decode_devices(reader);
-  const bool known = record.name <= StrategyName::one_device &&
-                     record.cross_device.kind <= CrossDeviceName::Kind::all_reduce &&
+  const bool known = record.name <= StrategyName::one_device && !record.cross_device.empty() &&
                      record.mode.kind <= ServerMode::Kind::bounded &&
                      record.communication <= Communication::nccl;
   if (reader.ok() && known) return record;

@@ -18,7 +18,7 @@ namespace dt {
 struct WorkerRecord {
   std::string failure = {};  ///< why this worker cannot take part; empty: it can
   StrategyName name = StrategyName::mirrored;
-  CrossDeviceName cross_device = {};
+  CrossDeviceRules cross_device = {{}};
   uint32_t devices = 0;
   uint64_t bytes_per_pack = 0;
   ServerMode mode = {};
@@ -29,7 +29,7 @@ struct WorkerRecord {
 };
 
 /// The most bytes of an encoded record. Longer texts are cut, and more GPUs than 16 left out.
-inline constexpr size_t worker_record_bytes_max = 2048;
+inline constexpr size_t worker_record_bytes_max = 3072;
 Bytes encode(const WorkerRecord& record);
 /// Bytes behind the record are ignored.
 Result<WorkerRecord> decode_worker_record(ByteSpan bytes);

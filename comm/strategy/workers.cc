@@ -2,6 +2,7 @@
 
 #include "base/crypto.h"
 #include "base/format.h"
+#include "comm/api_support.h"
 #include "comm/collective/descriptor.h"
 #include "comm/dtrain_work.h"
 #include "comm/strategy/call_status.h"
@@ -204,6 +205,12 @@ Result<> Workers::end_watch() {
   }
   watch_.reset();
   return {};
+}
+
+Result<Steps> Workers::registered_steps(const std::string& name, Group ranks,
+                                        const CollectiveShape& shape) const {
+  const auto context = TRY(usable(&context_->context));
+  return context->driver().registered_steps(name, ranks, shape);
 }
 
 Result<> Workers::broadcast(std::span<std::byte> bytes) {

@@ -3,6 +3,7 @@
 #include "base/kernels/element.h"
 #include "base/result.h"
 #include "comm/dtrain.h"
+#include "comm/schedule/algorithm.h"
 #include "comm/strategy/worker_record.h"
 
 #include <cstddef>
@@ -44,6 +45,10 @@ class Workers {
 
   /// Reduces each tensor in place. Fails as all_reduce does.
   Result<> all_reduce(std::span<const WorkerTensor> tensors, ReduceOp op);
+  /// Returns one rank's steps by an algorithm that the program has registered. Fails with
+  /// Errc::input when there is none, and when its steps are wrong.
+  Result<Steps> registered_steps(const std::string& name, Group ranks,
+                                 const CollectiveShape& shape) const;
   /// Replaces the bytes by those of rank 0.
   Result<> broadcast(std::span<std::byte> bytes);
   /// Returns rank 0's outcome at every rank. `outcome` of the others is not used.

@@ -1,5 +1,6 @@
 #include "launcher/config/config.h"
 
+#include "base/cross_device_rules.h"
 #include "base/format.h"
 #include "base/text.h"
 #include "launcher/config/cluster_options.h"
@@ -169,7 +170,7 @@ Result<> read_strategy(const OptionSources& sources, RunConfig& config) {
   if (const auto given = find_option(sources, "log-placement"))
     config.log_placement = TRY(given->flag());
   if (const auto given = find_option(sources, "cross-device-op")) {
-    const auto name = parse_cross_device_name(given->value());
+    const auto name = parse_cross_device_rules(given->value());
     if (!name) return given->refuse(name.error().message);
     config.cross_device_op = given->value();
   }

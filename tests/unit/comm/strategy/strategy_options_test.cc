@@ -43,12 +43,12 @@ TEST_CASE("devices and the cross-device operation come from the argument, else t
   const StrategyOptions by_environment = decide_strategy({}, environment, 1).value();
   CHECK(by_environment.devices == "0,1");
   CHECK(by_environment.cross_device ==
-        CrossDeviceName{.kind = CrossDeviceName::Kind::all_reduce, .packs = 2});
+        CrossDeviceRules{{.name = {.kind = CrossDeviceName::Kind::all_reduce, .packs = 2}}});
   const StrategyOptions by_argument =
       decide_strategy({.devices = "2", .cross_device = "ReductionToOneDevice"}, environment, 1)
           .value();
   CHECK(by_argument.devices == "2");
-  CHECK(by_argument.cross_device.kind == CrossDeviceName::Kind::reduction_to_one_device);
+  CHECK(by_argument.cross_device[0].name.kind == CrossDeviceName::Kind::reduction_to_one_device);
   CHECK(decide_strategy({}, {}, 1).value().devices.empty());
 }
 

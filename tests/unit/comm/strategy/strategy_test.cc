@@ -1,5 +1,6 @@
 #include "comm/strategy/strategy.h"
 
+#include "comm/dtrain_algorithm.h"
 #include "tests/unit/comm/strategy/strategies.h"
 
 #include <numeric>
@@ -106,7 +107,8 @@ TEST_CASE("replicas have numbers, and devices in the order of their names") {
 TEST_CASE("each cross-device operation gives the same sums, of any memory") {
   for (const char* const operation :
        {"ReductionToOneDevice", "ReductionToOneDevice:cpu:2", "ReductionToOneDevice:cpu",
-        "HierarchicalCopyAllReduce:2", "AllReduce", "AllReduce:3"}) {
+        "HierarchicalCopyAllReduce:2", "AllReduce", "AllReduce:3",
+        "reduction_to_one:64:hierarchical_copy:200:all_reduce"}) {
     CAPTURE(operation);
     OneProcess one({.devices = 3, .request = {.cross_device = operation}});
     const auto own =
@@ -127,6 +129,73 @@ TEST_CASE("each cross-device operation gives the same sums, of any memory") {
       CHECK(mean[0] == 1);
     });
   }
+}
+
+extern "C" int star_algorithm(const dtrain_algorithm_call* call, dtrain_steps* steps, void* user);
+
+int star_on_replicas(const dtrain_algorithm_call* call, dtrain_steps* steps, void* user) {
+  if (call->element_bytes > 4) return 7;
+  return star_algorithm(call, steps, user);
+}
+
+TEST_CASE("a registered algorithm reduces between devices, from its size on") {
+  OneProcess one({.devices = 3, .request = {.cross_device = "all_reduce:100:@star"}});
+  int calls = 0;
+  dtrain_error error = new_error();
+  REQUIRE(dtrain_register_algorithm(one.world.get(), "star", star_on_replicas, &calls, &error) ==
+          DTRAIN_OK);
+  one.strategy.run([&](Replica& replica) {
+    std::vector<float> small(25, static_cast<float>(replica.index()));
+    replica.all_reduce(small);
+    CHECK(small == std::vector<float>(25, 3));
+  });
+  CHECK(calls == 0);
+  one.strategy.run([&](Replica& replica) {
+    std::vector<float> large(26, static_cast<float>(replica.index()));
+    replica.all_reduce(large, Op::average);
+    CHECK(large == std::vector<float>(26, 1));
+  });
+  CHECK(calls == 3);
+  const std::string refused = error_text([&] {
+    one.strategy.run([&](Replica& replica) {
+      std::vector<double> other(26);
+      replica.all_reduce(other);
+    });
+  });
+  CHECK(refused.find("the registered algorithm star: it returned 7") != std::string::npos);
+}
+
+TEST_CASE("an algorithm that is not registered is named") {
+  OneProcess one({.devices = 2, .request = {.cross_device = "@mine"}});
+  const std::string refused = error_text([&] {
+    one.strategy.run([&](Replica& replica) {
+      std::vector<float> values(2);
+      replica.all_reduce(values);
+    });
+  });
+  CHECK(refused.find("@mine is not registered; call dtrain_register_algorithm first") !=
+        std::string::npos);
+}
+
+TEST_CASE("workers reduce by the algorithm that the job's table names") {
+  World world({.size = 2, .per_host = 1, .algorithms = "ring:100:@star"});
+  const auto outcomes = world.run([&](dtrain::Context& context) {
+    int calls = 0;
+    dtrain_error error = new_error();
+    REQUIRE(dtrain_register_algorithm(context.get(), "star", star_algorithm, &calls, &error) ==
+            DTRAIN_OK);
+    dtrain::Strategy strategy =
+        make_strategy(context, {.name = "multi_worker_mirrored", .devices = 2});
+    for (const size_t count : {25, 26}) {
+      strategy.run([&](Replica& replica) {
+        std::vector<float> values(count, static_cast<float>(replica.index()));
+        replica.all_reduce(values);
+        CHECK(values == std::vector<float>(count, 6));
+      });
+      CHECK((calls > 0) == (count == 26));
+    }
+  });
+  check_all_well(outcomes);
 }
 
 TEST_CASE("variables that are synchronized on read have a value for each replica") {

@@ -15,20 +15,22 @@ std::string difference(const std::vector<WorkerRecord>& records, int rank) {
 }
 
 TEST_CASE("a record survives its bytes, and a long failure is cut") {
-  WorkerRecord record = {.failure = "no device",
-                         .name = StrategyName::central_storage,
-                         .cross_device = {CrossDeviceName::Kind::all_reduce, 7, "cpu:1"},
-                         .devices = 3,
-                         .bytes_per_pack = 1ull << 40,
-                         .mode = {ServerMode::Kind::bounded, 4, true},
-                         .communication = Communication::ring,
-                         .in_use = {.host = "node1",
-                                    .uuids = {"GPU-a", "GPU-b"},
-                                    .may_share = true,
-                                    .nccl_version = 22809,
-                                    .nccl_path = "/usr/lib/libnccl.so.2",
-                                    .driver_version = 13000},
-                         .id = {1, 2, 3}};
+  WorkerRecord record = {
+      .failure = "no device",
+      .name = StrategyName::central_storage,
+      .cross_device = {{.name = {CrossDeviceName::Kind::all_reduce, 7, "cpu:1"}, .bytes_max = 4096},
+                       {.registered = "mine"}},
+      .devices = 3,
+      .bytes_per_pack = 1ull << 40,
+      .mode = {ServerMode::Kind::bounded, 4, true},
+      .communication = Communication::ring,
+      .in_use = {.host = "node1",
+                 .uuids = {"GPU-a", "GPU-b"},
+                 .may_share = true,
+                 .nccl_version = 22809,
+                 .nccl_path = "/usr/lib/libnccl.so.2",
+                 .driver_version = 13000},
+      .id = {1, 2, 3}};
   CHECK(decode_worker_record(encode(record)).value() == record);
   record.failure = std::string(5000, 'x');
   CHECK(decode_worker_record(encode(record)).value().failure.size() == 340);
@@ -38,6 +40,9 @@ TEST_CASE("a record survives its bytes, and a long failure is cut") {
   CHECK(encode(record).size() < worker_record_bytes_max);
   CHECK(decode_worker_record(encode(record)).value().in_use.uuids.size() == 16);
   CHECK_FALSE(decode_worker_record({}));
+  // The largest record fits into the message of a worker.
+  record.cross_device.assign(cross_device_rules_max, {.registered = std::string(63, 'a')});
+  CHECK(encode(record).size() <= worker_record_bytes_max);
   auto bytes = encode(record);
   bytes[0] = std::byte{99};
   CHECK_FALSE(decode_worker_record(bytes));
@@ -63,16 +68,19 @@ TEST_CASE("the first worker that differs is named with both values") {
   CHECK(difference({{.name = several}, {.name = several, .communication = Communication::ring}},
                    1) == "rank 1 has the communication ring, but rank 0 auto");
   CHECK(
-      difference({{.name = several}, {.name = several, .cross_device = {.device = "cpu:1"}}}, 1) ==
+      difference(
+          {{.name = several}, {.name = several, .cross_device = {{.name = {.device = "cpu:1"}}}}},
+          1) ==
       "rank 1 reduces by ReductionToOneDevice on cpu:1, but rank 0 by ReductionToOneDevice with 1 "
       "pack");
   CHECK(
       difference({{.name = several}, {.name = several, .mode = {ServerMode::Kind::sync, 2}}}, 1) ==
       "rank 1 has the mode sync:2 of parameter servers, but rank 0 sync; --ps-mode gives all the "
       "same");
-  CHECK(difference({{.name = several},
-                    {.name = several, .cross_device = {CrossDeviceName::Kind::all_reduce, 2, {}}}},
-                   1) ==
+  CHECK(difference(
+            {{.name = several},
+             {.name = several, .cross_device = {{.name = {CrossDeviceName::Kind::all_reduce, 2}}}}},
+            1) ==
         "rank 1 reduces by AllReduce with 2 packs, but rank 0 by ReductionToOneDevice with "
         "1 pack");
 }
