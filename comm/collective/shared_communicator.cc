@@ -12,6 +12,15 @@ namespace {
 /// step() returns after so many bytes, so that submissions and notices are handled in time.
 constexpr size_t step_bytes_max = size_t{512} << 10;
 
+/// Two members read half of each other's buffers in an all_reduce. Small buffers lie in the caches
+/// of single cores, and slots in the shared one. So slots are faster below this size.
+constexpr size_t pair_direct_bytes_min = size_t{2} << 20;
+
+bool prefers_slots(const OperationRequest& request, int members) {
+  return request.kind == OperationKind::all_reduce && members == 2 &&
+         request.count < pair_direct_bytes_min / element_bytes(request.type);
+}
+
 }  // namespace
 
 SharedCommunicator::SharedCommunicator(std::shared_ptr<SharedArea> area, std::vector<int> ranks)
@@ -113,7 +122,8 @@ void SharedCommunicator::begin() {
     return;
   }
   const uint64_t first = first_block();
-  if (direct_transfer_.start(*request_, round_, first)) {
+  if (!prefers_slots(*request_, area_->members()) &&
+      direct_transfer_.start(*request_, round_, first)) {
     blocks_.skip_to(direct_transfer_.end());
     step_direct();
     return;

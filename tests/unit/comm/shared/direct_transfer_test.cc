@@ -189,7 +189,9 @@ void check_equal_bits(Host& host, Case call, uint64_t& sequence) {
   CAPTURE(host.size());
   const uint64_t before = host.copied_in();
   const auto direct = Play(host, call).results(++sequence);
-  CHECK(host.copied_in() == before);
+  // Slots are faster for small all_reduces of two ranks.
+  const bool uses_slots = call.kind == OperationKind::all_reduce && host.size() == 2;
+  CHECK((host.copied_in() != before) == uses_slots);
   for (int rank = 0; rank < host.size(); ++rank) {
     call.ordinary_inputs.insert(rank);
     call.ordinary_outputs.insert(rank);
@@ -267,6 +269,15 @@ TEST_CASE("a call in which one rank has ordinary memory copies it, unless no ran
     CHECK((host.copied_in() == before) == mixed.direct);
     CHECK(results == Play(host, in_heap).results(++sequence));
   }
+}
+
+TEST_CASE("a large all_reduce of two ranks uses no slots") {
+  Host host(2);
+  for (const int rank : {0, 1})
+    host.allocate(rank, 1);
+  const Case call = {.count = size_t{1} << 19};  // 2 MiB
+  Play(host, call).results(1);
+  CHECK(host.copied_in() == 0);
 }
 
 TEST_CASE("a rank that has allocated nothing reads no other's memory") {
