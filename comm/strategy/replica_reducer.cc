@@ -27,6 +27,13 @@ bool lies_on(const Device& device, const std::byte* at) {
 }  // namespace
 
 Result<> ReplicaReducer::reduce(const std::vector<ReplicaTensors*>& by_replica, ReduceOp op) {
+  Result<> queued = queue(by_replica, op);
+  // After a failure, too: queued copies use the caller's memory.
+  const Result<> ended = devices_.synchronize();
+  return queued ? ended : queued;
+}
+
+Result<> ReplicaReducer::queue(const std::vector<ReplicaTensors*>& by_replica, ReduceOp op) {
   const ByReplica tensors = TRY(on_devices(by_replica));
   const bool average = op == ReduceOp::average && !workers_.alone();
   const ReduceOp folded = average ? ReduceOp::sum : op;
@@ -37,8 +44,7 @@ Result<> ReplicaReducer::reduce(const std::vector<ReplicaTensors*>& by_replica, 
     if (average) TRY(divide(tensors[0]));
     TRY(copy_to_others(tensors));
   }
-  TRY(copy_back(by_replica, tensors));
-  return devices_.synchronize();
+  return copy_back(by_replica, tensors);
 }
 
 Result<ReplicaReducer::ByReplica> ReplicaReducer::on_devices(

@@ -43,6 +43,7 @@ class ReplicaReducer {
 
  private:
   using ByReplica = std::vector<ReplicaTensors>;
+  Result<> queue(const std::vector<ReplicaTensors*>& by_replica, ReduceOp op);
   /// Returns the tensors with memory of their devices: staged where they have other memory.
   Result<ByReplica> on_devices(const std::vector<ReplicaTensors*>& given);
   Result<> copy_back(const std::vector<ReplicaTensors*>& given, const ByReplica& staged);
