@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <future>
+#include <latch>
 #include <thread>
 
 namespace dt {
@@ -60,8 +61,16 @@ ClosureOutcome echo(ByteSpan argument) {
 
 TEST_CASE("closures run on the workers, and their results come back") {
   Job job(3);
+  std::latch all(3);
+  const auto meet = [&all](ByteSpan /*argument*/) {
+    all.arrive_and_wait();
+    return ClosureOutcome();
+  };
   for (int worker = 0; worker < 3; ++worker)
-    job.serve(worker, {{"echo", echo}});
+    job.serve(worker, {{"echo", echo}, {"meet", meet}});
+  // A worker runs one closure at a time, so all three are connected then.
+  for (int i = 0; i < 3; ++i)
+    must(job.coordinator().schedule("meet", {}, false));
   std::vector<uint64_t> closures;
   for (int i = 0; i < 50; ++i)
     closures.push_back(must(job.coordinator().schedule("echo", to_bytes(std::to_string(i)), true)));
@@ -72,7 +81,7 @@ TEST_CASE("closures run on the workers, and their results come back") {
   CHECK_FALSE(must(job.coordinator().join(soon())));
   CHECK(job.coordinator().done());
   CHECK(job.coordinator().fetch(closures[0], soon()).error().message ==
-        "there is no closure 1, or it has been fetched");
+        "there is no closure 4, or it has been fetched");
   job.end();
   for (size_t worker = 0; worker < 3; ++worker)
     CHECK(job.outcome(worker).empty());

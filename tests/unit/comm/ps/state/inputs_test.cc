@@ -20,7 +20,8 @@ TEST_CASE("an input is decoded as it was encoded, and no beginning of it is one"
   uint64_t number = 5;
   for (const PsInput& input : inputs) {
     const Bytes bytes = encode(++number, input);
-    const auto decoded = decode_ps_input(std::make_shared<const Bytes>(bytes));
+    const auto message = std::make_shared<const Bytes>(bytes);  // some inputs are views of it
+    const auto decoded = decode_ps_input(message);
     REQUIRE(decoded);
     CHECK(decoded->number == number);
     CHECK(decoded->input.index() == input.index());
