@@ -61,8 +61,9 @@ Result<ClosureOutcome> decode_closure_outcome(ByteSpan bytes) {
   ClosureOutcome outcome;
   if (reader.number<bool>()) {
     const auto code = reader.number<uint8_t>();
-    if (code > static_cast<uint8_t>(Errc::out_of_memory)) reader.refuse();
-    outcome.error = Error{static_cast<Errc>(code), reader.text()};
+    const bool known = code <= static_cast<uint8_t>(Errc::out_of_memory);
+    if (!known) reader.refuse();
+    outcome.error = Error{known ? static_cast<Errc>(code) : Errc::protocol, reader.text()};
   } else {
     outcome.result = reader.blob();
   }

@@ -47,8 +47,9 @@ PsFileAnswer read_file_answer(Reader& reader, ByteSpan whole) {
   answer.request = reader.number<uint32_t>();
   if (reader.number<bool>()) {
     const auto code = reader.number<uint8_t>();
-    if (code > static_cast<uint8_t>(Errc::out_of_memory)) reader.refuse();
-    answer.error = Error{static_cast<Errc>(code), reader.text()};
+    const bool known = code <= static_cast<uint8_t>(Errc::out_of_memory);
+    if (!known) reader.refuse();
+    answer.error = Error{known ? static_cast<Errc>(code) : Errc::protocol, reader.text()};
   }
   const bool has_step = reader.number<bool>();
   const auto step = reader.number<uint64_t>();
