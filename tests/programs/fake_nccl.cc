@@ -25,6 +25,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -72,13 +73,30 @@ bool fails(const std::string& function) {
   return find_setting("fail", value) && value == chosen;
 }
 
-/// The calls of this thread between ncclGroupStart and ncclGroupEnd.
-struct OpenGroup {
-  bool has_calls = false;
+/// The threads that have made calls since ncclGroupStart. ThreadSanitizer takes the memory of a
+/// thread_local variable for a data race, if its library is loaded at run time.
+class OpenGroups {
+ public:
+  void set(bool has_calls) {
+    const std::lock_guard lock(mutex_);
+    if (has_calls) {
+      with_calls_.insert(std::this_thread::get_id());
+    } else {
+      with_calls_.erase(std::this_thread::get_id());
+    }
+  }
+  bool has_calls() {
+    const std::lock_guard lock(mutex_);
+    return with_calls_.contains(std::this_thread::get_id());
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<std::thread::id> with_calls_;
 };
-OpenGroup& open_group() {
-  static thread_local OpenGroup group;
-  return group;
+OpenGroups& open_groups() {
+  static OpenGroups groups;
+  return groups;
 }
 
 }  // namespace
@@ -115,7 +133,7 @@ struct ncclComm {
   }
   int start(std::function<int()> call) {
     ++pending;
-    open_group().has_calls = true;
+    open_groups().set(true);
     const std::lock_guard lock(mutex);
     calls.push_back(std::move(call));
     changed.notify_all();
@@ -265,12 +283,12 @@ int ncclCommCuDevice(const ncclComm*, int* device) {
 }
 
 int ncclGroupStart() {
-  open_group().has_calls = false;
+  open_groups().set(false);
   return fails("ncclGroupStart") ? internal_error : success;
 }
 int ncclGroupEnd() {
   if (fails("ncclGroupEnd")) return internal_error;
-  return open_group().has_calls ? in_progress : success;
+  return open_groups().has_calls() ? in_progress : success;
 }
 
 int ncclAllReduce(const void* from, void* to, size_t count, int type, int op, ncclComm* comm,
