@@ -271,7 +271,7 @@ Result<> PsServer::admit(PeerHandshake& handshake) const {
                                  printable(handshake.peer().text())));
     return fail(Errc::refused, "unexpected peer");
   }
-  const Result<> current = own().copy().state().check_attempt(*number, handshake.peer_attempt());
+  Result<> current = own().copy().state().check_attempt(*number, handshake.peer_attempt());
   if (!current) {
     handshake.refuse_peer(current.error().message);
     return current;

@@ -55,7 +55,7 @@ void coordinate(dtrain::ParameterServers& ps) {
 int main() {
   try {
     dtrain::ParameterServers ps;
-    const char* const role = std::getenv("DTRAIN_ROLE");
+    const char* const role = std::getenv("DTRAIN_ROLE");  // NOLINT(concurrency-mt-unsafe)
     if (role != nullptr && std::string_view(role) == "chief") {
       coordinate(ps);
     } else {
