@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "comm/coordinator/closure_schedule.h"
 #include "tests/sim/random.h"
+#include "tests/sim/seeds.h"
 
 #include <doctest/doctest.h>
 
@@ -195,17 +196,10 @@ class CoordinatorWorld {
   int lost_ = 0;
 };
 
-uint64_t from_environment(const char* name, uint64_t otherwise) {
-  const char* const text = std::getenv(name);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
 }  // namespace
 
 TEST_CASE("every closure finishes once, by a result or an error of its name") {
-  const uint64_t one = from_environment("DTRAIN_SIM_SEED", 0);
-  const uint64_t first = one > 0 ? one : 1;
-  const uint64_t seeds = one > 0 ? 1 : from_environment("DTRAIN_SIM_SEEDS", 1000);
+  const auto [first, seeds] = chosen_seeds();
   int repeated = 0;
   int lost = 0;
   for (uint64_t seed = first; seed < first + seeds; ++seed) {

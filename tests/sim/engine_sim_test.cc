@@ -1,5 +1,6 @@
 #include "tests/sim/expected_failure.h"
 #include "tests/sim/idle.h"
+#include "tests/sim/seeds.h"
 #include "tests/sim/world.h"
 
 #include <doctest/doctest.h>
@@ -20,11 +21,6 @@ TaskId task_of(int rank) {
 /// True when the call may have its input and its output in one buffer.
 bool may_be_in_place(OperationKind kind) {
   return reduces(kind) || kind == OperationKind::all_to_all;
-}
-
-uint64_t from_environment(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no thread sets it
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
 }  // namespace
@@ -483,9 +479,7 @@ void World::complain(int number, const Running& running, const std::string& what
 }
 
 TEST_CASE("every operation on every live rank ends with the right result or a named error") {
-  const uint64_t one = from_environment("DTRAIN_SIM_SEED", 0);
-  const uint64_t first = one > 0 ? one : 1;
-  const uint64_t seeds = one > 0 ? 1 : from_environment("DTRAIN_SIM_SEEDS", 1000);
+  const auto [first, seeds] = chosen_seeds();
   uint64_t rested = 0;
   for (uint64_t seed = first; seed < first + seeds; ++seed) {
     World world(seed);

@@ -1,6 +1,7 @@
 #include "base/format.h"
 #include "comm/engine/engine.h"
 #include "tests/sim/random.h"
+#include "tests/sim/seeds.h"
 #include "tests/sim/virtual_link.h"
 
 #include <doctest/doctest.h>
@@ -287,15 +288,8 @@ class GroupWorld {
   std::string complaint_;
 };
 
-uint64_t from_environment(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no thread sets it
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
 TEST_CASE("groups that members make alone are the same on all of them, or named errors") {
-  const uint64_t one = from_environment("DTRAIN_SIM_SEED", 0);
-  const uint64_t first = one > 0 ? one : 1;
-  const uint64_t seeds = one > 0 ? 1 : from_environment("DTRAIN_SIM_SEEDS", 1000);
+  const auto [first, seeds] = chosen_seeds();
   uint64_t well = 0;
   for (uint64_t seed = first; seed < first + seeds; ++seed) {
     GroupWorld world(seed);

@@ -11,6 +11,7 @@
 #include "comm/ps/state/push_turn.h"
 #include "tests/sim/ps_cluster.h"
 #include "tests/sim/random.h"
+#include "tests/sim/seeds.h"
 #include "tests/sim/virtual_events.h"
 
 #include <doctest/doctest.h>
@@ -447,17 +448,10 @@ class PsWorld {
   int rejoined_ = 0;
 };
 
-uint64_t from_environment(const char* name, uint64_t otherwise) {
-  const char* const text = std::getenv(name);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
 }  // namespace
 
 TEST_CASE("every push that counts has its effect on every server, once") {
-  const uint64_t one = from_environment("DTRAIN_SIM_SEED", 0);
-  const uint64_t first = one > 0 ? one : 1;
-  const uint64_t seeds = one > 0 ? 1 : from_environment("DTRAIN_SIM_SEEDS", 1000);
+  const auto [first, seeds] = chosen_seeds();
   int counted = 0;
   int stale = 0;
   int take_overs = 0;

@@ -1,5 +1,6 @@
 #include "base/format.h"
 #include "tests/sim/job/job_world.h"
+#include "tests/sim/seeds.h"
 
 #include <doctest/doctest.h>
 
@@ -11,11 +12,6 @@ namespace dt {
 
 namespace {
 
-uint64_t from_environment(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no thread sets it
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
 std::unique_ptr<JobWorld> world_of(uint64_t seed) {
   Random random(seed);
   Scenario scenario = random_scenario(random);
@@ -25,14 +21,12 @@ std::unique_ptr<JobWorld> world_of(uint64_t seed) {
 }
 
 TEST_CASE("a job keeps its promises under every disturbance") {
-  const uint64_t one = from_environment("DTRAIN_SIM_SEED", 0);
-  const uint64_t first = one > 0 ? one : 1;
-  const uint64_t seeds = one > 0 ? 1 : from_environment("DTRAIN_SIM_SEEDS", 1000);
+  const auto [first, seeds] = chosen_seeds();
   for (uint64_t seed = first; seed < first + seeds; ++seed) {
     const auto world = world_of(seed);
-    if (one > 0) world->judge().want_story();
+    if (seeds == 1) world->judge().want_story();
     world->run();
-    if (one > 0) std::fputs(world->judge().story().c_str(), stderr);
+    if (seeds == 1) std::fputs(world->judge().story().c_str(), stderr);
     CHECK_MESSAGE(world->judge().complaint().empty(), world->judge().complaint());
   }
 }
