@@ -1,16 +1,14 @@
 #include "comm/coordinator/coordinator.h"
 
 #include "base/format.h"
+#include "base/io/blocked_signals.h"
 #include "base/io/open_files.h"
 #include "base/running_time_clock.h"
 #include "base/text.h"
 #include "comm/transport/doorbell.h"
 #include "comm/transport/tcp_link.h"
 
-#include <pthread.h>
-
 #include <algorithm>
-#include <csignal>
 #include <limits>
 #include <span>
 #include <system_error>
@@ -97,17 +95,13 @@ Result<> Coordinator::listen(Time deadline) {
 
 Result<> Coordinator::start_thread() {
   // The application's signals must not be delivered to this thread.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const BlockedSignals blocked;
   Result<> started;
   try {
     thread_ = std::thread([this] { work(); });
   } catch (const std::system_error& error) {
     started = fail_errno("start the thread of a coordinator", error.code().value());
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return started;
 }
 

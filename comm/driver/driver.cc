@@ -1,11 +1,9 @@
 #include "comm/driver/driver.h"
 
 #include "base/finally.h"
+#include "base/io/blocked_signals.h"
 #include "comm/collective/operation.h"
 #include "comm/driver/stack_dump.h"
-
-#include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <exception>
@@ -309,16 +307,12 @@ void Driver::ensure_background() {
   }
   if (!parts_.mesh) return;
   // The application's signals must not be delivered to this thread.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const BlockedSignals blocked;
   try {
     thread_ = std::thread([this] { run_background(); });
   } catch (const std::exception&) {
     // No more threads are possible. Operations then proceed only while a thread waits.
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void Driver::run_background() {

@@ -1,6 +1,7 @@
 #include "comm/memory/shared_heap.h"
 
 #include "base/format.h"
+#include "base/io/blocked_signals.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -22,13 +23,8 @@ constexpr int advice_collapse = 25;
 
 /// Allocates a piece of a file with signals blocked. A signal would interrupt it with nothing done.
 int allocate_piece(int fd, uint64_t begin, size_t bytes) {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int error = posix_fallocate(fd, static_cast<off_t>(begin), static_cast<off_t>(bytes));
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return error;
+  const BlockedSignals blocked;
+  return posix_fallocate(fd, static_cast<off_t>(begin), static_cast<off_t>(bytes));
 }
 
 int allocate_file(int fd, uint64_t begin, size_t bytes) {

@@ -1,6 +1,7 @@
 #include "comm/transport/shm_segment.h"
 
 #include "base/format.h"
+#include "base/io/blocked_signals.h"
 #include "comm/memory/shared_area.h"
 
 #include <fcntl.h>
@@ -102,13 +103,8 @@ size_t heap_part_bytes(int slots) {
 /// posix_fallocate with signals blocked. A signal would interrupt it with nothing done, and a
 /// profiler's timer sends one every few milliseconds.
 int allocate(int fd, size_t begin, size_t bytes) {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int error = posix_fallocate(fd, static_cast<off_t>(begin), static_cast<off_t>(bytes));
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return error;
+  const BlockedSignals blocked;
+  return posix_fallocate(fd, static_cast<off_t>(begin), static_cast<off_t>(bytes));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "gpu/cpu/cpu_stream.h"
 
 #include "base/format.h"
+#include "base/io/blocked_signals.h"
 #include "gpu/kernels/copy_on_host.h"
 
 #include <csignal>
@@ -48,10 +49,7 @@ Result<std::unique_ptr<DeviceStream>> CpuStream::start(Device& device,
 
 Result<> CpuStream::start_thread() {
   // The application's signals must not be delivered to this thread.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const BlockedSignals blocked;
   Result<> started;
   try {
     thread_ = std::thread([this] { run_all(); });
@@ -59,7 +57,6 @@ Result<> CpuStream::start_thread() {
     started = fail(Errc::os, format("{}: cannot start the thread of a stream: {}", device_.name(),
                                     error.code().message()));
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return started;
 }
 
