@@ -16,7 +16,8 @@ inline Time much_later() {
   return Clock::now() + seconds(60);
 }
 
-/// Holds threads until it is opened.
+/// Holds threads until it is opened. A gate must exist until they have passed, so it comes before
+/// the streams.
 class Gate {
  public:
   void pass() {

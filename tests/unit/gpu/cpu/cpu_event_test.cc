@@ -17,10 +17,10 @@ TEST_CASE("an event that was never recorded is reached, and nothing waits for it
 }
 
 TEST_CASE("an event is reached when the calls before it have run") {
-  const CpuDevices cpu({});
-  const auto event = cpu.device(0).make_event().value();
   Gate before;
   Gate after;
+  const CpuDevices cpu({});
+  const auto event = cpu.device(0).make_event().value();
   REQUIRE(cpu.stream(0).run_on_host([&] { before.pass(); }).has_value());
   REQUIRE(cpu.stream(0).record(*event).has_value());
   REQUIRE(cpu.stream(0).run_on_host([&] { after.pass(); }).has_value());

@@ -69,23 +69,24 @@ TEST_CASE("a failure is final, and frees the communicator") {
 
 TEST_CASE("a watch and a deadline end the wait for a device") {
   const FakeRanks ranks("");
-  run_devices(ranks, 1, [](NcclDevice& nccl, DeviceStream& stream, int) {
+  // The stream may pass a gate after the test of its device has returned.
+  Gate before_deadline;
+  Gate before_watch;
+  run_devices(ranks, 1, [&](NcclDevice& nccl, DeviceStream& stream, int) {
     const DeviceBuffer buffer = on_device(stream, std::vector<float>{1});
     const NcclTensor tensor = {ElementType::float32, 1, buffer.at()};
-    Gate gate;
-    CHECK(stream.run_on_host([&] { gate.pass(); }).has_value());
+    CHECK(stream.run_on_host([&] { before_deadline.pass(); }).has_value());
     check_error(nccl.all_reduce({&tensor, 1}, ReduceOp::sum, {.deadline = Clock::now()}),
                 Errc::timeout, "cpu:0: NCCL has not reduced in time");
-    gate.open();
+    before_deadline.open();
   });
-  run_devices(ranks, 1, [](NcclDevice& nccl, DeviceStream& stream, int) {
+  run_devices(ranks, 1, [&](NcclDevice& nccl, DeviceStream& stream, int) {
     const DeviceBuffer buffer = on_device(stream, std::vector<float>{1});
     const NcclTensor tensor = {ElementType::float32, 1, buffer.at()};
-    Gate gate;
-    CHECK(stream.run_on_host([&] { gate.pass(); }).has_value());
+    CHECK(stream.run_on_host([&] { before_watch.pass(); }).has_value());
     const NcclWait wait = {.watch = [] { return Result<>(fail(Errc::peer_lost, "rank 3 died")); }};
     check_error(nccl.all_reduce({&tensor, 1}, ReduceOp::sum, wait), Errc::peer_lost, "rank 3 died");
-    gate.open();
+    before_watch.open();
   });
 }
 
