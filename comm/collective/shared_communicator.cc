@@ -65,7 +65,14 @@ void SharedCommunicator::announce(const OperationRequest& request, MailboxRound 
     mailbox_transfer_.post();
     if (mailbox_transfer_.may_be_large()) announce_large(own);
   }
-  area_->publish(own.round, round_.number);
+  // The others are woken after the first look at their calls, so that two lines move at once.
+  SharedArea::store(own.round, round_.number);
+  must_wake_ = true;
+}
+
+void SharedCommunicator::wake_others() {
+  if (must_wake_) area_->wake_others();
+  must_wake_ = false;
 }
 
 void SharedCommunicator::announce_large(Mailbox& own) const {
@@ -79,6 +86,7 @@ bool SharedCommunicator::step(Time now) {
   if (direct_transfer_.running()) return step_direct();
   if (in_blocks_) return step_blocks();
   const bool moved = await_calls(now);
+  wake_others();
   if (state_ != State::running || waiting_ > 0) return moved;
   begin();
   return true;
@@ -90,6 +98,7 @@ bool SharedCommunicator::await_calls(Time now) {
   for (int member = 0; member < area_->members() && waiting_ > 0; ++member) {
     if (called_[static_cast<size_t>(member)]) continue;
     const Mailbox& call = area_->mailbox(member, round_);
+    if (plays_running()) mailbox_transfer_.prefetch(member);
     if (call.round.load(std::memory_order_acquire) != round_.number) continue;
     note_call(member, call, now);
     moved = true;
@@ -119,6 +128,8 @@ void SharedCommunicator::begin() {
   if (mailbox_transfer_.lay_out()) {
     mailbox_transfer_.receive();
     state_ = State::done;
+    area_->fetch_mailbox(round_.of_next_call(), small_inputs_[0]);
+    small_inputs_ = {small_inputs_[1], mailbox_transfer_.input_bytes()};
     return;
   }
   const uint64_t first = first_block();
@@ -168,6 +179,7 @@ bool SharedCommunicator::step_blocks() {
 }
 
 void SharedCommunicator::cancel() {
+  wake_others();
   // After the end of the call, others may still check that it was not aborted.
   if (state_ == State::running) {
     direct_transfer_.cancel(round_);

@@ -8,6 +8,8 @@
 #include "comm/shared/mailbox_transfer.h"
 #include "comm/shared/part_layout.h"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -56,6 +58,7 @@ class SharedCommunicator final : public Communicator {
                 const CallLimit& limit);
   void announce_large(Mailbox& own) const;
   bool await_calls(Time now);
+  void wake_others();
   void note_call(int member, const Mailbox& call, Time now);
   void begin();
   void begin_blocks(uint64_t first);
@@ -69,6 +72,7 @@ class SharedCommunicator final : public Communicator {
   std::vector<int> ranks_;
   const OperationRequest* request_ = nullptr;
   State state_ = State::idle;
+  bool must_wake_ = false;  ///< the others do not know of this member's call
   MailboxRound round_ = {};
   uint64_t call_hash_ = 0;
   CallLimit first_limit_;
@@ -76,6 +80,9 @@ class SharedCommunicator final : public Communicator {
   int waiting_ = 0;           ///< members that have not made the call
   PartLayout layout_;
   MailboxTransfer mailbox_transfer_;
+  /// The bytes of the last small inputs but one, and of the last. Often the next is like the
+  /// former, because programs repeat their calls.
+  std::array<size_t, 2> small_inputs_ = {};
   ReduceTransfer reduce_transfer_;
   CopyTransfer copy_transfer_;
   DirectTransfer direct_transfer_;

@@ -86,10 +86,21 @@ std::byte* SharedArea::slot(int index, uint64_t number, size_t slot_bytes) const
   return reinterpret_cast<std::byte*>(&member(index) + 1) + number % slots(slot_bytes) * slot_bytes;
 }
 
-void SharedArea::publish(std::atomic<uint64_t>& position, uint64_t value) const {
-  // Sequentially consistent, because the load of a sleep flag in wake() must follow it.
-  position.store(value, std::memory_order_seq_cst);
-  if (options_.wake) options_.wake();
+void SharedArea::wake_others() const {
+  if (!options_.wake) return;
+  // The load of a sleep flag must follow the store of the position.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  options_.wake();
+}
+
+void SharedArea::fetch_mailbox(MailboxRound round, size_t bytes) const {
+  // A write fetches a line for writing, and no program waits for its end.
+  Mailbox& own = mailbox(self(), round);
+  own.call_hash = 0;
+  if (bytes <= Mailbox::near_bytes) return;
+  const size_t end = std::min(bytes, Mailbox::input_bytes_max);
+  for (size_t at = 0; at < end; at += line_bytes)
+    own.far[at] = std::byte{0};
 }
 
 uint64_t SharedArea::published_by_others() const {

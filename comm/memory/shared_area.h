@@ -70,6 +70,8 @@ struct MailboxRound {
   static MailboxRound of(uint64_t sequence, uint64_t phase = 0) {
     return {sequence * phases_max + phase};
   }
+  /// Returns the first round of the next collective.
+  MailboxRound of_next_call() const { return of(number / phases_max + 1); }
   bool operator==(const MailboxRound&) const = default;
 };
 
@@ -129,7 +131,19 @@ class SharedArea {
   std::byte* slot(int member, uint64_t number, size_t slot_bytes) const;
 
   /// Stores a position of this member after all that it has written, and wakes the others.
-  void publish(std::atomic<uint64_t>& position, uint64_t value) const;
+  void publish(std::atomic<uint64_t>& position, uint64_t value) const {
+    store(position, value);
+    wake_others();
+  }
+  /// The first half of publish(). It does not wait until other processors have lost the line.
+  static void store(std::atomic<uint64_t>& position, uint64_t value) {
+    position.store(value, std::memory_order_release);
+  }
+  /// The second half, which must follow before this member waits or sleeps.
+  void wake_others() const;
+  /// Fetches this member's mailbox for a round, to write an announcement with `bytes` of input
+  /// there soon. Requires that no member reads the mailbox any more.
+  void fetch_mailbox(MailboxRound round, size_t bytes) const;
   /// Returns a number that differs when another member has published since the last call. Ordered
   /// after earlier sequentially consistent stores, as sleeping needs it (see shm_ring.h).
   uint64_t published_by_others() const;

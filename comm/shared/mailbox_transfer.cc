@@ -15,6 +15,9 @@ namespace {
 /// Each member reads the small inputs of all others: with many members, blocks are faster.
 constexpr size_t small_inputs_bytes_max = size_t{64} << 10;
 static_assert(alignof(Mailbox) % alignof(size_t) == 0);
+/// A core fetches about so many lines at once.
+constexpr size_t prefetched_bytes_max = 1024;
+constexpr size_t cache_line_bytes = 64;
 
 /// The elements in the input of a member that has one.
 size_t input_elements(const OperationRequest& request, size_t members) {
@@ -78,6 +81,13 @@ void MailboxTransfer::post() const {
   const Range lane = own_part(r, area_.self());
   const size_t bytes = element_bytes(r.type);
   copy_array(to, input + lane.begin * bytes, lane.count() * bytes);
+}
+
+void MailboxTransfer::prefetch(int member) const {
+  if (input_bytes_ <= Mailbox::near_bytes || !small()) return;
+  const std::byte* const input = area_.mailbox(member, round_).far.data();
+  for (size_t at = 0; at < std::min(input_bytes_, prefetched_bytes_max); at += cache_line_bytes)
+    __builtin_prefetch(input + at);
 }
 
 bool MailboxTransfer::lay_out() {

@@ -30,6 +30,11 @@ class MailboxTransfer {
   void start(const OperationRequest& request, MailboxRound round);
   /// Writes this member's counts into its mailbox, and its input where that is small.
   void post() const;
+  /// Begins to fetch the input of a member that may have made its call. So it arrives together with
+  /// the announcement.
+  void prefetch(int member) const;
+  /// The size of this member's input, or of the input of each member that has one.
+  size_t input_bytes() const { return input_bytes_; }
   /// True when this member's input is small. Equal on all members whose counts are.
   bool small() const { return counts_bytes_ + input_bytes_ <= small_bytes_max_; }
   /// False when the inputs of all members are small.
