@@ -85,36 +85,45 @@ const void* input_of(const UserCall& call, size_t bytes, int rank) {
   }
 }
 
-Result<CallArguments> checked(const UserCall& call, const dtrain_op_options* given,
-                              const Context& context) {
-  const dtrain_op_options options = TRY(read_op_options(given));
-  CallArguments result{.kind = call.kind,
-                       .group = context.group(),
-                       .peer = call.peer,
-                       .name = options.name == nullptr ? "" : options.name,
-                       .timeout = milliseconds(options.timeout_ms),
-                       .priority = options.priority,
-                       .terms = terms_of(options)};
-  if (call.kind == OperationKind::barrier) return result;
-  result.type = TRY(type_of(call.buffers.type, options));
-  TRY(check_opaque(call.buffers.count, result.terms));
-  result.reduce = TRY(reduce_of(call.op));
-  result.count = call.buffers.count;
+void fill_options(const dtrain_op_options& options, CallArguments& filled) {
+  if (options.name != nullptr) filled.name = options.name;
+  filled.timeout = milliseconds(options.timeout_ms);
+  filled.priority = options.priority;
+  filled.terms = terms_of(options);
+}
+
+/// Fills new arguments in their place: a small call takes longer where they are copied.
+Result<> fill(const UserCall& call, const dtrain_op_options* given, const Context& context,
+              CallArguments& filled) {
+  dtrain_op_options options = {};
+  if (given != nullptr) {
+    options = TRY(read_op_options(given));
+    fill_options(options, filled);
+  }
+  filled.kind = call.kind;
+  filled.group = context.group();
+  filled.peer = call.peer;
+  if (call.kind == OperationKind::barrier) return {};
+  filled.type = TRY(type_of(call.buffers.type, options));
+  TRY(check_opaque(call.buffers.count, filled.terms));
+  filled.reduce = TRY(reduce_of(call.op));
+  filled.count = call.buffers.count;
   const size_t bytes =
-      options.element_bytes > 0 ? options.element_bytes : element_bytes(result.type);
-  result.input = input_of(call, bytes, context.layout().rank);
-  result.output = call.buffers.output;
-  return result;
+      options.element_bytes > 0 ? options.element_bytes : element_bytes(filled.type);
+  filled.input = input_of(call, bytes, context.layout().rank);
+  filled.output = call.buffers.output;
+  return {};
 }
 
 int run(dtrain_context* handle, const UserCall& call, const dtrain_op_options* options,
         dtrain_error* error) {
   const auto body = [&]() -> Result<Driver::Outcome> {
     const auto context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
-    const CallArguments operation = TRY(checked(call, options, *context));
+    CallArguments operation;
+    TRY(fill(call, options, *context, operation));
     return context->driver().run(operation);
   };
-  const Result<Driver::Outcome> outcome = guarded(body);
+  const Result<Driver::Outcome> outcome = caught(body);
   return outcome ? report_outcome(*outcome, error) : report(error, outcome.error());
 }
 
@@ -122,7 +131,8 @@ dtrain_work* start(dtrain_context* handle, const UserCall& call, const dtrain_op
                    dtrain_error* error) {
   const auto body = [&]() -> Result<dtrain_work*> {
     auto context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
-    const CallArguments operation = TRY(checked(call, options, *context));
+    CallArguments operation;
+    TRY(fill(call, options, *context, operation));
     auto work = std::make_unique<dtrain_work>();
     work->work = context->driver().start(operation);
     work->context = std::move(context);

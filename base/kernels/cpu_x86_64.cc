@@ -46,6 +46,7 @@ UsableKernels find_usable() {
 }
 
 constexpr unsigned default_mxcsr = 0x1f80;  // nearest even, all exceptions masked, no flag set
+constexpr unsigned exception_flags = 0x3f;
 
 }  // namespace
 
@@ -55,14 +56,14 @@ std::span<const KernelSet* const> usable_kernels() {
 }
 
 // std::fesetenv would also load the registers of the x87, which no kernel uses and which takes
-// long.
+// long. A write of the register takes several times longer than a read.
 DefaultRounding::DefaultRounding() : saved_{} {
   saved_.__mxcsr = _mm_getcsr();
-  _mm_setcsr(default_mxcsr);
+  if ((saved_.__mxcsr & ~exception_flags) != default_mxcsr) _mm_setcsr(default_mxcsr);
 }
 
 DefaultRounding::~DefaultRounding() {
-  _mm_setcsr(saved_.__mxcsr);
+  if (_mm_getcsr() != saved_.__mxcsr) _mm_setcsr(saved_.__mxcsr);
 }
 
 void copy_past_caches(std::byte* to, const std::byte* from, size_t bytes) {

@@ -298,7 +298,8 @@ bool Collectives::advance(Time now) {
 
 void Collectives::pop_front() {
   last_kind_ = front().request.kind;
-  last_name_ = front().request.name;  // allocates nothing, unless it is the longest so far
+  // Allocates nothing, unless it is the longest so far.
+  if (!last_name_.empty() || !front().request.name.empty()) last_name_ = front().request.name;
   limits_.pop_to(front().sequence);
   queue_.pop_front();
   phase_ = Phase::queued;

@@ -163,13 +163,16 @@ Descriptor Descriptor::of(const OperationRequest& request) {
 
 uint64_t call_hash(const OperationRequest& request, uint64_t sequence) {
   // The fields that Descriptor::of uses.
-  uint64_t hash = mixed(hash_of_name(request.name), sequence);
-  hash = mixed(hash, static_cast<uint64_t>(request.kind));
+  // Each mix takes some ns, so small fields share one: kind, type and reduction have 8 bits each.
+  uint64_t fields = static_cast<uint8_t>(request.kind);
+  if (request.kind != OperationKind::barrier) {
+    fields |= uint64_t{static_cast<uint8_t>(called_type(request))} << 8;
+    if (reduces(request.kind)) fields |= uint64_t{static_cast<uint8_t>(request.reduce)} << 16;
+    if (is_rooted(request.kind)) fields |= uint64_t{static_cast<uint32_t>(request.peer)} << 32;
+  }
+  uint64_t hash = mixed(hash_of_name(request.name) + fields, sequence);
   if (request.kind == OperationKind::barrier) return hash;
-  hash = mixed(hash, static_cast<uint64_t>(called_type(request)));
   if (!has_own_counts(request.kind)) hash = mixed(hash, request.count);
-  if (reduces(request.kind)) hash = mixed(hash, static_cast<uint64_t>(request.reduce));
-  if (is_rooted(request.kind)) hash = mixed(hash, static_cast<uint64_t>(request.peer));
   const bool has_terms = request.terms && *request.terms != OperationTerms();
   return has_terms ? mixed(hash, terms_hash(request)) : hash;
 }

@@ -11,7 +11,7 @@ void CallArguments::fill(OperationRequest& request) const {
   request.count = count;
   request.input = input;
   request.output = output;
-  request.name.assign(name);
+  if (!name.empty() || !request.name.empty()) request.name.assign(name);
   request.in_sequence = in_sequence;
   request.timeout = timeout;
   request.priority = priority;
