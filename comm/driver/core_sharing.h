@@ -14,7 +14,7 @@ class CoreSharing {
   /// After so many yields without a switch, the core counts as unshared again.
   static constexpr int quick_yields_max = 256;
   /// On an unshared core, every so many rounds of a wait begin with a yield.
-  static constexpr int rounds_per_probe = 8;
+  static constexpr int rounds_per_probe = 32;
 
   /// `known`: the ranks of this host have fewer cores than ranks.
   explicit CoreSharing(bool known) : known_(known) {}

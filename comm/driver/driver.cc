@@ -2,6 +2,7 @@
 
 #include "base/finally.h"
 #include "base/io/blocked_signals.h"
+#include "base/no_cancellation.h"
 #include "comm/collective/operation.h"
 #include "comm/driver/stack_dump.h"
 
@@ -75,13 +76,23 @@ Driver::Outcome Driver::run(const CallArguments& call) {
   Work work = lock ? operations_.take() : std::make_shared<Operation>();
   call.fill(work->request);
   work->request.blocks = callers_.note_caller();
+  const bool quick = lock && !driving_ && !finished_ && run_quickly(work);
+  if (!quick || !ended(*work)) complete(lock, work, quick);
+  std::optional<Outcome> ended = outcome(*work);
+  operations_.put(std::move(work));
+  return *std::move(ended);
+}
+
+/// Submits an operation, unless that is done, and waits for its end.
+void Driver::complete(Lock& lock, const Work& work, bool submitted) {
+  const NoCancellation no_cancellation;
   if (!lock) {
     inbox_.put(work);
     lock = enter();
     if (driving_ && sleeping_) submit_locked(nullptr);
   } else if (driving_) {
     submit_locked(work);
-  } else if (!finished_ && !run_quickly(work)) {
+  } else if (!finished_ && !submitted) {
     // This thread drives at once.
     const Time now = clock_.now();
     submit_inbox(now);
@@ -89,14 +100,12 @@ Driver::Outcome Driver::run(const CallArguments& call) {
   }
   while (!ended(*work))  // a wait fails earlier when memory runs out
     wait_locked(lock, *work, Time::max());
-  const std::optional<Outcome> ended = outcome(*work);
-  operations_.put(std::move(work));
-  return *ended;
 }
 
-/// Runs an operation in shared memory on an engine without other work, without a clock and without
-/// the links. Returns false, and does nothing, for all other operations. Some calls take the long
-/// way, so that links and time limits are served. The operation may be pending afterwards.
+/// Runs an operation in shared memory on an engine without other work. It reads no clock and no
+/// link, and no thread can be cancelled in it. Returns false, and does nothing, for all other
+/// operations. Some calls take the long way, so that links and time limits are served. The
+/// operation may be pending afterwards.
 bool Driver::run_quickly(const Work& work) {
   const bool quick = quick_calls_left_ > 0 && work->request.timeout == Duration::zero() &&
                      parts_.engine->needs_no_frames(work->request) && inbox_.empty() &&
@@ -108,9 +117,11 @@ bool Driver::run_quickly(const Work& work) {
   --quick_calls_left_;
   submit_now(work, stepped_at_);
   protect([&] {
-    const int turns = core_.yields() ? 1 : quick_turns_max;
-    for (int turn = 0; turn < turns && !work->outcome && !wanted(); ++turn)
-      parts_.engine->spin(*work, checks_per_spin);
+    const bool yields = core_.yields();
+    for (int turn = 0; turn < quick_turns_max && !work->outcome && !wanted(); ++turn) {
+      if (yields && turn > 0) yield_core();
+      parts_.engine->spin(*work, yields ? 1 : checks_per_spin);
+    }
   });
   return true;
 }
@@ -341,8 +352,11 @@ void Driver::drive(Lock& lock, const Goal& goal) {
   });
   Time now = clock_.now();
   Time spin_until = now + parts_.spin;
+  // A new operation first sends what it can, if all sockets were polled not long ago.
+  bool polls = goal.operation == nullptr || now - polled_at_ >= poll_every;
   while (true) {
-    poll_once(now, goal.operation);
+    if (polls) poll_once(now, goal.operation);
+    polls = true;
     const bool moved = step(now);
     if (goal.reached() || now >= goal.deadline) return;  // the deadline also while data flows
     if (!moved && now >= spin_until) {

@@ -77,7 +77,7 @@ class Driver {
   };
   using Work = Inbox::Work;
 
-  /// Performs an operation.
+  /// Performs an operation. The thread is not cancelled before the end.
   Outcome run(const CallArguments& call);
   /// Starts an operation that also proceeds while no thread waits for it. Returns soon.
   Work start(const CallArguments& call);
@@ -127,6 +127,8 @@ class Driver {
  private:
   /// How often a spin checks shared memory before the driver checks for other threads.
   static constexpr int checks_per_spin = 16;
+  /// A driver that always has data to move still polls the sockets and the rendezvous this often.
+  static constexpr Duration poll_every = milliseconds(1);
   using Lock = std::unique_lock<std::mutex>;
   /// The state that a thread waits for, and its deadline.
   struct Goal {
@@ -142,6 +144,7 @@ class Driver {
   Lock enter();
   void yield_mutex(Lock& lock);
   bool run_quickly(const Work& work);
+  void complete(Lock& lock, const Work& work, bool submitted);
   void submit_locked(const Work& work);
   void submit_now(const Work& work, Time now);
   void submit_inbox(Time now);

@@ -7,8 +7,6 @@ namespace dt {
 
 namespace {
 
-/// A driver that always has data to move still polls the sockets and the rendezvous this often.
-constexpr Duration poll_every = milliseconds(1);
 /// It polls all sockets so often while it reads the one that it waits for.
 constexpr Duration poll_others_every = microseconds(20);
 /// The clock takes longer to read than a spin. Another process may take the core at each yield.
