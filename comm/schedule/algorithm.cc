@@ -137,16 +137,37 @@ constexpr std::array<Entry, 24> entries = {{
      }},
 }};
 
+/// Adds the token of two ranks. Where one sends all data, the other sends a token in the first step
+/// in which it receives.
+Steps with_crossing_token(Group group, Steps steps, size_t work) {
+  const int other = 1 - group.rank;
+  const Range token{work, work + 1, Place::work};
+  const auto sends = std::ranges::find(steps, other, &Step::send_to);
+  const auto receives = std::ranges::find(steps, other, &Step::receive_from);
+  if (sends != steps.end() && receives == steps.end()) {
+    sends->receive_from = other;
+    sends->receive = token;
+    sends->fold = Fold::replace;
+  } else if (receives != steps.end() && sends == steps.end()) {
+    receives->send_to = other;
+    receives->send = token;
+  }
+  return steps;
+}
+
 /// Adds tokens to the steps of a rooted collective, so that no rank ends before all have begun. A
 /// token is an element of work memory without a meaning.
 ///
 ///   broadcast, scatter:  leaves ─ tokens ▶ root, then the steps
 ///   reduce, gather:      the steps, then root ─ tokens ▶ leaves
+///
+/// Between two ranks, the token crosses the data.
 Steps with_tokens(Group group, const Shape& shape, Steps steps) {
   if (shape.count == 0) return steps;
   const size_t work = work_elements(steps);
   const bool from_root =
       shape.kind == OperationKind::broadcast || shape.kind == OperationKind::scatter;
+  if (group.size == 2) return with_crossing_token(group, std::move(steps), work);
   const Steps tokens = from_root ? tokens_to_root(group, shape.root, work)
                                  : tokens_from_root(group, shape.root, work);
   steps.insert(from_root ? steps.begin() : steps.end(), tokens.begin(), tokens.end());
