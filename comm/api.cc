@@ -1,4 +1,5 @@
 #include "base/format.h"
+#include "base/kernels/kernel_choice.h"
 #include "base/version.h"
 #include "comm/api_support.h"
 #include "comm/context.h"
@@ -119,8 +120,18 @@ Result<std::optional<InitOptions>> init_options_of(const dtrain_init_options& op
   return known;
 }
 
+/// DTRAIN_KERNELS shows that results do not depend on the CPU, and excludes its vector units where
+/// they are suspected.
+Result<> use_wanted_kernels() {
+  const std::string wanted = text_of(environment_variable("DTRAIN_KERNELS"));
+  if (wanted.empty()) return {};
+  const Result<> used = use_kernels(wanted);
+  return used ? used : fail(Errc::input, "DTRAIN_KERNELS: " + used.error().message);
+}
+
 Result<dtrain_context*> init(const dtrain_init_options* given, int* blamed_rank) {
   install_wanted_stack_dump();
+  TRY(use_wanted_kernels());
   const std::optional<InitOptions> known = TRY(read_init_options(given));
   if (!known) return new_context(Context::alone());
   auto context = TRY(Context::join(*known, blamed_rank));

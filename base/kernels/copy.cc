@@ -1,6 +1,6 @@
 #include "base/kernels/copy.h"
 
-#include "base/kernels/cpu.h"
+#include "base/kernels/kernel_choice.h"
 
 #include <cstring>
 
@@ -18,7 +18,7 @@ void copy_array(std::byte* to, const std::byte* from, size_t bytes) {
   if (bytes < loop_bytes_min) {
     std::memcpy(to, from, bytes);
   } else {
-    usable_kernels().front()->copy(to, from, bytes);
+    kernels().copy(to, from, bytes);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "base/kernels/half_cast.h"
 
 #include "base/kernels/cpu.h"
+#include "base/kernels/kernel_choice.h"
 
 #include <algorithm>
 #include <array>
@@ -27,8 +28,7 @@ using FloatPiece = std::array<float, 1024>;
 
 }  // namespace
 
-HalfCaster::HalfCaster(ElementType wide, ElementType half)
-    : HalfCaster(wide, half, *usable_kernels().front()) {
+HalfCaster::HalfCaster(ElementType wide, ElementType half) : HalfCaster(wide, half, kernels()) {
 }
 
 HalfCaster::HalfCaster(ElementType wide, ElementType half, const KernelSet& kernels)

@@ -1,13 +1,14 @@
 #include "base/kernels/reducer.h"
 
 #include "base/kernels/cpu.h"
+#include "base/kernels/kernel_choice.h"
 
 #include <cassert>
 #include <cstring>
 
 namespace dt {
 
-Reducer::Reducer(ElementType type, ReduceOp op) : Reducer(type, op, *usable_kernels().front()) {
+Reducer::Reducer(ElementType type, ReduceOp op) : Reducer(type, op, kernels()) {
 }
 
 Reducer::Reducer(ElementType type, ReduceOp op, const KernelSet& kernels)
@@ -41,7 +42,7 @@ void Reducer::reduce_many(Destination to, std::span<const std::byte* const> sour
 }
 
 void divide(ElementType type, std::byte* elements, size_t count, int divisor) {
-  divide(*usable_kernels().front(), type, elements, count, divisor);
+  divide(kernels(), type, elements, count, divisor);
 }
 
 void divide(const KernelSet& kernels, ElementType type, std::byte* elements, size_t count,

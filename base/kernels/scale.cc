@@ -1,12 +1,13 @@
 #include "base/kernels/scale.h"
 
 #include "base/kernels/cpu.h"
+#include "base/kernels/kernel_choice.h"
 
 #include <cassert>
 
 namespace dt {
 
-Scale::Scale(ElementType type, double factor) : Scale(type, factor, *usable_kernels().front()) {
+Scale::Scale(ElementType type, double factor) : Scale(type, factor, kernels()) {
 }
 
 Scale::Scale(ElementType type, double factor, const KernelSet& kernels)

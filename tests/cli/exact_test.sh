@@ -66,4 +66,31 @@ test_results_are_exact_with_each_algorithm() {
   play '1 2' --deterministic
 }
 
+# Every rank computes small results by itself, so each uses the kernels of another kind of CPU.
+test_results_are_exact_whatever_vector_instructions_each_rank_has() {
+  cat >mixed <<'END'
+#!/bin/sh
+case $((DTRAIN_RANK % 3)) in
+  0) DTRAIN_KERNELS=portable ;;
+  1) DTRAIN_KERNELS=avx2 ;;
+  2) DTRAIN_KERNELS=avx512 ;;
+esac
+if [ "$DTRAIN_KERNELS" = avx512 ] && ! grep -q avx512vl /proc/cpuinfo; then DTRAIN_KERNELS=avx2; fi
+if [ "$DTRAIN_KERNELS" = avx2 ] && ! grep -q avx2 /proc/cpuinfo; then DTRAIN_KERNELS=portable; fi
+export DTRAIN_KERNELS
+exec "$EXACT_WORKER" "$@"
+END
+  chmod +x mixed
+  export EXACT_WORKER=$worker
+  local worker=$PWD/mixed
+  play_job -np 3
+  play '2 2'
+}
+
+test_unknown_vector_instructions_are_an_error_that_lists_those_of_the_cpu() {
+  run_dtrain run -np 2 -x DTRAIN_KERNELS=mmx "$worker" all 1
+  expect_status 1
+  expect_stderr_contains "DTRAIN_KERNELS: there are no kernels 'mmx' for this CPU; it can run "
+}
+
 run_tests "$@"
