@@ -3,6 +3,7 @@
 
     alternate.py ROUNDS LABEL NAME=COMMAND…
     alternate.py --lines ROUNDS LABEL NAME=COMMAND…
+    alternate.py --probe PROBE ROUNDS LABEL NAME=COMMAND…
 
 Each command runs once in each round, in an order that rotates, and once before that to fill the caches.
 Without --lines, prints the rows of a Markdown table: median, quartiles and minimum of the wall time, median of user and
@@ -13,6 +14,9 @@ does not run again.
 With --lines, each command prints lines as `dtrain bench --format peers` does. Prints a whole Markdown table,
 a row for each size: medians of p50 over the rounds with minimum and maximum, and the ratios of the first
 command to the fastest of the others, by medians and by minima. Lines with wrong results do not count.
+
+With --probe, does the same for each distance of the two cores. The command PROBE prints it before and after each run. A
+run during which it changed does not count.
 """
 import os
 import shlex
@@ -23,6 +27,8 @@ import time
 
 LINE_FIELDS = 12
 LINE_TIMEOUT_S = 300
+# Distances whose ratio is less are one.
+SAME_DISTANCE = 1.6
 
 
 def run_once(words, null):
@@ -48,6 +54,33 @@ def run_for_lines(words):
         sys.stderr.write(ran.stderr[-600:])
         return None
     return {int(row[3]): float(row[6]) for row in rows}
+
+
+def at_distance(probe, words):
+    """Returns the distance of the cores, and what run_for_lines() does; None if the distance changed."""
+    before, took, after = probed(probe), run_for_lines(words), probed(probe)
+    if took is None:
+        return None
+    if max(before, after) > SAME_DISTANCE * min(before, after):
+        return (0.0, {})
+    return (min(before, after), took)
+
+
+def probed(probe):
+    return float(subprocess.run(probe, capture_output=True, text=True, check=True).stdout)
+
+
+def print_distances(label, times):
+    """times: for each command, a distance and a dict of each round."""
+    distances = sorted({distance for rounds in times.values() for distance, took in rounds if took})
+    while distances:
+        low = distances[0]
+        same = [distance for distance in distances if distance <= SAME_DISTANCE * low]
+        distances = distances[len(same):]
+        middle = statistics.median(same)
+        print_lines(f"{label}, {middle:.2f} us from core to core", {
+            name: [took for distance, took in rounds if low <= distance <= same[-1]]
+            for name, rounds in times.items()})
 
 
 def measure(commands, rounds, label, run):
@@ -117,9 +150,13 @@ def print_lines(label, times):
 def main():
     words = sys.argv[1:]
     lines = words[0] == "--lines"
-    words = words[1:] if lines else words
+    probe = shlex.split(words[1]) if words[0] == "--probe" else None
+    words = words[2:] if probe else words[1:] if lines else words
     rounds, label = int(words[0]), words[1]
     commands = {name: shlex.split(command) for name, command in (word.split("=", 1) for word in words[2:])}
+    if probe:
+        print_distances(label, measure(commands, rounds, label, lambda command: at_distance(probe, command)))
+        return
     if lines:
         print_lines(label, measure(commands, rounds, label, run_for_lines))
         return

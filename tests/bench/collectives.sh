@@ -9,6 +9,8 @@
 #   OPERATIONS  all_reduce broadcast all_gather reduce_scatter first
 #   MIN … MS    the sizes in bytes, and the time for each size in each round
 #
+# Tables of two ranks are apart for each distance between the two cores, see core_distance.cc.
+#
 # Each rank has a core where the ranks fit. MPICH never yields a core to another rank, so it is left out where
 # they do not fit. OTHER_BENCH names one more library, by a command that prints the lines of `dtrain bench
 # --format peers`, with {place}, {np}, {operation}, {min}, {max}, {factor} and {ms} in it.
@@ -107,7 +109,9 @@ measure() {
     commands+=("MPICH=timeout -k 5 150 $(mpich_command "$operation")")
   fi
   if [[ -n ${OTHER_BENCH-} ]]; then commands+=("other=timeout -k 5 150 $(other_command "$operation" "$place")"); fi
-  python3 "$here/alternate.py" --lines "$rounds" "$operation, $place" "${commands[@]}"
+  local how=(--lines)
+  if ((np == 2)); then how=(--probe "$(dirname "$DTRAIN")/tests/bench/core_distance"); fi
+  python3 "$here/alternate.py" "${how[@]}" "$rounds" "$operation, $place" "${commands[@]}"
 }
 
 # measure_place: all operations, with the variables of the place set.
