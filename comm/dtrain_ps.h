@@ -203,7 +203,7 @@ DTRAIN_API int dtrain_ps_push(dtrain_ps* ps, dtrain_ps_arrays arrays,
                               const dtrain_ps_push_options* options, dtrain_ps_pushed* pushed,
                               dtrain_error* error);
 /* Pushes gradients, and returns the values afterwards. In the asynchronous mode, this is one round
- * trip. */
+ * trip. When it fails, the values are undefined, as in dtrain_ps_pull. */
 DTRAIN_API int dtrain_ps_push_pull(dtrain_ps* ps, dtrain_ps_arrays arrays,
                                    const dtrain_ps_push_options* options, dtrain_ps_pushed* pushed,
                                    dtrain_error* error);

@@ -76,7 +76,7 @@ Result<ClosureWorker::Received> ClosureWorker::receive() {
   while (true) {
     const Result<> advanced = connection_->advance();
     if (auto message = connection_->take()) {
-      ClosureMessage decoded = TRY(decode_closure_message(message->body));
+      ClosureMessage decoded = TRY(decode_closure_message(*message->body));
       return Received{message->id, std::move(decoded)};
     }
     if (!advanced) TRY(lost(advanced.error()));

@@ -269,7 +269,7 @@ void Coordinator::read_rendezvous() {
 void Coordinator::advance(size_t worker, Connection& connection) {
   Result<> advanced = connection.messages->advance();
   while (auto message = connection.messages->take()) {
-    auto outcome = decode_closure_outcome(message->body);
+    auto outcome = decode_closure_outcome(*message->body);
     const Result<> taken = outcome ? schedule_.finished(worker, message->id, *std::move(outcome))
                                    : Result<>(tl::unexpected(std::move(outcome).error()));
     if (!taken) advanced = taken;

@@ -8,6 +8,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <utility>
 
@@ -93,6 +94,8 @@ Result<> PsClient::connect_to(Server& server, Time deadline) {
     if (dialled.error().code == Errc::refused || until.passed())
       return tl::unexpected(std::move(dialled).error());
   }
+  server.connection->place_by(
+      [this, part = part_of(server)](const auto& arriving) { return place(part, arriving); });
   server.attach = ++last_request_;
   const AttachRequest first{.part = part_of(server), .copies = ring_.copies, .session = session_};
   if (const Result<> sent = server.connection->send(*server.attach, encode(PsRequest(first)));
@@ -104,19 +107,23 @@ Result<> PsClient::connect_to(Server& server, Time deadline) {
 /// Sends the request that is under way, if the connection has had the reply to its first one.
 Result<> PsClient::send(Server& server) {
   if (!server.request || server.attach || server.connection == nullptr) return {};
+  if (values_ != nullptr) values_->restart(part_of(server));
   const Result<> sent = server.connection->send(*server.request, server.body);
   return sent ? sent : lost(server, sent.error());
 }
 
 Result<> PsClient::take_message(Server& server, MessageConnection::Received message) {
   if (message.id == server.request) {
+    // The request refers to memory of the caller, which the call ends.
+    if (server.connection->outgoing() > 0)
+      return lost(server, Error{Errc::protocol, "its reply came before its request was sent"});
     server.reply = std::move(message.body);
     server.request.reset();
     server.body.reset();
     return {};
   }
   if (message.id != server.attach) return {};
-  const Result<PsReply> reply = decode_ps_reply(message.body);
+  const Result<PsReply> reply = decode_ps_reply(*message.body);
   if (!reply) return lost(server, reply.error());
   if (reply->error) {
     broken_ = reply->error;
@@ -186,24 +193,48 @@ Result<> PsClient::await_replies(Time deadline) {
   }
 }
 
-Result<PsClient::Replies> PsClient::exchange(const Requests& requests) {
-  if (broken_) return tl::unexpected(*broken_);
+/// Returns the place of a reply's bytes in the caller's memory.
+std::optional<std::span<std::byte>> PsClient::place(uint32_t server,
+                                                    const MessageConnection::Arriving& arriving) {
+  if (values_ == nullptr || servers_[server].request != arriving.id) return std::nullopt;
+  const std::optional<PsReplyPlace> at = place_behind(arriving.before);
+  if (!at) return std::nullopt;
+  return values_->place(server, *at, arriving.length);
+}
+
+/// Sends the requests, and waits for the reply to each.
+Result<> PsClient::send_all(const Requests& requests) {
   ++last_request_;
   for (const auto& [number, request] : requests) {
     Server& server = servers_[number];
     server.reply.reset();
     server.request = last_request_;
-    server.body = std::make_shared<const Bytes>(encode(request));
+    server.body = std::make_shared<const MessageParts>(encode_parts(request));
     TRY(send(server));
   }
   const bool limited = options_.call_timeout > Duration::zero();
-  TRY(await_replies(limited ? Clock::now() + options_.call_timeout : Time::max()));
+  return await_replies(limited ? Clock::now() + options_.call_timeout : Time::max());
+}
+
+/// With `values`, long values of the replies are received where they belong.
+Result<PsClient::Replies> PsClient::exchange(const Requests& requests, TensorSplit* values) {
+  if (broken_) return tl::unexpected(*broken_);
+  values_ = values;
+  const Result<> replied = send_all(requests);
+  values_ = nullptr;
+  if (!replied) {
+    assert(broken_);
+    // Nothing may refer to the caller's memory any more.
+    for (Server& server : servers_)
+      server.connection.reset();
+    return tl::unexpected(replied.error());
+  }
   Replies replies;
   for (const auto& [number, request] : requests) {
     Server& server = servers_[number];
-    const Bytes& body = replies.bodies.emplace(number, *std::move(server.reply)).first->second;
+    const auto& body = replies.bodies.emplace(number, std::move(server.reply)).first->second;
     server.reply.reset();
-    Result<PsReply> decoded = decode_ps_reply(body);
+    Result<PsReply> decoded = decode_ps_reply(*body);
     if (!decoded) TRY(lost(server, decoded.error()));
     replies.decoded.emplace(number, *std::move(decoded));
   }
@@ -336,8 +367,9 @@ Result<PsClient::Pushed> PsClient::push(std::span<const Array> arrays, bool pull
   }
   PushTurn turn(knowledge_, servers(), pulls);
   while (turn.phase() != PushTurn::Phase::done) {
-    const Replies replies = TRY(exchange(requests_of(turn, split, terms)));
     const bool values = turn.has_values();
+    const Replies replies =
+        TRY(exchange(requests_of(turn, split, terms), values ? &split : nullptr));
     for (const auto& [server, reply] : replies.decoded) {
       if (values && !reply.error) TRY(split.take_values(server, reply.values));
       TRY(turn.take(server, reply));
@@ -358,7 +390,7 @@ Result<uint64_t> PsClient::pull(std::span<const Array> arrays) {
   for (uint32_t server = 0; server < servers(); ++server)
     requests.emplace(server,
                      PullRequest{.decision = knowledge_.decision, .pulls = split.pulls(server)});
-  const Replies replies = TRY(exchange(requests));
+  const Replies replies = TRY(exchange(requests, &split));
   knowledge_.learn(replies.decoded.at(0));
   for (const auto& [server, reply] : replies.decoded) {
     if (reply.error) return tl::unexpected(*reply.error);

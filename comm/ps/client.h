@@ -103,9 +103,9 @@ class PsClient {
     TaskEntry task;  ///< of the server that has taken over, if one has
     std::unique_ptr<MessageConnection> connection = {};
     std::optional<uint32_t> attach = {};  ///< the connection's first request, while it is under way
-    std::optional<uint32_t> request = {};    ///< under way
-    std::shared_ptr<const Bytes> body = {};  ///< of that request
-    std::optional<Bytes> reply = {};
+    std::optional<uint32_t> request = {};           ///< under way
+    std::shared_ptr<const MessageParts> body = {};  ///< of that request
+    std::shared_ptr<const Bytes> reply = {};
   };
   struct Variable {
     VariableSpec spec;
@@ -114,7 +114,7 @@ class PsClient {
   using Requests = std::map<uint32_t, PsRequest>;  ///< by server
   /// Replies with the bytes that their values refer to.
   struct Replies {
-    std::map<uint32_t, Bytes> bodies;
+    std::map<uint32_t, std::shared_ptr<const Bytes>> bodies;
     std::map<uint32_t, PsReply> decoded;
   };
 
@@ -124,7 +124,10 @@ class PsClient {
   Result<> reconnect(Server& server, Time deadline);
   Result<> send(Server& server);
   Result<> take_message(Server& server, MessageConnection::Received message);
-  Result<Replies> exchange(const Requests& requests);
+  Result<Replies> exchange(const Requests& requests, TensorSplit* values = nullptr);
+  Result<> send_all(const Requests& requests);
+  std::optional<std::span<std::byte>> place(uint32_t server,
+                                            const MessageConnection::Arriving& arriving);
   Result<> await_replies(Time deadline);
   Result<bool> advance(Server& server);
   void wait(Time deadline);
@@ -149,7 +152,8 @@ class PsClient {
   Placement placement_;
   std::map<std::string, Variable, std::less<>> variables_;
   PsKnowledge knowledge_;
-  bool initializes_ = false;  ///< this is the first rank
+  TensorSplit* values_ = nullptr;  ///< the place for the replies of the requests under way
+  bool initializes_ = false;       ///< this is the first rank
   uint32_t last_request_ = 0;
   std::optional<Error> broken_;
 };

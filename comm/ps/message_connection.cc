@@ -22,17 +22,35 @@ MessageConnection::MessageConnection(Fd socket, Session session, Options options
 }
 
 Result<> MessageConnection::send(uint32_t id, Bytes body) {
-  return send(id, std::make_shared<const Bytes>(std::move(body)));
+  return send(id, MessageParts::of(std::move(body)));
 }
 
-Result<> MessageConnection::send(uint32_t id, std::shared_ptr<const Bytes> body) {
-  assert(!body->empty());
+Result<> MessageConnection::send(uint32_t id, MessageParts message) {
+  return send(id, std::make_shared<const MessageParts>(std::move(message)));
+}
+
+Result<> MessageConnection::send(uint32_t id, std::shared_ptr<const MessageParts> message) {
+  assert(!message->parts.empty());
   Writer length;
-  length.number(static_cast<uint64_t>(body->size()));
+  length.number(static_cast<uint64_t>(message->size()));
   TRY(link_.send_control(announcement, id, length.view()));
-  outgoing_.push_back({id, std::move(body)});
-  link_.send_data(body_part, id, *outgoing_.back().body);
+  outgoing_.push_back({id, std::move(message)});
+  queue_parts();
   return {};
+}
+
+/// Queues the next part of each message whose earlier ones are sent, and forgets messages that are
+/// sent. A part begins a frame, so that the receiver can place it. Returns true if it queued one.
+bool MessageConnection::queue_parts() {
+  bool queued = false;
+  std::erase_if(outgoing_, [&](Outgoing& outgoing) {
+    if (link_.sending(body_part, outgoing.id)) return false;
+    if (outgoing.next_part == outgoing.message->parts.size()) return true;
+    link_.send_data(body_part, outgoing.id, outgoing.message->parts[outgoing.next_part++]);
+    queued = true;
+    return false;
+  });
+  return queued;
 }
 
 Result<> MessageConnection::advance() {
@@ -40,9 +58,9 @@ Result<> MessageConnection::advance() {
   // The link may hold bytes that it has read ahead, for which poll(2) reports nothing.
   while (TRY(link_.receive(*this))) {
   }
-  TRY(link_.flush());
-  std::erase_if(outgoing_,
-                [this](const Outgoing& message) { return !link_.sending(body_part, message.id); });
+  do {
+    TRY(link_.flush());
+  } while (queue_parts());
   return {};
 }
 
@@ -62,7 +80,7 @@ Result<> MessageConnection::control(const Message& message, ByteSpan payload) {
   if (incoming_.size() >= options_.incoming_max || incoming_.contains(message.stream))
     return fail(Errc::protocol, format("message {} is announced too early", message.stream));
   incoming.too_long = incoming.announced > options_.message_bytes_max;
-  if (!incoming.too_long) incoming.body.resize(incoming.announced);
+  if (!incoming.too_long) incoming.body = memory_.take(incoming.announced);
   incoming_.emplace(message.stream, std::move(incoming));
   return {};
 }
@@ -79,9 +97,11 @@ Result<PayloadTarget> MessageConnection::place(const Message& message) {
     complete(message.stream);
     return PayloadTarget{PayloadTarget::Action::discard};
   }
-  const std::span<std::byte> body = incoming.body;
+  const std::span<std::byte> body = *incoming.body;
+  std::optional<std::span<std::byte>> elsewhere;
+  if (placer_) elsewhere = placer_({message.stream, body.first(incoming.received), message.length});
   return PayloadTarget{PayloadTarget::Action::take,
-                       body.subspan(incoming.received, message.length)};
+                       elsewhere.value_or(body.subspan(incoming.received, message.length))};
 }
 
 Result<> MessageConnection::arrived(const Message& message) {
@@ -93,8 +113,9 @@ Result<> MessageConnection::arrived(const Message& message) {
 void MessageConnection::complete(uint32_t id) {
   const auto at = incoming_.find(id);
   if (at->second.received < at->second.announced) return;
-  received_.push_back(
-      {.id = id, .too_long = at->second.too_long, .body = std::move(at->second.body)});
+  Incoming& incoming = at->second;
+  if (incoming.too_long) incoming.body = std::make_shared<Bytes>();
+  received_.push_back({.id = id, .too_long = incoming.too_long, .body = std::move(incoming.body)});
   incoming_.erase(at);
 }
 

@@ -3,6 +3,8 @@
 #include "base/bytes.h"
 #include "base/io/fd.h"
 #include "base/result.h"
+#include "comm/ps/message_memory.h"
+#include "comm/ps/state/message_parts.h"
 #include "comm/transport/message_link.h"
 #include "comm/transport/tcp_link.h"
 #include "comm/transport/tcp_socket.h"
@@ -11,10 +13,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 
 namespace dt {
 
@@ -30,9 +34,18 @@ class MessageConnection final : private MessageReceiver {
   };
   struct Received {
     uint32_t id = 0;
-    bool too_long = false;  ///< its body was discarded
-    Bytes body = {};
+    bool too_long = false;                   ///< its body was discarded, and is empty
+    std::shared_ptr<const Bytes> body = {};  ///< never null
   };
+  /// The bytes of a message that arrive next.
+  struct Arriving {
+    uint32_t id = 0;
+    ByteSpan before = {};  ///< the message's bytes before them
+    size_t length = 0;
+  };
+  /// Returns memory for these bytes, if they are not to be in the message's body. There they are
+  /// undefined then.
+  using Placer = std::function<std::optional<std::span<std::byte>>(const Arriving& arriving)>;
 
   MessageConnection(Fd socket, Session session, Options options);
   MessageConnection(const MessageConnection&) = delete;
@@ -40,13 +53,16 @@ class MessageConnection final : private MessageReceiver {
 
   int fd() const { return socket_->get(); }
   bool unsent() const { return !link_.all_sent(); }
+  void place_by(Placer placer) { placer_ = std::move(placer); }
   /// The number of messages that are not sent to their end.
   size_t outgoing() const { return outgoing_.size(); }
   /// Queues a message; advance() sends it. Requires a body that is not empty, and an id that no
   /// other outgoing message has. The caller limits outgoing().
   Result<> send(uint32_t id, Bytes body);
-  /// The same for a body that the caller keeps, too.
-  Result<> send(uint32_t id, std::shared_ptr<const Bytes> body);
+  /// The same for a message in parts, which the caller may keep, too. Arrays without an owner must
+  /// live until the message is sent, or this connection ends.
+  Result<> send(uint32_t id, std::shared_ptr<const MessageParts> message);
+  Result<> send(uint32_t id, MessageParts message);
   /// Receives and sends what is possible now. Fails with Errc::closed when the connection is
   /// broken, and with Errc::protocol when the peer is no task of this version.
   Result<> advance();
@@ -58,21 +74,25 @@ class MessageConnection final : private MessageReceiver {
     bool too_long = false;
     uint64_t announced = 0;
     uint64_t received = 0;
-    Bytes body = {};
+    std::shared_ptr<Bytes> body = {};
   };
   struct Outgoing {
     uint32_t id = 0;
-    std::shared_ptr<const Bytes> body;
+    std::shared_ptr<const MessageParts> message;
+    size_t next_part = 0;
   };
   Result<> control(const Message& message, ByteSpan payload) override;
   Result<PayloadTarget> place(const Message& message) override;
   Result<> arrived(const Message& message) override;
   void complete(uint32_t id);
+  bool queue_parts();
 
   Options options_;
   std::shared_ptr<TcpSocket> socket_;
   TcpLink tcp_;
   MessageLink link_;
+  Placer placer_;
+  MessageMemory memory_;
   std::map<uint32_t, Incoming> incoming_;
   std::deque<Received> received_;
   std::deque<Outgoing> outgoing_;

@@ -356,8 +356,7 @@ void PsServer::advance(uint64_t id, Client& client) {
 
 Result<> PsServer::receive(uint64_t id, Client& client, MessageConnection::Received message) {
   if (client.follows) {
-    const auto input = std::make_shared<const Bytes>(std::move(message.body));
-    return parts_.at(ring_.previous(index_)).copy().follow(input);
+    return parts_.at(ring_.previous(index_)).copy().follow(message.body);
   }
   if (!client.part) return attach(id, client, std::move(message));
   ServedPart& part = parts_.at(*client.part);
@@ -366,15 +365,15 @@ Result<> PsServer::receive(uint64_t id, Client& client, MessageConnection::Recei
                        format("a request is longer than {} bytes", options_.message_bytes_max));
     return {};
   }
-  const auto body = std::make_shared<const Bytes>(std::move(message.body));
-  part.copy().take(PsIncoming{client.task, message.id, body, *body, client.attempt});
+  part.copy().take(
+      PsIncoming{client.task, message.id, message.body, *message.body, client.attempt});
   if (const Result<> kept = part.keep_checkpoint(); !kept) report(kept.error().message);
   return {};
 }
 
 /// Takes the first request of a connection.
 Result<> PsServer::attach(uint64_t id, Client& client, MessageConnection::Received message) {
-  const PsRequest decoded = TRY(decode_ps_request(message.body));
+  const PsRequest decoded = TRY(decode_ps_request(*message.body));
   const auto* const request = std::get_if<AttachRequest>(&decoded);
   if (request == nullptr) return fail(Errc::protocol, "its first request does not choose a part");
   const auto at = parts_.find(request->part);
@@ -404,8 +403,7 @@ Result<> PsServer::attach(uint64_t id, Client& client, MessageConnection::Receiv
     const auto before = clients_.find(std::exchange(entry->second, id));
     if (before != clients_.end()) before->second.connection.reset();
   }
-  const auto body = std::make_shared<const Bytes>(std::move(message.body));
-  copy.take(PsIncoming{client.task, message.id, body, *body, client.attempt});
+  copy.take(PsIncoming{client.task, message.id, message.body, *message.body, client.attempt});
   return {};
 }
 

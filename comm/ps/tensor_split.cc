@@ -100,6 +100,22 @@ Result<> TensorSplit::add_pull(const PsTensor& tensor) {
   return {};
 }
 
+std::optional<std::span<std::byte>> TensorSplit::place(uint32_t server, const PsReplyPlace& at,
+                                                       size_t length) {
+  Part& part = parts_[server];
+  if (at.value >= part.targets.size() || part.pulls[at.value].sparse) return std::nullopt;
+  Target& target = part.targets[at.value];
+  const bool fits = at.size == target.values.size() && length <= at.size - at.offset;
+  if (!fits || at.offset != target.placed) return std::nullopt;
+  target.placed += length;
+  return target.values.subspan(at.offset, length);
+}
+
+void TensorSplit::restart(uint32_t server) {
+  for (Target& target : parts_[server].targets)
+    target.placed = 0;
+}
+
 Result<> TensorSplit::take_values(uint32_t server, const std::vector<ByteSpan>& values) const {
   const Part& part = parts_[server];
   const auto unexpected = [] { return fail(Errc::protocol, "a reply has other values"); };
@@ -109,7 +125,10 @@ Result<> TensorSplit::take_values(uint32_t server, const std::vector<ByteSpan>& 
     const bool sparse = part.pulls[i].sparse;
     const size_t expected = sparse ? target.places.size() * target.row_bytes : target.values.size();
     if (values[i].size() != expected) return unexpected();
-    if (!sparse && expected > 0) std::memcpy(target.values.data(), values[i].data(), expected);
+    if (!sparse && expected > target.placed) {
+      std::memcpy(target.values.data() + target.placed, values[i].data() + target.placed,
+                  expected - target.placed);
+    }
     for (size_t row = 0; row < target.places.size(); ++row)
       std::memcpy(target.values.data() + target.places[row] * target.row_bytes,
                   values[i].data() + row * target.row_bytes, target.row_bytes);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -36,8 +37,13 @@ class TensorSplit {
     return parts_[server].gradients;
   }
   const std::vector<ShardPull>& pulls(uint32_t server) const { return parts_[server].pulls; }
-  /// Copies the values of a server's reply to the tensors. Fails with Errc::protocol when they are
-  /// not the ones of the pulls.
+  /// Returns the memory of a tensor for bytes of a server's reply that arrive next. Returns none
+  /// when they must be copied by take_values().
+  std::optional<std::span<std::byte>> place(uint32_t server, const PsReplyPlace& at, size_t length);
+  /// Forgets what place() has placed: the server's reply begins anew.
+  void restart(uint32_t server);
+  /// Copies the values of a server's reply that place() has not placed to the tensors. Fails with
+  /// Errc::protocol when they are not the ones of the pulls.
   Result<> take_values(uint32_t server, const std::vector<ByteSpan>& values) const;
 
  private:
@@ -46,6 +52,7 @@ class TensorSplit {
     std::span<std::byte> values;
     size_t row_bytes = 0;
     std::vector<size_t> places = {};  ///< of a sparse pull: the index of each row there
+    size_t placed = 0;                ///< bytes from the beginning that place() has placed
   };
   struct Part {
     std::vector<ShardGradient> gradients = {};

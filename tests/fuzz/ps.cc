@@ -24,7 +24,7 @@ class World {
       : state_({.workers = tasks(), .limits = limits}),
         replica_({.workers = tasks(), .limits = limits}, PartCopy::Role::replica) {
     const Bytes empty = state_.save();
-    follow(encode(1, PsStart{limits.bytes, empty}));
+    follow(encode_parts(1, PsStart{limits.bytes, empty}).joined());
     // Most requests need a variable.
     const DeclareRequest request{.variables = {{.name = "w", .shape = {2, 2}}},
                                  .shards = {{.shard = {.rows = 2}, .initial = {}}},
@@ -112,7 +112,8 @@ class World {
       const auto asked = asked_.find(delivery.request);
       assert(asked != asked_.end() && asked->second == delivery.worker);
       asked_.erase(asked);
-      const PsReply reply = decode_ps_reply(delivery.reply).value();
+      const Bytes message = delivery.reply.joined();
+      const PsReply reply = decode_ps_reply(message).value();
       if (reply.error) check_message(*reply.error);
     }
   }

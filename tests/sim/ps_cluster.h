@@ -135,7 +135,7 @@ class PsCluster {
   void pump(uint32_t server) {
     for (auto& [part, at] : servers_[server].copies) {
       while (auto message = at->take_outgoing())
-        forward(server, std::make_shared<const Bytes>(*std::move(message)));
+        forward(server, std::make_shared<const Bytes>(message->joined()));
       for (PsDelivery& delivery : at->take_deliveries())
         reply_(server, part, std::move(delivery));
     }

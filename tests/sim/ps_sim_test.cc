@@ -181,11 +181,11 @@ class PsWorld {
 
   void reply(uint32_t server, uint32_t part, PsDelivery delivery) {
     if (delivery.worker == observer_) {
-      observed_ = std::move(delivery.reply);
+      observed_ = delivery.reply.joined();
       return;
     }
     const uint32_t worker = delivery.worker;
-    auto body = std::make_shared<const Bytes>(std::move(delivery.reply));
+    auto body = std::make_shared<const Bytes>(delivery.reply.joined());
     events_.send(
         format("{} from {} at {}", worker, part, server),
         [this, server, worker, part, number = delivery.request, attempt = delivery.attempt, body] {

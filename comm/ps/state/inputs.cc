@@ -6,22 +6,22 @@ namespace dt {
 
 namespace {
 
-void write(Writer& writer, const PsStart& start) {
+void write(PartsWriter& writer, const PsStart& start) {
   writer.number(start.bytes_max);
-  encode_aligned(writer, start.checkpoint);
+  writer.copy_aligned(start.checkpoint);
 }
 
-void write(Writer& writer, const PsIncoming& asked) {
+void write(PartsWriter& writer, const PsIncoming& asked) {
   writer.number(asked.worker).number(asked.request).number(asked.attempt);
-  encode_aligned(writer, asked.body);
+  writer.borrow_aligned(asked.body, asked.owner);
 }
 
-void write(Writer& writer, const PsFileAnswer& answer) {
+void write(PartsWriter& writer, const PsFileAnswer& answer) {
   writer.number(answer.worker).number(answer.request).number(answer.error.has_value());
   if (answer.error)
     writer.number(static_cast<uint8_t>(answer.error->code)).text(answer.error->message);
   writer.number(answer.step.has_value()).number(answer.step.value_or(0));
-  encode_aligned(writer, answer.content);
+  writer.copy_aligned(answer.content);
 }
 
 void write(Writer& writer, const Notice& notice) {
@@ -60,11 +60,11 @@ PsFileAnswer read_file_answer(Reader& reader, ByteSpan whole) {
 
 }  // namespace
 
-Bytes encode(uint64_t number, const PsInput& input) {
-  Writer writer;
+MessageParts encode_parts(uint64_t number, const PsInput& input) {
+  PartsWriter writer;
   writer.number(number).number(static_cast<uint8_t>(input.index()));
   std::visit([&](const auto& which) { write(writer, which); }, input);
-  return writer.take();
+  return writer.take_parts();
 }
 
 Result<NumberedInput> decode_ps_input(const std::shared_ptr<const Bytes>& message) {

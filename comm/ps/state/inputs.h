@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "comm/ps/state/message_parts.h"
 #include "comm/ps/state/server_state.h"
 #include "rendezvous/cluster/task.h"
 
@@ -34,7 +35,8 @@ struct NumberedInput {
   PsInput input;
 };
 
-Bytes encode(uint64_t number, const PsInput& input);
+/// A request is not copied: its owner keeps it.
+MessageParts encode_parts(uint64_t number, const PsInput& input);
 /// Fails with Errc::protocol. The views of the result refer to `message`, as does `owner`.
 Result<NumberedInput> decode_ps_input(const std::shared_ptr<const Bytes>& message);
 

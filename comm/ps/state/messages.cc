@@ -64,11 +64,11 @@ OptimizerSettings decode_optimizer(Reader& reader) {
   return settings;
 }
 
-void encode(Writer& writer, const std::vector<ShardPull>& pulls) {
+void encode(PartsWriter& writer, const std::vector<ShardPull>& pulls) {
   writer.number(static_cast<uint32_t>(pulls.size()));
   for (const ShardPull& pull : pulls) {
     writer.number(pull.shard).number(pull.sparse);
-    encode_aligned(writer, pull.rows);
+    writer.borrow_aligned(pull.rows);
   }
 }
 
@@ -83,7 +83,7 @@ std::vector<ShardPull> decode_pulls(Reader& reader, ByteSpan whole) {
   return pulls;
 }
 
-void write(Writer& writer, const DeclareRequest& request) {
+void write(PartsWriter& writer, const DeclareRequest& request) {
   writer.number(request.first_variable).number(request.initializes);
   writer.number(static_cast<uint32_t>(request.variables.size()));
   for (const VariableSpec& variable : request.variables)
@@ -91,19 +91,19 @@ void write(Writer& writer, const DeclareRequest& request) {
   writer.number(static_cast<uint32_t>(request.shards.size()));
   for (const ShardDeclaration& declared : request.shards) {
     encode(writer, declared.shard);
-    encode_aligned(writer, declared.initial);
+    writer.borrow_aligned(declared.initial);
   }
 }
 
-void write(Writer& writer, const PushRequest& request) {
+void write(PartsWriter& writer, const PushRequest& request) {
   encode(writer, request.decision);
   writer.number(request.kind).number(request.round).number(request.seen_step);
   writer.number(request.learning_rate).number(request.scale);
   writer.number(static_cast<uint32_t>(request.gradients.size()));
   for (const ShardGradient& gradient : request.gradients) {
     writer.number(gradient.shard).number(gradient.sparse);
-    encode_aligned(writer, gradient.rows);
-    encode_aligned(writer, gradient.values);
+    writer.borrow_aligned(gradient.rows);
+    writer.borrow_aligned(gradient.values);
   }
   encode(writer, request.pulls);
 }
@@ -113,7 +113,7 @@ void write(Writer& writer, const CommitRequest& request) {
   writer.number(request.round);
 }
 
-void write(Writer& writer, const PullRequest& request) {
+void write(PartsWriter& writer, const PullRequest& request) {
   encode(writer, request.decision);
   encode(writer, request.pulls);
 }
@@ -305,29 +305,45 @@ ShardSpec decode_shard(Reader& reader) {
   return shard;
 }
 
+size_t padding_at(size_t place) {
+  return (alignment - place % alignment) % alignment;
+}
+
+void write_zeros(Writer& writer, size_t count) {
+  constexpr std::array<std::byte, alignment> zeros = {};
+  writer.raw(ByteSpan(zeros).first(count));
+}
+
 void encode_aligned(Writer& writer, ByteSpan bytes) {
   writer.number(static_cast<uint64_t>(bytes.size()));
-  constexpr std::array<std::byte, alignment> zeros = {};
-  writer.raw(ByteSpan(zeros).first((alignment - writer.view().size() % alignment) % alignment));
+  write_zeros(writer, padding_at(writer.view().size()));
   writer.raw(bytes);
 }
 
 ByteSpan decode_aligned(Reader& reader, ByteSpan whole) {
   const auto size = reader.number<uint64_t>();
   const size_t at = whole.size() - reader.rest().size();
-  reader.raw((alignment - at % alignment) % alignment);
+  reader.raw(padding_at(at));
   return reader.raw(size);
 }
 
-Bytes encode(const PsRequest& request) {
-  Writer writer;
+MessageParts encode_parts(const PsRequest& request) {
+  PartsWriter writer;
   writer.number(static_cast<uint8_t>(request.index()));
   std::visit([&](const auto& which) { write(writer, which); }, request);
-  return writer.take();
+  return writer.take_parts();
+}
+
+Bytes encode(const PsRequest& request) {
+  return encode_parts(request).joined();
 }
 
 Bytes encode(const PsReply& reply) {
-  Writer writer;
+  return encode_parts(reply).joined();
+}
+
+MessageParts encode_parts(const PsReply& reply) {
+  PartsWriter writer;
   writer.number(reply.error.has_value());
   if (reply.error)
     writer.number(static_cast<uint8_t>(reply.error->code)).text(reply.error->message);
@@ -338,8 +354,10 @@ Bytes encode(const PsReply& reply) {
   if (reply.status) encode(writer, *reply.status);
   writer.number(static_cast<uint32_t>(reply.values.size()));
   for (const ByteSpan value : reply.values)
-    encode_aligned(writer, value);
-  return writer.take();
+    writer.borrow_aligned(value);
+  MessageParts parts = writer.take_parts();
+  parts.owners = reply.owners;
+  return parts;
 }
 
 Result<PsRequest> decode_ps_request(ByteSpan bytes) {
@@ -349,8 +367,10 @@ Result<PsRequest> decode_ps_request(ByteSpan bytes) {
   return request;
 }
 
-Result<PsReply> decode_ps_reply(ByteSpan bytes) {
-  Reader reader(bytes);
+namespace {
+
+/// Reads all before the values.
+PsReply read_before_values(Reader& reader) {
   PsReply reply;
   if (reader.number<bool>()) {
     const Errc code = read_enum(reader, Errc::out_of_memory);
@@ -361,6 +381,29 @@ Result<PsReply> decode_ps_reply(ByteSpan bytes) {
   reply.decision = decode_decision(reader);
   reply.step = reader.number<uint64_t>();
   if (reader.number<bool>()) reply.status = decode_status(reader);
+  return reply;
+}
+
+}  // namespace
+
+std::optional<PsReplyPlace> place_behind(ByteSpan arrived) {
+  Reader reader(arrived);
+  read_before_values(reader);
+  const auto count = reader.number<uint32_t>();
+  for (size_t value = 0; value < count; ++value) {
+    const auto size = reader.number<uint64_t>();
+    reader.raw(padding_at(arrived.size() - reader.rest().size()));
+    if (!reader.ok()) return std::nullopt;
+    const size_t offset = reader.rest().size();
+    if (offset < size) return PsReplyPlace{value, offset, size};
+    reader.raw(size);
+  }
+  return std::nullopt;
+}
+
+Result<PsReply> decode_ps_reply(ByteSpan bytes) {
+  Reader reader(bytes);
+  PsReply reply = read_before_values(reader);
   reply.values.resize(reader.count(sizeof(uint64_t)));
   for (ByteSpan& value : reply.values)
     value = decode_aligned(reader, bytes);

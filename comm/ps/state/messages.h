@@ -2,10 +2,13 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "comm/ps/state/message_parts.h"
 #include "comm/ps/state/variable.h"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -136,19 +139,39 @@ struct PsReply {
   uint64_t step = 0;         ///< of the server
   std::optional<PsStatus> status = {};
   std::vector<ByteSpan> values = {};  ///< in the order of the pulls
+  /// Keep the values of a reply that is to be sent. None: the caller keeps them.
+  std::vector<std::shared_ptr<const void>> owners = {};
 };
 
 Bytes encode(const PsRequest& request);
 Bytes encode(const PsReply& reply);
+/// Encode into parts: long gradients and values are not copied. The caller keeps those of a request
+/// until the message is sent.
+MessageParts encode_parts(const PsRequest& request);
+MessageParts encode_parts(const PsReply& reply);
 /// Fail with Errc::protocol.
 Result<PsRequest> decode_ps_request(ByteSpan bytes);
 Result<PsReply> decode_ps_reply(ByteSpan bytes);
+
+/// A place within one of a reply's values.
+struct PsReplyPlace {
+  size_t value = 0;   ///< its index
+  size_t offset = 0;  ///< within the value
+  size_t size = 0;    ///< of the whole value
+  bool operator==(const PsReplyPlace&) const = default;
+};
+/// Returns where the byte behind `arrived`, the beginning of an encoded reply, belongs. Returns
+/// none when it is no value's. Reads no byte of a value, so these may lie elsewhere.
+std::optional<PsReplyPlace> place_behind(ByteSpan arrived);
 
 void encode(Writer& writer, const VariableSpec& variable);
 VariableSpec decode_variable(Reader& reader);
 void encode(Writer& writer, const ShardSpec& shard);
 ShardSpec decode_shard(Reader& reader);
 
+/// Returns how many zeros come before an array at this place of a message.
+size_t padding_at(size_t place);
+void write_zeros(Writer& writer, size_t count);
 /// Writes the length, zeros up to a multiple of 8 bytes, and the bytes. So numbers of a tensor can
 /// be read in place.
 void encode_aligned(Writer& writer, ByteSpan bytes);

@@ -24,7 +24,7 @@ void PartCopy::start_replica(uint64_t bytes_max) {
   const Bytes checkpoint = state_.save();
   state_.limit_bytes(bytes_max);
   has_replica_ = true;
-  outgoing_.push_back(encode(++number_, PsStart{bytes_max, checkpoint}));
+  outgoing_.push_back(encode_parts(++number_, PsStart{bytes_max, checkpoint}));
 }
 
 /// Returns false when nothing has changed.
@@ -44,7 +44,7 @@ bool PartCopy::apply(const PsInput& input) {
 
 void PartCopy::take(const PsInput& input) {
   assert(role_ == Role::head);
-  if (apply(input) && has_replica_) outgoing_.push_back(encode(++number_, input));
+  if (apply(input) && has_replica_) outgoing_.push_back(encode_parts(++number_, input));
   hold_deliveries();
 }
 
@@ -67,9 +67,9 @@ std::vector<PsDelivery> PartCopy::take_deliveries() {
   return ready;
 }
 
-std::optional<Bytes> PartCopy::take_outgoing() {
+std::optional<MessageParts> PartCopy::take_outgoing() {
   if (outgoing_.empty()) return std::nullopt;
-  Bytes message = std::move(outgoing_.front());
+  MessageParts message = std::move(outgoing_.front());
   outgoing_.pop_front();
   return message;
 }

@@ -59,7 +59,7 @@ class PartCopy {
   std::vector<PsDelivery> take_deliveries();
   std::vector<PsFileRequest> take_file_requests() { return state_.take_file_requests(); }
   /// Returns the next message for the replica.
-  std::optional<Bytes> take_outgoing();
+  std::optional<MessageParts> take_outgoing();
   /// The replica has carried out the inputs up to `number`. Fails with Errc::protocol for inputs
   /// that it did not get.
   Result<> acknowledged(uint64_t number);
@@ -90,7 +90,7 @@ class PartCopy {
   bool has_replica_ = false;
   uint64_t number_ = 0;
   uint64_t acknowledged_ = 0;
-  std::deque<Bytes> outgoing_;
+  std::deque<MessageParts> outgoing_;
   std::deque<Held> held_;
 };
 

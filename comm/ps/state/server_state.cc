@@ -174,8 +174,7 @@ void PsServerState::repeat(const Asked& asked, PsReply answer) {
   std::span<const ShardPull> pulls;
   if (push != nullptr && answer.verdict == PsVerdict::done) pulls = push->pulls;
   if (pull != nullptr) pulls = pull->pulls;
-  std::vector<Bytes> copies;
-  if (!answer.error && store_.check(pulls)) store_.pull(pulls, answer.values, copies);
+  if (!answer.error && store_.check(pulls)) store_.pull(pulls, answer);
   const uint64_t step = answer.step;
   reply(asked, std::move(answer), step);
 }
@@ -188,6 +187,7 @@ void PsServerState::reply(const Asked& asked, PsReply reply, std::optional<uint6
   Session& session = sessions_[asked.worker];
   if (session.last != asked.request) return;
   reply.values.clear();
+  reply.owners.clear();
   session.answered = true;
   session.answer = std::move(reply);
 }
@@ -199,7 +199,7 @@ void PsServerState::deliver(const Asked& asked, uint32_t attempt, PsReply& reply
     reply.decision = coordinator_.decision();
   }
   reply.step = step.value_or(this->step());
-  if (!silent_) deliveries_.push_back({asked.worker, asked.request, encode(reply), attempt});
+  if (!silent_) deliveries_.push_back({asked.worker, asked.request, encode_parts(reply), attempt});
 }
 
 void PsServerState::reply_error(const Asked& asked, Error error) {
@@ -274,9 +274,8 @@ PsServerState::Verdict PsServerState::on(const Asked& asked, const PushRequest& 
 
 /// Requires that the pulls have passed VariableStore::check().
 void PsServerState::reply_values(const Asked& asked, std::span<const ShardPull> pulls) {
-  std::vector<Bytes> copies;
   PsReply values;
-  if (!silent_) store_.pull(pulls, values.values, copies);
+  if (!silent_) store_.pull(pulls, values);
   reply(asked, std::move(values));
 }
 

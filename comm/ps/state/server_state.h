@@ -21,7 +21,7 @@ namespace dt {
 struct PsDelivery {
   uint32_t worker = 0;
   uint32_t request = 0;
-  Bytes reply;
+  MessageParts reply;
   uint32_t attempt = first_attempt;  ///< of the worker
 };
 

@@ -10,6 +10,9 @@ namespace dt {
 
 namespace {
 
+/// A block of a sum: in the innermost cache, together with as many values.
+constexpr size_t block_elements = 2048;
+
 template <class T>
 T* numbers(Bytes& bytes) {
   return reinterpret_cast<T*>(bytes.data());
@@ -46,8 +49,8 @@ Shard::Shard(const VariableSpec& variable, ShardSpec spec)
       optimizer_(variable.optimizer),
       row_elements_(variable.row_elements()),
       spec_(spec),
-      slots_used_(slot_count(variable.optimizer.kind)) {
-  value_.resize(spec.rows * variable.row_bytes());
+      slots_used_(slot_count(variable.optimizer.kind)),
+      value_(spec.rows * variable.row_bytes()) {
   for (size_t slot = 0; slot < slots_used_; ++slot) {
     slots_[slot].resize(value_.size());
     const double initial = initial_slot(optimizer_, slot);
@@ -60,7 +63,7 @@ Shard::Shard(const VariableSpec& variable, ShardSpec spec)
 }
 
 void Shard::initialize(ByteSpan values) {
-  if (!values.empty()) std::memcpy(value_.data(), values.data(), value_.size());
+  if (!values.empty()) std::memcpy(value_.writable().data(), values.data(), values.size());
   initialized_ = true;
 }
 
@@ -131,33 +134,73 @@ GradientSum Shard::sum_as(std::span<const ShardGradient> gradients,
   return total;
 }
 
-void Shard::update(const GradientSum& sum, double learning_rate) {
+void Shard::apply(std::span<const ShardGradient> gradients, std::span<const double> scales,
+                  double learning_rate) {
   if (type_ == ElementType::float64) {
-    update_as<double>(sum, learning_rate);
+    apply_as<double>(gradients, scales, learning_rate);
   } else {
-    update_as<float>(sum, learning_rate);
+    apply_as<float>(gradients, scales, learning_rate);
   }
 }
 
 template <class T>
-void Shard::update_as(const GradientSum& sum, double learning_rate) {
+void Shard::apply_as(std::span<const ShardGradient> gradients, std::span<const double> scales,
+                     double learning_rate) {
+  if (std::ranges::none_of(gradients, &ShardGradient::sparse))
+    return apply_dense<T>(gradients, scales, learning_rate);
+  const GradientSum total = sum_as<T>(gradients, scales);
+  const OptimizerUpdate<T> update = next_update<T>(learning_rate);
+  const std::span<const T> gradient(numbers<T>(ByteSpan(total.values)),
+                                    total.values.size() / sizeof(T));
+  if (total.dense) return update_elements(update, 0, gradient);
+  for (size_t i = 0; i < total.rows.size(); ++i) {
+    update_elements(update, static_cast<size_t>(total.rows[i]) * row_elements_,
+                    gradient.subspan(i * row_elements_, row_elements_));
+  }
+}
+
+/// Adds and updates block by block, so that the sum stays in the cache. A single gradient is used
+/// where it lies.
+template <class T>
+void Shard::apply_dense(std::span<const ShardGradient> gradients, std::span<const double> scales,
+                        double learning_rate) {
+  const OptimizerUpdate<T> update = next_update<T>(learning_rate);
+  const bool plain = gradients.size() == 1 && scales[0] == 1;
+  std::array<T, block_elements> sum;
+  const size_t count = spec_.rows * row_elements_;
+  for (size_t first = 0; first < count; first += block_elements) {
+    const size_t size = std::min(block_elements, count - first);
+    for (size_t i = 0; i < gradients.size() && !plain; ++i) {
+      const T* const from = numbers<T>(gradients[i].values) + first;
+      if (i == 0) std::fill_n(sum.begin(), size, T(0));
+      add_scaled(sum.data(), from, size, scales[i]);
+    }
+    const T* const gradient = plain ? numbers<T>(gradients[0].values) + first : sum.data();
+    update_elements(update, first, std::span(gradient, size));
+  }
+}
+
+template <class T>
+OptimizerUpdate<T> Shard::next_update(double learning_rate) {
   ++updates_;
   OptimizerUpdate<T> update{
       .learning_rate = learning_rate == 0 ? optimizer_.learning_rate : learning_rate,
       .number = updates_};
-  const auto apply_at = [&](size_t first, const T* gradient, size_t count) {
-    update.value = numbers<T>(value_) + first;
-    for (size_t slot = 0; slot < slots_used_; ++slot)
-      update.slots[slot] = numbers<T>(slots_[slot]) + first;
-    update.gradient = gradient;
-    update.count = count;
-    apply_optimizer(optimizer_, update);
-  };
-  const T* const gradient = numbers<T>(ByteSpan(sum.values));
-  if (sum.dense) return apply_at(0, gradient, spec_.rows * row_elements_);
-  for (size_t i = 0; i < sum.rows.size(); ++i)
-    apply_at(static_cast<size_t>(sum.rows[i]) * row_elements_, gradient + i * row_elements_,
-             row_elements_);
+  update.value = reinterpret_cast<T*>(value_.writable().data());
+  for (size_t slot = 0; slot < slots_used_; ++slot)
+    update.slots[slot] = numbers<T>(slots_[slot]);
+  return update;
+}
+
+/// Updates the elements from `first` on, as many as the gradient has.
+template <class T>
+void Shard::update_elements(OptimizerUpdate<T> update, size_t first, std::span<const T> gradient) {
+  update.value += first;
+  for (size_t slot = 0; slot < slots_used_; ++slot)
+    update.slots[slot] += first;
+  update.gradient = gradient.data();
+  update.count = gradient.size();
+  apply_optimizer(optimizer_, update);
 }
 
 Bytes Shard::rows(ByteSpan rows) const {
@@ -165,14 +208,14 @@ Bytes Shard::rows(ByteSpan rows) const {
   Bytes copied(list.size() * row_bytes());
   for (size_t i = 0; i < list.size(); ++i)
     std::memcpy(copied.data() + i * row_bytes(),
-                value_.data() + static_cast<size_t>(list[i]) * row_bytes(), row_bytes());
+                value_.view().data() + static_cast<size_t>(list[i]) * row_bytes(), row_bytes());
   return copied;
 }
 
 void Shard::save(Writer& writer) const {
   encode(writer, spec_);
   writer.number(initialized_).number(updates_);
-  encode_aligned(writer, value_);
+  encode_aligned(writer, value_.view());
   for (size_t slot = 0; slot < slots_used_; ++slot)
     encode_aligned(writer, slots_[slot]);
 }
@@ -181,12 +224,12 @@ void Shard::load(Reader& reader, ByteSpan whole) {
   if (decode_shard(reader) != spec_) return reader.refuse();
   initialized_ = reader.number<bool>();
   updates_ = reader.number<uint64_t>();
-  const auto read_into = [&](Bytes& bytes) {
+  const auto read_into = [&](std::span<std::byte> bytes) {
     const ByteSpan saved = decode_aligned(reader, whole);
     if (saved.size() != bytes.size()) return reader.refuse();
     if (!saved.empty()) std::memcpy(bytes.data(), saved.data(), saved.size());
   };
-  read_into(value_);
+  read_into(value_.writable());
   for (size_t slot = 0; slot < slots_used_; ++slot)
     read_into(slots_[slot]);
 }

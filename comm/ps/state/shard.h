@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "comm/ps/state/messages.h"
+#include "comm/ps/state/shared_bytes.h"
 #include "comm/ps/state/variable.h"
 
 #include <array>
@@ -39,12 +40,14 @@ class Shard {
   /// Fail with Errc::input when the bytes are not those of the rows, or a row is not here.
   Result<> check(const ShardGradient& gradient) const;
   Result<> check(const ShardPull& pull) const;
-  /// Adds the gradients, each multiplied by `scale`. Requires that all pass check().
+  /// Changes the values by the sum of the gradients, each multiplied by its scale. Requires that
+  /// all pass check(). `learning_rate` 0: that of the variable.
+  void apply(std::span<const ShardGradient> gradients, std::span<const double> scales,
+             double learning_rate);
+  /// Adds the gradients, each multiplied by its scale. Requires that all pass check().
   GradientSum sum(std::span<const ShardGradient> gradients, std::span<const double> scales) const;
-  /// Changes the values by the optimiser. `learning_rate` 0: that of the variable.
-  void update(const GradientSum& sum, double learning_rate);
 
-  ByteSpan values() const { return value_; }
+  const SharedBytes& values() const { return value_; }
   /// Copies the rows of a sparse pull.
   Bytes rows(ByteSpan rows) const;
 
@@ -61,7 +64,15 @@ class Shard {
   GradientSum sum_as(std::span<const ShardGradient> gradients,
                      std::span<const double> scales) const;
   template <class T>
-  void update_as(const GradientSum& sum, double learning_rate);
+  OptimizerUpdate<T> next_update(double learning_rate);
+  template <class T>
+  void update_elements(OptimizerUpdate<T> update, size_t first, std::span<const T> gradient);
+  template <class T>
+  void apply_as(std::span<const ShardGradient> gradients, std::span<const double> scales,
+                double learning_rate);
+  template <class T>
+  void apply_dense(std::span<const ShardGradient> gradients, std::span<const double> scales,
+                   double learning_rate);
 
   std::string name_;  ///< for messages
   ElementType type_;
@@ -71,7 +82,7 @@ class Shard {
   bool initialized_ = false;
   uint64_t updates_ = 0;
   size_t slots_used_;
-  Bytes value_;
+  SharedBytes value_;
   std::array<Bytes, slots_max> slots_;
 };
 

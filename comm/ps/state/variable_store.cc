@@ -144,7 +144,7 @@ Result<> VariableStore::push(const PushRequest& request) {
   TRY(check(request.pulls));
   for (const ShardGradient& gradient : request.gradients) {
     Shard& at = shards_.at(gradient.shard);
-    at.update(at.sum({&gradient, 1}, {&request.scale, 1}), request.learning_rate);
+    at.apply({&gradient, 1}, {&request.scale, 1}, request.learning_rate);
   }
   ++step_;
   return {};
@@ -187,7 +187,7 @@ Result<> VariableStore::apply(const PsDecision& decision) {
   }
   for (const auto& [number, part] : parts) {
     Shard& at = shards_.at(number);
-    at.update(at.sum(part.gradients, part.scales), learning_rate);
+    at.apply(part.gradients, part.scales, learning_rate);
   }
   applied_round_ = decision.round;
   ++step_;
@@ -204,12 +204,17 @@ Result<> VariableStore::check(std::span<const ShardPull> pulls) const {
   return {};
 }
 
-void VariableStore::pull(std::span<const ShardPull> pulls, std::vector<ByteSpan>& values,
-                         std::vector<Bytes>& copies) const {
+void VariableStore::pull(std::span<const ShardPull> pulls, PsReply& reply) const {
   for (const ShardPull& pull : pulls) {
     const Shard& at = shards_.at(pull.shard);
-    if (pull.sparse) copies.push_back(at.rows(pull.rows));
-    values.push_back(pull.sparse ? ByteSpan(copies.back()) : at.values());
+    if (!pull.sparse) {
+      reply.values.push_back(at.values().view());
+      reply.owners.push_back(at.values().share());
+      continue;
+    }
+    const auto rows = std::make_shared<const Bytes>(at.rows(pull.rows));
+    reply.values.emplace_back(*rows);
+    reply.owners.push_back(rows);
   }
 }
 

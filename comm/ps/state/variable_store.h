@@ -55,10 +55,8 @@ class VariableStore {
 
   /// Fails unless the pulls can be answered.
   Result<> check(std::span<const ShardPull> pulls) const;
-  /// Appends the values to `values`; those of sparse pulls are copied to `copies`. Requires that
-  /// check() has passed.
-  void pull(std::span<const ShardPull> pulls, std::vector<ByteSpan>& values,
-            std::vector<Bytes>& copies) const;
+  /// Appends the values to those of the reply, with their owners. Requires that check() has passed.
+  void pull(std::span<const ShardPull> pulls, PsReply& reply) const;
 
   /// The number of updates so far: pushes, and rounds.
   uint64_t step() const { return step_; }

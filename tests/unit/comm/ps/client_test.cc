@@ -2,6 +2,7 @@
 
 #include "tests/unit/comm/ps/ps_job.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace dt {
@@ -269,6 +270,33 @@ TEST_CASE("all servers save and load; files of different steps are refused") {
     CHECK(pull(ps, "w", 2) == std::vector<float>{-1, 0});
   });
   CHECK_MESSAGE(failure.empty(), failure);
+}
+
+TEST_CASE("long values of workers that push at the same time are each of one step") {
+  for (const bool encrypt : {false, true}) {
+    PsJob job({.workers = 3, .servers = 2, .encrypt = encrypt});
+    constexpr size_t count = 300'000;
+    const std::string failure = job.run([](int, PsClient& ps) {
+      declare(ps, {"w", std::vector<float>(count)});
+      const std::vector<float> gradient(count, -1);
+      std::vector<float> values(count);
+      const PsClient::Array array{.name = "w",
+                                  .gradient = std::as_bytes(std::span(gradient)),
+                                  .values = std::as_writable_bytes(std::span(values))};
+      for (int step = 1; step <= 10; ++step) {
+        must(ps.push({&array, 1}, true, {}));
+        // The variable has a half on each server, and the halves may be of different steps.
+        for (const size_t half : {size_t{0}, size_t{1}}) {
+          const auto part = std::span(values).subspan(half * count / 2, count / 2);
+          CHECK(part.front() >= static_cast<float>(step));
+          CHECK(std::ranges::count(part, part.front()) == count / 2);
+        }
+      }
+      must(ps.barrier());
+      CHECK(pull(ps, "w", count) == std::vector<float>(count, 30));
+    });
+    CHECK_MESSAGE(failure.empty(), failure);
+  }
 }
 
 }  // namespace

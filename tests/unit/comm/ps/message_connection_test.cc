@@ -4,6 +4,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cstdint>
 
 namespace dt {
@@ -44,11 +45,11 @@ TEST_CASE("messages of any length arrive whole, both ways, also encrypted") {
       const auto request = move_until_received(worker, server);
       REQUIRE(request);
       CHECK(request->id == id);
-      CHECK(request->body == pattern(size, id));
+      CHECK(*request->body == pattern(size, id));
       REQUIRE(server.send(id, pattern(size, 1)));
       const auto reply = move_until_received(server, worker);
       REQUIRE(reply);
-      CHECK(reply->body == pattern(size, 1));
+      CHECK(*reply->body == pattern(size, 1));
     }
     CHECK_FALSE(worker.unsent());
     CHECK(worker.outgoing() == 0);
@@ -68,7 +69,7 @@ TEST_CASE("a message that is too long loses its body, and the connection stays u
     const auto received = move_until_received(worker, server);
     REQUIRE(received);
     CHECK(received->too_long == (received->id == 1));
-    CHECK(received->body == (received->id == 1 ? Bytes() : pattern(1000, 2)));
+    CHECK(*received->body == (received->id == 1 ? Bytes() : pattern(1000, 2)));
   }
 }
 
@@ -97,6 +98,41 @@ TEST_CASE("a connection whose other end is gone is closed") {
     advanced = worker.advance();
   REQUIRE_FALSE(advanced);
   CHECK(advanced.error().code == Errc::closed);
+}
+
+TEST_CASE("parts of a message arrive in order, and where the receiver wants them") {
+  for (const bool encrypt : {false, true}) {
+    ConnectedTasks tasks = connect_tasks(encrypt);
+    const MessageConnection::Options options{.generation = 1, .message_bytes_max = 8 << 20};
+    MessageConnection worker = connection_of(tasks.worker, options);
+    MessageConnection server = connection_of(tasks.server, options);
+    const Bytes values = pattern(1'000'000, 3);
+    PartsWriter writer;
+    writer.number(uint64_t{77});
+    writer.borrow_aligned(values);
+    writer.number(uint64_t{88});
+    const auto message = std::make_shared<const MessageParts>(writer.take_parts());
+    constexpr size_t head_bytes = 16;
+    Bytes placed(values.size());
+    worker.place_by(
+        [&](const MessageConnection::Arriving& arriving) -> std::optional<std::span<std::byte>> {
+          CHECK(arriving.id == 5);
+          const size_t at = arriving.before.size();
+          if (at < head_bytes || at + arriving.length > head_bytes + placed.size())
+            return std::nullopt;
+          return std::span(placed).subspan(at - head_bytes, arriving.length);
+        });
+    REQUIRE(server.send(5, message));
+    const auto received = move_until_received(server, worker);
+    REQUIRE(received);
+    CHECK(placed == values);
+    CHECK(server.outgoing() == 0);
+    const Bytes whole = message->joined();
+    REQUIRE(received->body->size() == whole.size());
+    CHECK(std::ranges::equal(ByteSpan(*received->body).first(head_bytes),
+                             ByteSpan(whole).first(head_bytes)));
+    CHECK(std::ranges::equal(ByteSpan(*received->body).last(8), ByteSpan(whole).last(8)));
+  }
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ TEST_CASE(
     if (!advanced) FAIL(advanced.error().message);
     REQUIRE(other->advance());
     while (const auto message = other->take())
-      REQUIRE(replica.follow(std::make_shared<const Bytes>(message->body)));
+      REQUIRE(replica.follow(message->body));
     if (replica.number() > 0 && other->outgoing() == 0)
       REQUIRE(other->send(++replies, encode_acknowledgement(replica.number())));
   }

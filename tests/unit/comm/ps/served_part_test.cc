@@ -39,7 +39,7 @@ std::string answer(ServedPart& part, const PsRequest& request) {
   part.serve_files();
   const auto deliveries = part.copy().take_deliveries();
   REQUIRE(deliveries.size() == 1);
-  const PsReply reply = decode_ps_reply(deliveries[0].reply).value();
+  const PsReply reply = decode_ps_reply(deliveries[0].reply.joined()).value();
   return reply.error ? reply.error->message : "good";
 }
 

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 
 namespace dt {
@@ -84,6 +85,46 @@ TEST_CASE(
   CHECK(requests[1].variables == common.variables);
   common.initializes = false;
   CHECK(split_declaration(common, {&declared, 1}, placed, 2)[1].shards.at(0).initial.empty());
+}
+
+TEST_CASE("values that arrive in their place are not copied again") {
+  const Table table;
+  Bytes values(40);
+  TensorSplit split(2);
+  REQUIRE(split.add_pull({.variable = &table.variable, .shards = table.shards, .values = values}));
+  // 24 bytes of server 0: the first 16 are placed, the others come in the reply.
+  const auto place = split.place(0, {.value = 0, .offset = 0, .size = 24}, 16);
+  REQUIRE(place);
+  CHECK(place->data() == values.data());
+  CHECK(place->size() == 16);
+  const Bytes placed = bytes_of<float>({1, 2, 3, 4});
+  std::ranges::copy(placed, place->begin());
+  const Bytes reply = bytes_of<float>({0, 0, 0, 0, 5, 6});
+  REQUIRE(split.take_values(0, {reply}));
+  CHECK(numbers_of<float>(ByteSpan(values).first(24)) == std::vector<float>{1, 2, 3, 4, 5, 6});
+  // A reply that begins anew has no placed bytes.
+  split.restart(0);
+  REQUIRE(split.take_values(0, {reply}));
+  CHECK(numbers_of<float>(ByteSpan(values).first(24)) == std::vector<float>{0, 0, 0, 0, 5, 6});
+}
+
+TEST_CASE("bytes that do not fit a tensor, or leave a gap, get no place in it") {
+  const Table table;
+  Bytes values(40);
+  const std::vector<int64_t> rows = {1};
+  TensorSplit split(2);
+  REQUIRE(split.add_pull({.variable = &table.variable, .shards = table.shards, .values = values}));
+  Bytes row(8);
+  REQUIRE(split.add_pull({.variable = &table.variable,
+                          .shards = table.shards,
+                          .sparse = true,
+                          .rows = rows,
+                          .values = row}));
+  CHECK_FALSE(split.place(0, {.value = 0, .offset = 0, .size = 32}, 8));
+  CHECK_FALSE(split.place(0, {.value = 0, .offset = 8, .size = 24}, 8));
+  CHECK_FALSE(split.place(0, {.value = 0, .offset = 0, .size = 24}, 25));
+  CHECK_FALSE(split.place(0, {.value = 1, .offset = 0, .size = 8}, 8));
+  CHECK_FALSE(split.place(0, {.value = 2, .offset = 0, .size = 24}, 8));
 }
 
 }  // namespace

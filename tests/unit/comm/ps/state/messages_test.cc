@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
+#include <optional>
 
 namespace dt {
 namespace {
@@ -97,6 +99,42 @@ TEST_CASE("a reply is decoded as it was encoded") {
   CHECK(encode(*decoded) == bytes);
   for (size_t length = 0; length < bytes.size(); ++length)
     CHECK_FALSE(decode_ps_reply(ByteSpan(bytes).first(length)));
+}
+
+TEST_CASE("the beginning of a reply shows which value its next byte belongs to") {
+  const Bytes first(20, std::byte{1});
+  const Bytes second(3, std::byte{2});
+  const PsReply reply{.decision = {.round = 4, .workers = {1, 2}}, .values = {first, {}, second}};
+  const Bytes whole = encode(reply);
+  const PsReply decoded = decode_ps_reply(whole).value();
+  const auto place_of = [&](size_t at) -> std::optional<PsReplyPlace> {
+    for (size_t i = 0; i < decoded.values.size(); ++i) {
+      const auto begin = static_cast<size_t>(decoded.values[i].data() - whole.data());
+      if (at >= begin && at < begin + decoded.values[i].size())
+        return PsReplyPlace{i, at - begin, decoded.values[i].size()};
+    }
+    return std::nullopt;
+  };
+  size_t found = 0;
+  for (size_t at = 0; at <= whole.size(); ++at) {
+    const auto place = place_behind(ByteSpan(whole).first(at));
+    CHECK(place == place_of(at));
+    if (place) ++found;
+  }
+  CHECK(found == 23);
+}
+
+TEST_CASE("long gradients and values are no copies in the parts of a message") {
+  const Bytes values(PartsWriter::borrowed_bytes_min);
+  const MessageParts push =
+      encode_parts(PsRequest(PushRequest{.gradients = {{.shard = 1, .values = values}}}));
+  REQUIRE(push.parts.size() == 3);
+  CHECK(push.parts[1].data() == values.data());
+  const auto owner = std::make_shared<const Bytes>(values);
+  const MessageParts reply = encode_parts(PsReply{.values = {*owner}, .owners = {owner}});
+  REQUIRE(reply.parts.size() == 2);
+  CHECK(reply.parts[1].data() == owner->data());
+  CHECK(owner.use_count() == 2);
 }
 
 }  // namespace

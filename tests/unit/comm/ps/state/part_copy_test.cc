@@ -39,7 +39,7 @@ class Pair {
   /// Moves all inputs to the replica.
   void replicate() {
     while (auto message = head.take_outgoing())
-      REQUIRE(replica.follow(std::make_shared<const Bytes>(*std::move(message))));
+      REQUIRE(replica.follow(std::make_shared<const Bytes>(message->joined())));
     REQUIRE(head.acknowledged(replica.number()));
   }
 
@@ -69,7 +69,7 @@ TEST_CASE("a read is no input, and shows only what the replica has, too") {
   pair.ask(PullRequest{.pulls = {{.shard = 0}}});
   CHECK_FALSE(pair.head.take_outgoing());
   CHECK(pair.head.take_deliveries().empty());
-  REQUIRE(pair.replica.follow(std::make_shared<const Bytes>(*push)));
+  REQUIRE(pair.replica.follow(std::make_shared<const Bytes>(push->joined())));
   REQUIRE(pair.head.acknowledged(pair.replica.number()));
   CHECK(pair.head.take_deliveries().size() == 2);
 }
@@ -117,7 +117,7 @@ TEST_CASE("a replica takes over with the state of its head, and refuses late inp
   pair.push();
   pair.replicate();
   pair.push();
-  const auto late = std::make_shared<const Bytes>(pair.head.take_outgoing().value());
+  const auto late = std::make_shared<const Bytes>(pair.head.take_outgoing().value().joined());
   pair.replica.take_over();
   CHECK(pair.replica.role() == PartCopy::Role::head);
   const Result<> followed = pair.replica.follow(late);
@@ -163,7 +163,7 @@ TEST_CASE("a replica refuses inputs that are not the next ones") {
   Pair pair;
   const auto follow = [&](uint64_t number, const PsInput& input) {
     const Result<> followed =
-        pair.replica.follow(std::make_shared<const Bytes>(encode(number, input)));
+        pair.replica.follow(std::make_shared<const Bytes>(encode_parts(number, input).joined()));
     return followed ? "good" : followed.error().message;
   };
   const uint64_t next = pair.replica.number() + 1;

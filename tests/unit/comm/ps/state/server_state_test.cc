@@ -35,7 +35,7 @@ class Server {
   }
   void collect() {
     for (PsDelivery& delivery : state_.take_deliveries())
-      CHECK(replies_.emplace(delivery.request, std::move(delivery.reply)).second);
+      CHECK(replies_.emplace(delivery.request, delivery.reply.joined()).second);
   }
   bool replied(uint32_t request) const { return replies_.contains(request); }
   PsReply reply(uint32_t request) const {
@@ -186,7 +186,8 @@ TEST_CASE("a client that comes back repeats its last request, which has its effe
     const auto deliveries = server.state().take_deliveries();
     REQUIRE(deliveries.size() == 1);
     CHECK(deliveries[0].request == 1000);
-    const PsReply reply = decode_ps_reply(deliveries[0].reply).value();
+    const Bytes message = deliveries[0].reply.joined();
+    const PsReply reply = decode_ps_reply(message).value();
     CHECK_FALSE(reply.error);
     CHECK(reply.step == 1);
     return numbers_of<float>(reply.values.at(0));

@@ -46,5 +46,36 @@ TEST_CASE("without its values, a shard takes no gradient and gives none") {
   CHECK(shard.check(ShardPull{}));
 }
 
+TEST_CASE("a shard changes by the sum of dense gradients of any length") {
+  constexpr size_t rows = 5000;  // more than a block
+  Shard shard(plain_variable("w", {rows}), {.rows = rows});
+  shard.initialize({});
+  std::vector<float> numbers(rows);
+  for (size_t i = 0; i < rows; ++i)
+    numbers[i] = static_cast<float>(i);
+  const Bytes rising = bytes_of(numbers);
+  const Bytes ones = bytes_of(std::vector<float>(rows, 1));
+  const std::array gradients = {ShardGradient{.values = rising}, ShardGradient{.values = ones}};
+  const std::array scales = {0.5, 2.0};
+  shard.apply(gradients, scales, 0);
+  shard.apply(std::span(gradients).first(1), std::array{1.0}, 0);
+  shard.apply(std::span(gradients).last(1), std::array{0.5}, 0);
+  for (size_t i = 0; i < rows; ++i)
+    numbers[i] = -(static_cast<float>(i) * 1.5F + 2.5F);
+  CHECK(numbers_of<float>(shard.values().view()) == numbers);
+}
+
+TEST_CASE("values that a reply refers to stay as they are") {
+  Shard shard(plain_variable("w", {1}), {.rows = 1});
+  shard.initialize({});
+  const ByteSpan reply = shard.values().view();
+  const auto owner = shard.values().share();
+  const Bytes one = bytes_of<float>({1});
+  const std::array gradients = {ShardGradient{.values = one}};
+  shard.apply(gradients, std::array{1.0}, 0);
+  CHECK(numbers_of<float>(reply) == std::vector<float>{0});
+  CHECK(numbers_of<float>(shard.values().view()) == std::vector<float>{-1});
+}
+
 }  // namespace
 }  // namespace dt

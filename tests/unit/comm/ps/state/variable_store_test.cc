@@ -10,12 +10,11 @@ namespace dt {
 namespace {
 
 std::vector<float> values_of(const VariableStore& store, uint32_t shard) {
-  std::vector<ByteSpan> values;
-  std::vector<Bytes> copies;
+  PsReply reply;
   const ShardPull pull{.shard = shard};
   REQUIRE(store.check({&pull, 1}));
-  store.pull({&pull, 1}, values, copies);
-  return numbers_of<float>(values[0]);
+  store.pull({&pull, 1}, reply);
+  return numbers_of<float>(reply.values[0]);
 }
 
 /// A push of one gradient with the bytes that it refers to.
@@ -124,11 +123,10 @@ TEST_CASE("sparse pulls have the rows in their order") {
   REQUIRE(store.declare("worker:0", table.request));
   const Bytes rows = bytes_of<int64_t>({2, 0});
   const ShardPull pull{.shard = 0, .sparse = true, .rows = rows};
-  std::vector<ByteSpan> values;
-  std::vector<Bytes> copies;
+  PsReply reply;
   REQUIRE(store.check({&pull, 1}));
-  store.pull({&pull, 1}, values, copies);
-  CHECK(numbers_of<float>(values[0]) == std::vector<float>{5, 6, 1, 2});
+  store.pull({&pull, 1}, reply);
+  CHECK(numbers_of<float>(reply.values[0]) == std::vector<float>{5, 6, 1, 2});
 }
 
 TEST_CASE("wrong pushes and pulls are named, and have no effect") {

@@ -1,0 +1,24 @@
+#include "comm/ps/message_memory.h"
+
+#include <utility>
+
+namespace dt {
+
+namespace {
+/// Short messages leave the memory to long ones.
+constexpr size_t kept_bytes_min = size_t{64} << 10;
+}  // namespace
+
+std::shared_ptr<Bytes> MessageMemory::take(size_t size) {
+  if (size < kept_bytes_min) return std::make_shared<Bytes>(size);
+  auto taken = std::make_unique<Bytes>(std::exchange(*spare_, {}));
+  if (taken->capacity() < size) *taken = Bytes();
+  taken->resize(size);
+  const auto give_back = [spare = spare_](Bytes* bytes) {
+    const std::unique_ptr<Bytes> owned(bytes);
+    if (owned->capacity() > spare->capacity()) std::swap(*owned, *spare);
+  };
+  return {taken.release(), give_back};
+}
+
+}  // namespace dt

@@ -1,0 +1,49 @@
+#pragma once
+
+#include "base/bytes.h"
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace dt {
+
+/// A message to be sent: its bytes are those of all parts, one after the other. Small values lie in
+/// `own`. Long arrays stay where they are, and an owner keeps each of them. An array without an
+/// owner belongs to the caller of the function that made the message.
+struct MessageParts {
+  std::shared_ptr<const Bytes> own = {};
+  std::vector<ByteSpan> parts = {};  ///< none is empty
+  std::vector<std::shared_ptr<const void>> owners = {};
+
+  /// Returns a message of these bytes, which are not empty.
+  static MessageParts of(Bytes bytes);
+  size_t size() const;
+  /// Returns a copy in one piece.
+  Bytes joined() const;
+};
+
+/// Writes a message in parts.
+class PartsWriter : public Writer {
+ public:
+  /// Shorter arrays are copied: a part costs a frame.
+  static constexpr size_t borrowed_bytes_min = size_t{64} << 10;
+
+  /// Write what encode_aligned() writes.
+  void copy_aligned(ByteSpan bytes);
+  void borrow_aligned(ByteSpan bytes, std::shared_ptr<const void> owner = {});
+  MessageParts take_parts();
+
+ private:
+  struct Borrowed {
+    size_t at = 0;  ///< between the own bytes
+    ByteSpan bytes;
+  };
+  void begin_aligned(size_t size);
+
+  std::vector<Borrowed> borrowed_;
+  size_t borrowed_bytes_ = 0;
+  std::vector<std::shared_ptr<const void>> owners_;
+};
+
+}  // namespace dt
