@@ -22,7 +22,10 @@ constexpr Duration take_over_max = seconds(60);
 }  // namespace
 
 PsClient::PsClient(std::unique_ptr<PsDirectory> directory, Options options)
-    : directory_(std::move(directory)), options_(std::move(options)), placement_({}) {
+    : directory_(std::move(directory)),
+      options_(std::move(options)),
+      placement_({}),
+      poll_(tasks(), self().agent) {
   int first_rank = -1;
   for (const TaskEntry& task : tasks().tasks) {
     if (task.id.role == options_.role) servers_.push_back({.task = task});
@@ -158,7 +161,7 @@ void PsClient::wait(Time deadline) {
                    .revents = 0});
   }
   // Whatever it returns, the caller tries all of them.
-  poll(fds.data(), fds.size(), poll_ms(Clock::now(), deadline));
+  poll_.wait(fds, deadline);
 }
 
 /// Connects to the server that has taken over. Without it, all later calls fail.

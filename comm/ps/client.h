@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/running_time_clock.h"
+#include "comm/ps/awake_poll.h"
 #include "comm/ps/directory.h"
 #include "comm/ps/message_connection.h"
 #include "comm/ps/server_dial.h"
@@ -155,6 +156,7 @@ class PsClient {
   TensorSplit* values_ = nullptr;  ///< the place for the replies of the requests under way
   bool initializes_ = false;       ///< this is the first rank
   uint32_t last_request_ = 0;
+  AwakePoll poll_;
   std::optional<Error> broken_;
 };
 

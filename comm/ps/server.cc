@@ -53,7 +53,7 @@ Result<std::unique_ptr<PsServer>> PsServer::start(RendezvousClient& client, Opti
 }
 
 PsServer::PsServer(RendezvousClient& client, Options options)
-    : client_(client), options_(std::move(options)) {
+    : client_(client), options_(std::move(options)), poll_(client.table(), client.self().agent) {
   const TaskEntry& self = client.self();
   std::vector<PsWorker> workers;
   for (uint32_t number = 0; number < client.table().tasks.size(); ++number) {
@@ -240,7 +240,11 @@ void PsServer::wait(Time until) {
       std::ranges::any_of(clients_, [](const auto& entry) { return entry.second.ready; });
   until = ready ? Time::min() : std::min({until, replica_deadline_, listener_->next_deadline()});
   // After a failure of poll, the next round tries every connection.
-  if (poll(polled_.data(), polled_.size(), poll_ms(Clock::now(), until)) < 0) {
+  // The next request often follows a reply.
+  const int polled = std::exchange(asked_, false)
+                         ? poll_.wait(polled_, until)
+                         : poll(polled_.data(), polled_.size(), poll_ms(Clock::now(), until));
+  if (polled < 0) {
     for (pollfd& fd : polled_)
       fd.revents = fd.fd == options_.stop_fd ? short{0} : short{POLLERR};
   }
@@ -355,6 +359,7 @@ void PsServer::advance(uint64_t id, Client& client) {
 }
 
 Result<> PsServer::receive(uint64_t id, Client& client, MessageConnection::Received message) {
+  asked_ = true;
   if (client.follows) {
     return parts_.at(ring_.previous(index_)).copy().follow(message.body);
   }

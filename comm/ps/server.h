@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "comm/ps/awake_poll.h"
 #include "comm/ps/message_connection.h"
 #include "comm/ps/replica_connection.h"
 #include "comm/ps/served_part.h"
@@ -121,6 +122,8 @@ class PsServer {
   Time replica_deadline_ = Time::max();  ///< until then the launcher reports a broken replica's end
   std::vector<Notice> notices_;          ///< the last one about each other task
   std::vector<pollfd> polled_;
+  AwakePoll poll_;
+  bool asked_ = false;      ///< a request has come since the last wait
   bool connected_ = false;  ///< to the other servers, if they are needed
   bool stopped_ = false;
   bool rendezvous_ready_ = true;

@@ -1,0 +1,40 @@
+#include "comm/ps/awake_poll.h"
+
+#include "base/io/fd.h"
+
+#include <doctest/doctest.h>
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+namespace dt {
+namespace {
+
+TEST_CASE("a task stays awake only where each task of its host has a core") {
+  CHECK(AwakePoll(4, 4).stays_awake());
+  CHECK_FALSE(AwakePoll(5, 4).stays_awake());
+  TaskTable crowded;
+  crowded.tasks.resize(100'000);
+  CHECK_FALSE(AwakePoll(crowded, 0).stays_awake());
+  // All of them are on another host.
+  CHECK(AwakePoll(crowded, 1).stays_awake());
+}
+
+TEST_CASE("a wait ends with a ready descriptor, and at its deadline without one") {
+  for (const size_t tasks : {size_t{1}, size_t{2}}) {
+    const AwakePoll poll(tasks, 1);
+    const Fd event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    pollfd waiting = {.fd = event.get(), .events = POLLIN, .revents = 0};
+    const Time deadline = Clock::now() + milliseconds(2);
+    CHECK(poll.wait({&waiting, 1}, deadline) == 0);
+    CHECK(Clock::now() >= deadline);
+    CHECK(poll.wait({&waiting, 1}, Time::min()) == 0);
+    const uint64_t one = 1;
+    REQUIRE(::write(event.get(), &one, sizeof one) == sizeof one);
+    CHECK(poll.wait({&waiting, 1}, Time::max()) == 1);
+    CHECK(waiting.revents == POLLIN);
+  }
+}
+
+}  // namespace
+}  // namespace dt
