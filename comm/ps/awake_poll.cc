@@ -1,6 +1,6 @@
 #include "comm/ps/awake_poll.h"
 
-#include <unistd.h>
+#include <sched.h>
 
 #include <algorithm>
 
@@ -8,21 +8,23 @@ namespace dt {
 
 namespace {
 
-size_t cores_of_host() {
-  return static_cast<size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+/// Returns 1 where the kernel has more CPUs than a cpu_set_t.
+size_t cores_of_process() {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) < 0) return 1;
+  return static_cast<size_t>(CPU_COUNT(&allowed));
 }
 
 }  // namespace
 
 AwakePoll::AwakePoll(const TaskTable& job, int agent)
     : AwakePoll(static_cast<size_t>(std::ranges::count(job.tasks, agent, &TaskEntry::agent)),
-                cores_of_host()) {
+                cores_of_process()) {
 }
 
 int AwakePoll::wait(std::span<pollfd> fds, Time deadline) const {
-  const Time begin = Clock::now();
-  const Time asleep_from = std::min(deadline, begin + awake_for);
-  for (Time now = begin; stays_awake_ && now < asleep_from; now = Clock::now()) {
+  const Time asleep_from = stays_awake_ ? std::min(deadline, awake_until_) : Time::min();
+  while (Clock::now() < asleep_from) {
     const int ready = poll(fds.data(), fds.size(), 0);
     if (ready != 0) return ready;
   }

@@ -215,6 +215,7 @@ Result<> PsClient::send_all(const Requests& requests) {
     server.body = std::make_shared<const MessageParts>(encode_parts(request));
     TRY(send(server));
   }
+  poll_.note_request();
   const bool limited = options_.call_timeout > Duration::zero();
   return await_replies(limited ? Clock::now() + options_.call_timeout : Time::max());
 }

@@ -240,11 +240,7 @@ void PsServer::wait(Time until) {
       std::ranges::any_of(clients_, [](const auto& entry) { return entry.second.ready; });
   until = ready ? Time::min() : std::min({until, replica_deadline_, listener_->next_deadline()});
   // After a failure of poll, the next round tries every connection.
-  // The next request often follows a reply.
-  const int polled = std::exchange(asked_, false)
-                         ? poll_.wait(polled_, until)
-                         : poll(polled_.data(), polled_.size(), poll_ms(Clock::now(), until));
-  if (polled < 0) {
+  if (poll_.wait(polled_, until) < 0) {
     for (pollfd& fd : polled_)
       fd.revents = fd.fd == options_.stop_fd ? short{0} : short{POLLERR};
   }
@@ -359,7 +355,7 @@ void PsServer::advance(uint64_t id, Client& client) {
 }
 
 Result<> PsServer::receive(uint64_t id, Client& client, MessageConnection::Received message) {
-  asked_ = true;
+  poll_.note_request();
   if (client.follows) {
     return parts_.at(ring_.previous(index_)).copy().follow(message.body);
   }

@@ -123,7 +123,6 @@ class PsServer {
   std::vector<Notice> notices_;          ///< the last one about each other task
   std::vector<pollfd> polled_;
   AwakePoll poll_;
-  bool asked_ = false;      ///< a request has come since the last wait
   bool connected_ = false;  ///< to the other servers, if they are needed
   bool stopped_ = false;
   bool rendezvous_ready_ = true;

@@ -10,7 +10,7 @@
 namespace dt {
 namespace {
 
-TEST_CASE("a task stays awake only where each task of its host has a core") {
+TEST_CASE("a task stays awake only where each task of its host can have a core") {
   CHECK(AwakePoll(4, 4).stays_awake());
   CHECK_FALSE(AwakePoll(5, 4).stays_awake());
   TaskTable crowded;
@@ -22,7 +22,8 @@ TEST_CASE("a task stays awake only where each task of its host has a core") {
 
 TEST_CASE("a wait ends with a ready descriptor, and at its deadline without one") {
   for (const size_t tasks : {size_t{1}, size_t{2}}) {
-    const AwakePoll poll(tasks, 1);
+    AwakePoll poll(tasks, 1);
+    poll.note_request();
     const Fd event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     pollfd waiting = {.fd = event.get(), .events = POLLIN, .revents = 0};
     const Time deadline = Clock::now() + milliseconds(2);
