@@ -162,6 +162,10 @@ class Device {
   virtual Result<DeviceBuffer> allocate(size_t bytes) = 0;
   virtual Result<DeviceBuffer> allocate_pinned(size_t bytes) = 0;
   virtual Result<std::unique_ptr<DeviceStream>> make_stream() = 0;
+  /// Returns a stream that the program has made: a cudaStream_t, or the address of a stream of a
+  /// CPU device. The program's stream must outlive the result. Fails with Errc::input for one of
+  /// another device.
+  virtual Result<std::shared_ptr<DeviceStream>> stream_at(void* handle) = 0;
   virtual Result<std::unique_ptr<DeviceEvent>> make_event() = 0;
 };
 

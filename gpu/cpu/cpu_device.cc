@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "gpu/cpu/cpu_event.h"
 #include "gpu/cpu/cpu_stream.h"
+#include "gpu/cpu/cpu_worlds.h"
 
 namespace dt {
 
@@ -52,6 +53,13 @@ Result<std::unique_ptr<DeviceStream>> CpuDevice::make_stream() {
   return CpuStream::start(*this, world_);
 }
 
+Result<std::shared_ptr<DeviceStream>> CpuDevice::stream_at(void* handle) {
+  DeviceStream* const found = world_->find_stream(handle);
+  if (found == nullptr || found->device().index() != index_)
+    return fail(Errc::input, format("{} has no stream at {}", name(), handle));
+  return std::shared_ptr<DeviceStream>(std::shared_ptr<void>(), found);
+}
+
 Result<std::unique_ptr<DeviceEvent>> CpuDevice::make_event() {
   TRY(begin(DeviceCall::make_event));
   return std::unique_ptr<DeviceEvent>(std::make_unique<CpuEvent>(world_, index_));
@@ -63,6 +71,7 @@ Result<DeviceList> open_cpu_devices(const CpuDeviceOptions& options) {
                                     options.count));
   }
   const auto world = std::make_shared<CpuWorld>(options);
+  note_cpu_world(world);
   DeviceList devices;
   for (int i = 0; i < options.count; ++i)
     devices.push_back(std::make_unique<CpuDevice>(world, i));

@@ -57,10 +57,12 @@ Result<> CpuStream::start_thread() {
     started = fail(Errc::os, format("{}: cannot start the thread of a stream: {}", device_.name(),
                                     error.code().message()));
   }
+  if (started) world_->add_stream(this);
   return started;
 }
 
 CpuStream::~CpuStream() {
+  world_->remove_stream(this);
   queue_.close();
   if (thread_.joinable()) thread_.join();
 }

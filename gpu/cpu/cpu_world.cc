@@ -1,6 +1,9 @@
 #include "gpu/cpu/cpu_world.h"
 
 #include "base/format.h"
+#include "gpu/device.h"
+
+#include <algorithm>
 
 namespace dt {
 
@@ -36,6 +39,22 @@ void CpuWorld::fail_device(int device, std::string_view call, const Error& error
 
 void CpuWorld::fail_overrun(int device, const std::optional<std::string>& overrun) {
   if (overrun) fail_device(device, "check of memory", {Errc::os, *overrun});
+}
+
+void CpuWorld::add_stream(DeviceStream* stream) {
+  const std::lock_guard lock(mutex_);
+  streams_.push_back(stream);
+}
+
+void CpuWorld::remove_stream(DeviceStream* stream) {
+  const std::lock_guard lock(mutex_);
+  std::erase(streams_, stream);
+}
+
+DeviceStream* CpuWorld::find_stream(const void* address) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find(streams_, address);
+  return found == streams_.end() ? nullptr : *found;
 }
 
 }  // namespace dt

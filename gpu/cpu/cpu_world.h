@@ -10,6 +10,8 @@
 
 namespace dt {
 
+class DeviceStream;
+
 struct CpuDeviceOptions {
   int count = 1;
   size_t memory_bytes = size_t{1} << 30;  ///< of each device; nothing is reserved
@@ -35,11 +37,17 @@ class CpuWorld {
   /// As fail_device(), for an overrun that was found.
   void fail_overrun(int device, const std::optional<std::string>& overrun);
 
+  void add_stream(DeviceStream* stream);
+  void remove_stream(DeviceStream* stream);
+  /// Returns the stream at this address; null when there is none.
+  DeviceStream* find_stream(const void* address) const;
+
  private:
   CpuDeviceOptions options_;
   CpuMemory memory_;
   mutable std::mutex mutex_;
   std::vector<std::optional<Error>> failures_;  ///< by device
+  std::vector<DeviceStream*> streams_ = {};
 };
 
 }  // namespace dt

@@ -1,5 +1,6 @@
 #include "gpu/cuda/cuda_device.h"
 
+#include "base/format.h"
 #include "gpu/cuda/cuda_event.h"
 #include "gpu/cuda/cuda_stream.h"
 #include "gpu/cuda/open_cuda.h"
@@ -66,6 +67,11 @@ Result<std::unique_ptr<DeviceStream>> CudaDevice::make_stream() {
   return CudaStream::make(*this, state_);
 }
 
+Result<std::shared_ptr<DeviceStream>> CudaDevice::stream_at(void* handle) {
+  TRY(status());
+  return CudaStream::adopt(*this, state_, handle);
+}
+
 Result<std::unique_ptr<DeviceEvent>> CudaDevice::make_event() {
   TRY(status());
   auto made = TRY(CudaEvent::make(state_));
@@ -88,9 +94,8 @@ Result<int> count_devices() {
 }
 
 /// Lets kernels of the device use memory of all others where the hardware can.
-Result<> enable_peers(CudaState& state, int count) {
+void enable_peers(CudaState& state, int count) {
   const CurrentCudaDevice current(state.index());
-  state.peers.assign(static_cast<size_t>(count), false);
   for (int peer = 0; peer < count; ++peer) {
     int possible = 0;
     if (peer == state.index()) continue;
@@ -102,12 +107,17 @@ Result<> enable_peers(CudaState& state, int count) {
     state.peers[static_cast<size_t>(peer)] =
         status == cudaSuccess || status == cudaErrorPeerAccessAlreadyEnabled;
   }
+}
+
+/// Returns the state of a device of `count`, whose kernels use its own memory only.
+Result<std::shared_ptr<CudaState>> open_state(int index, int count) {
+  auto state = std::make_shared<CudaState>(index);
+  state->peers.assign(static_cast<size_t>(count), false);
   int multiprocessors = 0;
-  TRY(state.check(
-      cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, state.index()),
-      "open"));
-  state.multiprocessors = static_cast<unsigned>(multiprocessors);
-  return {};
+  TRY(state->check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, index),
+                   "open"));
+  state->multiprocessors = static_cast<unsigned>(multiprocessors);
+  return state;
 }
 
 }  // namespace
@@ -122,11 +132,19 @@ Result<DeviceList> open_cuda_devices() {
   const int count = TRY(count_devices());
   DeviceList devices;
   for (int index = 0; index < count; ++index) {
-    auto state = std::make_shared<CudaState>(index);
-    TRY(enable_peers(*state, count));
+    auto state = TRY(open_state(index, count));
+    enable_peers(*state, count);
     devices.push_back(std::make_unique<CudaDevice>(std::move(state)));
   }
   return devices;
+}
+
+Result<std::unique_ptr<Device>> open_cuda_device(int index) {
+  const int count = TRY(count_devices());
+  if (index < 0 || index >= count)
+    return fail(Errc::input, format("there is no cuda:{}; this process has {}", index, count));
+  auto state = TRY(open_state(index, count));
+  return std::unique_ptr<Device>(std::make_unique<CudaDevice>(std::move(state)));
 }
 
 }  // namespace dt

@@ -26,6 +26,7 @@ class CudaDevice final : public Device {
   Result<DeviceBuffer> allocate(size_t bytes) override;
   Result<DeviceBuffer> allocate_pinned(size_t bytes) override;
   Result<std::unique_ptr<DeviceStream>> make_stream() override;
+  Result<std::shared_ptr<DeviceStream>> stream_at(void* handle) override;
   Result<std::unique_ptr<DeviceEvent>> make_event() override;
 
  private:

@@ -40,12 +40,26 @@ Result<std::unique_ptr<DeviceStream>> CudaStream::make(Device& device,
   // Collectives are short, and other ranks wait for them.
   TRY(state->check(cudaStreamCreateWithPriority(&handle, cudaStreamNonBlocking, greatest),
                    "make_stream"));
-  return std::unique_ptr<DeviceStream>(new CudaStream(device, std::move(state), handle));
+  return std::unique_ptr<DeviceStream>(new CudaStream(device, std::move(state), handle, true));
+}
+
+Result<std::shared_ptr<DeviceStream>> CudaStream::adopt(Device& device,
+                                                        std::shared_ptr<CudaState> state,
+                                                        Handle handle) {
+  int index = -1;
+  TRY(state->check(cudaStreamGetDevice(stream_of(handle), &index), "stream_at"));
+  if (index != state->index())
+    return fail(Errc::input,
+                format("the stream belongs to cuda:{}, not to {}", index, state->name()));
+  return std::shared_ptr<DeviceStream>(new CudaStream(device, std::move(state), handle, false));
 }
 
 CudaStream::~CudaStream() {
+  if (!owned_) return;
   cudaStreamSynchronize(stream_of(handle_));
   cudaStreamDestroy(stream_of(handle_));
+  // Functions that a failed device has not run may keep the list alive.
+  functions_->waiting.clear();
 }
 
 tl::unexpected<Error> CudaStream::refuse(const char* call, Error why) const {
@@ -125,18 +139,18 @@ Result<> CudaStream::run_on_host(std::function<void()> function) {
   TRY(state_->status());
   const CurrentCudaDevice current(state_->index());
   auto call = std::make_unique<HostCall>();
-  call->functions = &functions_;
+  call->functions = functions_;
   {
-    const std::lock_guard lock(functions_.mutex);
-    call->function = functions_.waiting.insert(functions_.waiting.end(), std::move(function));
+    const std::lock_guard lock(functions_->mutex);
+    call->function = functions_->waiting.insert(functions_->waiting.end(), std::move(function));
   }
   HostCall* const passed = call.release();  // run_host_call() owns it
   auto result =
       state_->check(cudaLaunchHostFunc(stream_of(handle_), run_host_call, passed), "run_on_host");
   if (!result) {
     call.reset(passed);
-    const std::lock_guard lock(functions_.mutex);
-    functions_.waiting.erase(call->function);
+    const std::lock_guard lock(functions_->mutex);
+    functions_->waiting.erase(call->function);
   }
   return result;
 }

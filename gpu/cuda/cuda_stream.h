@@ -9,14 +9,18 @@
 
 namespace dt {
 
-/// A stream of CUDA that does not wait for the program's default stream. A copy from or to pageable
-/// memory may wait until it has run.
+/// A stream of CUDA that does not wait for the program's default stream, or one that the program
+/// has made. A copy from or to pageable memory may wait until it has run.
 class CudaStream final : public DeviceStream {
  public:
   using Handle = void*;  ///< cudaStream_t
 
   static Result<std::unique_ptr<DeviceStream>> make(Device& device,
                                                     std::shared_ptr<CudaState> state);
+  /// A stream of the program, which destroys it itself.
+  static Result<std::shared_ptr<DeviceStream>> adopt(Device& device,
+                                                     std::shared_ptr<CudaState> state,
+                                                     Handle handle);
   ~CudaStream() override;
 
   Device& device() const override { return device_; }
@@ -32,18 +36,19 @@ class CudaStream final : public DeviceStream {
   Result<> synchronize(Time deadline) override;
 
  private:
-  /// Functions that were not run yet. A device that fails does not run them.
+  /// Functions that were not run yet. A device that fails does not run them. An adopted stream may
+  /// run them after its CudaStream has gone.
   struct HostFunctions {
     std::mutex mutex;
     std::list<std::function<void()>> waiting;
   };
   struct HostCall {
-    HostFunctions* functions;
+    std::shared_ptr<HostFunctions> functions;
     std::list<std::function<void()>>::iterator function;
   };
 
-  CudaStream(Device& device, std::shared_ptr<CudaState> state, Handle handle)
-      : device_(device), state_(std::move(state)), handle_(handle) {}
+  CudaStream(Device& device, std::shared_ptr<CudaState> state, Handle handle, bool owned)
+      : device_(device), state_(std::move(state)), handle_(handle), owned_(owned) {}
   Result<> launch(const void* kernel, uint64_t blocks, void* arguments, const char* call);
   template <int capacity>
   Result<> launch_copy(const CopyBatch& batch, const std::vector<CopyPiece>& pieces, size_t begin);
@@ -54,7 +59,8 @@ class CudaStream final : public DeviceStream {
   Device& device_;
   std::shared_ptr<CudaState> state_;
   Handle handle_;
-  HostFunctions functions_ = {};
+  bool owned_;
+  std::shared_ptr<HostFunctions> functions_ = std::make_shared<HostFunctions>();
 };
 
 }  // namespace dt

@@ -12,6 +12,10 @@ Result<DeviceList> open_cuda_devices() {
   return fail(Errc::not_found, "no usable GPU: this build of dtrain has no CUDA");
 }
 
+Result<std::unique_ptr<Device>> open_cuda_device(int /*index*/) {
+  return fail(Errc::not_found, "no usable GPU: this build of dtrain has no CUDA");
+}
+
 int cuda_driver_version() {
   return 0;
 }

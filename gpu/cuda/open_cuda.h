@@ -9,6 +9,9 @@ namespace dt {
 ///
 /// The build chooses cuda_device.cc or no_cuda.cc for it.
 Result<DeviceList> open_cuda_devices();
+/// Opens the GPU of that number alone. Its kernels cannot use the memory of others. So the process
+/// gets no context on the others.
+Result<std::unique_ptr<Device>> open_cuda_device(int index);
 
 /// Returns the newest CUDA that the driver supports, as 13000. 0 without a driver, or without CUDA
 /// in this build.

@@ -54,6 +54,36 @@ TEST_CASE("devices have UUIDs, and streams handles that NCCL knows") {
   CHECK(cuda.devices[0]->uuid().empty());
 }
 
+TEST_CASE("a stream of the program runs calls, and the program destroys it") {
+  const CudaDevices cuda;
+  void* const handle = cuda.streams[1]->native();
+  check_error(cuda.devices[0]->stream_at(handle), Errc::input,
+              "the stream belongs to cuda:1, not to cuda:0");
+  std::vector<int> values = {1, 2, 3};
+  const DeviceBuffer buffer = cuda.devices[1]->allocate(sizeof(int) * 3).value();
+  bool ran = false;
+  {
+    const auto stream = cuda.devices[1]->stream_at(handle).value();
+    CHECK(stream->native() == handle);
+    REQUIRE(stream->copy({buffer.at(), bytes_at(values), sizeof(int) * 3}).has_value());
+    REQUIRE(stream->run_on_host([&] { ran = true; }).has_value());
+  }
+  CHECK(fake_cuda().live_streams == 2);
+  CHECK(values_of<int>(*cuda.streams[1], buffer, 3) == values);
+  CHECK(ran);
+  int no_stream = 0;
+  CHECK_FALSE(cuda.devices[0]->stream_at(&no_stream).has_value());
+}
+
+TEST_CASE("one GPU is opened without access to the memory of the others") {
+  const CudaDevices cuda;
+  const auto one = open_cuda_device(1).value();
+  CHECK(one->name() == "cuda:1");
+  CHECK(one->can_access(*cuda.devices[1]));
+  CHECK_FALSE(one->can_access(*cuda.devices[0]));
+  check_error(open_cuda_device(2), Errc::input, "there is no cuda:2; this process has 2");
+}
+
 TEST_CASE("a device is current for libraries while they are called") {
   const CudaDevices cuda;
   {

@@ -266,6 +266,11 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   delete stream;
   return cudaSuccess;
 }
+cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
+  if (!runtime().streams.contains(stream)) return cudaErrorInvalidResourceHandle;
+  *device = stream->device;
+  return status_of("cudaStreamGetDevice");
+}
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   dt::run(*stream);
   const cudaError_t status = status_of("cudaStreamQuery");

@@ -11,6 +11,7 @@ TEST_CASE("a build without a toolkit has no GPU parts") {
   CHECK(cuda_build().architectures.empty());
   CHECK(cuda_build().nccl.empty());
   CHECK(cuda_driver_version() == 0);
+  CHECK(open_cuda_device(0).error().code == Errc::not_found);
 }
 
 }  // namespace

@@ -1,0 +1,51 @@
+#include "gpu/cpu/cpu_worlds.h"
+
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+namespace dt {
+
+namespace {
+
+struct WorldList {
+  std::atomic<bool> any = false;
+  std::mutex mutex;
+  std::vector<std::weak_ptr<CpuWorld>> worlds = {};
+};
+
+/// An address is known in the whole process, as GPUs know theirs.
+WorldList& all_worlds() {
+  static constinit WorldList list;
+  return list;
+}
+
+}  // namespace
+
+void note_cpu_world(const std::shared_ptr<CpuWorld>& world) {
+  WorldList& list = all_worlds();
+  const std::lock_guard lock(list.mutex);
+  std::erase_if(list.worlds, [](const auto& known) { return known.expired(); });
+  list.worlds.push_back(world);
+  list.any.store(true, std::memory_order_relaxed);
+}
+
+bool has_cpu_devices() {
+  return all_worlds().any.load(std::memory_order_relaxed);
+}
+
+std::optional<CpuDevicePlace> find_cpu_device(const std::byte* address) {
+  WorldList& list = all_worlds();
+  const std::lock_guard lock(list.mutex);
+  for (const auto& known : list.worlds) {
+    auto world = known.lock();
+    if (!world) continue;
+    const CpuMemory::Allocation found = world->memory().find(address);
+    if (found == nullptr || found->freed() || found->terms().pinned) continue;
+    const int index = found->terms().device;
+    return CpuDevicePlace{.world = std::move(world), .index = index};
+  }
+  return std::nullopt;
+}
+
+}  // namespace dt

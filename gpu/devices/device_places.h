@@ -1,0 +1,29 @@
+#pragma once
+
+#include "gpu/cpu/cpu_world.h"
+#include "gpu/device.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace dt {
+
+/// A device of this process. Another library may have allocated its memory.
+struct DevicePlace {
+  std::shared_ptr<CpuWorld> cpu_world = {};  ///< null: it is a GPU
+  int index = 0;
+  bool operator==(const DevicePlace&) const = default;
+};
+
+/// True when this process has opened CPU devices, or has loaded the driver of GPUs. Else no address
+/// lies in memory of a device, and the question costs two branches.
+bool may_have_devices();
+/// Returns the device whose memory has this address; none for memory of the host, also pinned.
+std::optional<DevicePlace> find_device_place(const void* address);
+/// "cpu:0", "cuda:0".
+std::string name_of(const DevicePlace& place);
+/// Opens that device. Fails with Errc::not_found and the reason when this build has no CUDA.
+Result<std::unique_ptr<Device>> open_device_at(const DevicePlace& place);
+
+}  // namespace dt
