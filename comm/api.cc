@@ -219,10 +219,10 @@ Result<dtrain_op_options> read_op_options(const dtrain_op_options* given) {
 
 Result<dtrain_op_options> read_call_options(const dtrain_op_options* given) {
   const dtrain_op_options options = TRY(read_op_options(given));
-  if (!terms_of(options) && options.priority == 0) return options;
+  if (!terms_of(options) && options.priority == 0 && options.stream == nullptr) return options;
   return fail(Errc::input,
               "dtrain_op_options: only operations have prescale, postscale, shape, average_over, "
-              "compression, element and priority");
+              "compression, element, priority and stream");
 }
 
 std::optional<CallTerms> terms_of(const dtrain_op_options& options) {

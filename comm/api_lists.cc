@@ -60,7 +60,8 @@ Result<ListCall> list_call(const Context& context, const dtrain_tensor_list* lis
                     .timeout = milliseconds(options.timeout_ms),
                     .priority = options.priority,
                     .tensors = call.tensors,
-                    .terms = terms_of(options)};
+                    .terms = terms_of(options),
+                    .stream = options.stream};
   return call;
 }
 
@@ -102,7 +103,7 @@ Result<std::unique_ptr<dtrain_work>> started_quorum(dtrain_context* handle,
   auto work = std::make_unique<dtrain_work>();
   work->result = call.arguments.result;
   work->result_type = DTRAIN_INT32;
-  work->work = context->driver().start(call.arguments);
+  work->work = TRY(context->start(call.arguments));
   work->context = std::move(context);
   return work;
 }
@@ -116,7 +117,7 @@ int dtrain_all_reduce_list(dtrain_context* context, const dtrain_tensor_list* li
   const auto body = [&]() -> dt::Result<dt::Driver::Outcome> {
     const auto joined = TRY(dt::usable(context == nullptr ? nullptr : &context->context));
     const dt::ListCall call = TRY(dt::list_call(*joined, list, op, options));
-    return joined->driver().run(call.arguments);
+    return joined->run(call.arguments);
   };
   const dt::Result<dt::Driver::Outcome> outcome = dt::guarded(body);
   return outcome ? dt::report_outcome(*outcome, error) : dt::report(error, outcome.error());
@@ -129,7 +130,7 @@ dtrain_work* dtrain_all_reduce_list_async(dtrain_context* context, const dtrain_
     auto joined = TRY(dt::usable(context == nullptr ? nullptr : &context->context));
     const dt::ListCall call = TRY(dt::list_call(*joined, list, op, options));
     auto work = std::make_unique<dtrain_work>();
-    work->work = joined->driver().start(call.arguments);
+    work->work = TRY(joined->start(call.arguments));
     work->context = std::move(joined);
     return work.release();
   };

@@ -90,6 +90,7 @@ void fill_options(const dtrain_op_options& options, CallArguments& filled) {
   filled.timeout = milliseconds(options.timeout_ms);
   filled.priority = options.priority;
   filled.terms = terms_of(options);
+  filled.stream = options.stream;
 }
 
 /// Fills new arguments in their place: a small call takes longer where they are copied.
@@ -121,7 +122,7 @@ int run(dtrain_context* handle, const UserCall& call, const dtrain_op_options* o
     const auto context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
     CallArguments operation;
     TRY(fill(call, options, *context, operation));
-    return context->driver().run(operation);
+    return context->run(operation);
   };
   const Result<Driver::Outcome> outcome = caught(body);
   return outcome ? report_outcome(*outcome, error) : report(error, outcome.error());
@@ -134,7 +135,7 @@ dtrain_work* start(dtrain_context* handle, const UserCall& call, const dtrain_op
     CallArguments operation;
     TRY(fill(call, options, *context, operation));
     auto work = std::make_unique<dtrain_work>();
-    work->work = context->driver().start(operation);
+    work->work = TRY(context->start(operation));
     work->context = std::move(context);
     return work.release();
   };

@@ -25,7 +25,8 @@ Result<CallArguments> empty_call(OperationKind kind, const Context& context,
                        .timeout = milliseconds(options.timeout_ms),
                        .priority = options.priority,
                        .result = std::make_shared<OperationResult>(),
-                       .terms = terms_of(options)};
+                       .terms = terms_of(options),
+                       .stream = options.stream};
 }
 
 Result<CallArguments> split_call(OperationKind kind, const Context& context,
@@ -82,7 +83,7 @@ Result<std::unique_ptr<dtrain_work>> started(dtrain_context* handle, const Make&
   work->result = call.result;
   const bool opaque = call.terms && call.terms->element_bytes > 0;
   work->result_type = opaque ? DTRAIN_OPAQUE : 1 + static_cast<int>(call.type);
-  work->work = context->driver().start(call);
+  work->work = TRY(context->start(call));
   work->context = std::move(context);
   return work;
 }
@@ -109,7 +110,7 @@ int run_join(dtrain_context* handle, int* last, const dtrain_op_options* options
   const auto body = [&]() -> Result<Driver::Outcome> {
     const auto context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
     const CallArguments call = TRY(join_call(*context, options));
-    Driver::Outcome outcome = context->driver().run(call);
+    Driver::Outcome outcome = TRY(context->run(call));
     if (outcome.result && last != nullptr) std::memcpy(last, call.result->data.get(), sizeof *last);
     return outcome;
   };
@@ -140,7 +141,7 @@ Result<dtrain_result> result_of(dtrain_work* work) {
   }
   const std::vector<size_t>& counts = work->result->counts;
   return dtrain_result{.struct_size = sizeof(dtrain_result),
-                       .data = work->result->data.get(),
+                       .data = work->result->at(),
                        .count = std::accumulate(counts.begin(), counts.end(), size_t{0}),
                        .counts = counts.data(),
                        .ranks = static_cast<int>(counts.size()),

@@ -54,6 +54,10 @@ Result<SparseCall> sparse_call(dtrain_context* handle, const dtrain_sparse_rows*
   const SparseShape shape = TRY(shape_of_call(rows, op, call.options));
   if (rows.count > 0 && (rows.indices == nullptr || rows.values == nullptr))
     return fail(Errc::input, "indices or values of dtrain_sparse_rows are NULL");
+  TRY(check_on_host(rows.indices, "the indices of dtrain_sparse_rows lie"));
+  TRY(check_on_host(rows.values, "the values of dtrain_sparse_rows lie"));
+  if (call.options.stream != nullptr)
+    return fail(Errc::input, "dtrain_op_options.stream must be NULL: rows lie on the host");
   call.own = TRY(
       merged_rows(shape, {rows.indices, rows.count}, static_cast<const std::byte*>(rows.values)));
   return call;

@@ -286,6 +286,29 @@ Result<std::shared_ptr<Context>> Context::context_of_group(const Context& parent
       new Context(std::move(members), std::move(layout), parent.shared_));
 }
 
+/// Returns null for an operation on memory of the host.
+Result<Driver::Work> Context::stage(const CallArguments& call) {
+  return shared_->devices.stage(call, {.rank = layout_.rank, .size = layout_.size});
+}
+
+Result<Driver::Outcome> Context::run(const CallArguments& call) {
+  const Driver::Work staged = TRY(stage(call));
+  if (!staged) return shared_->driver.run(call);
+  shared_->driver.start_staged(staged);
+  while (true) {
+    // A wait fails earlier when memory runs out.
+    auto outcome = shared_->driver.wait(staged, Time::max());
+    if (outcome) return *std::move(outcome);
+  }
+}
+
+Result<Driver::Work> Context::start(const CallArguments& call) {
+  Driver::Work staged = TRY(stage(call));
+  if (!staged) return shared_->driver.start(call);
+  shared_->driver.start_staged(staged);
+  return staged;
+}
+
 void Context::finalize() {
   if (members_.group == 0) {
     shared_->driver.finish();

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "comm/device/device_calls.h"
 #include "comm/driver/driver.h"
 #include "comm/engine/engine.h"
 #include "comm/fork_detector.h"
@@ -48,6 +49,11 @@ class Context {
 
   const RankLayout& layout() const { return layout_; }
   Driver& driver() { return shared_->driver; }
+  /// Performs an operation whose buffers may lie in memory of a device. Fails when it was not
+  /// started.
+  Result<Driver::Outcome> run(const CallArguments& call);
+  /// As Driver::start(), for such an operation.
+  Result<Driver::Work> start(const CallArguments& call);
   /// All tasks of the job, also those without rank; those of a group for its context.
   const TaskTable& tasks() const { return members_.tasks; }
   /// This task's claim towards other tasks; none when it is alone.
@@ -86,6 +92,7 @@ class Context {
     explicit Shared(Driver::Parts parts)
         : memory(parts.mesh ? parts.mesh->shared_heap() : nullptr), driver(std::move(parts)) {}
     ProgramMemory memory;
+    DeviceCalls devices;
     Driver driver;
     std::optional<Claim> claim;  ///< none: a job of one rank
     Duration dead_after = {};
@@ -100,6 +107,7 @@ class Context {
   };
 
   Context(Members members, RankLayout layout, std::shared_ptr<Shared> shared);
+  Result<Driver::Work> stage(const CallArguments& call);
   static Result<std::shared_ptr<Context>> create_group(const Context& parent, uint32_t number,
                                                        const GroupMembers& chosen);
   static Result<std::shared_ptr<Context>> context_of_group(const Context& parent, uint32_t number,

@@ -206,8 +206,9 @@ enum dtrain_compression {
 };
 
 /* The memory of one operation; this struct will never get further fields. The memory belongs to the
- * caller, and must stay valid and unchanged until the operation is done. `count` is in elements and
- * may be 0. Pointers must be aligned for the type. */
+ * caller, and must stay valid and unchanged until the operation is done. It lies on the host, or on
+ * one device (see dtrain_memory.h). `count` is in elements and may be 0. Pointers must be aligned
+ * for the type. */
 typedef struct dtrain_buffers {
   const void* input; /* NULL where an operation allows it: `output` holds the input */
   void* output;      /* may equal input; may not overlap it otherwise */
@@ -247,6 +248,7 @@ typedef struct dtrain_op_options {
   size_t element_bytes;
   int priority; /* of the named collectives that all ranks have made, the highest is played first;
                    that of the context's rank 0 counts, others may differ; may be negative */
+  void* stream; /* of the device of the buffers, such as a cudaStream_t; see dtrain_memory.h */
 } dtrain_op_options;
 
 /* Each of these blocks until the operation is done on this rank, and returns its status. Results
@@ -263,7 +265,7 @@ typedef struct dtrain_op_options {
  * ranks still wait, and a pending one continues.
  *
  * _MISMATCH: ranks called different collectives, or with another count, type, op, root, scale,
- * compression, shape or opaque elements, or a rank has joined without which the collective is
+ * compression, shape, opaque elements or kind of memory, or a rank has joined without which it is
  * impossible. Every rank gets it, also when the collective has a root, and error.rank is one that
  * differs. What `output` holds is then undefined. It also comes when every rank blocks for a second
  * in collectives of different names, and none has calls from several threads. Or a send and its
@@ -278,7 +280,6 @@ typedef struct dtrain_op_options {
  * rank, host and cause. After a death or the launcher's loss all operations fail, now and later.
  * After a leave, collectives fail, and sends to and receives from that rank. Those between other
  * ranks continue.
- *
  * _SYSTEM: memory ran out. All operations of this rank fail, now and later. Those of other ranks
  * fail with _PEER_LOST.
  *
@@ -453,8 +454,7 @@ typedef struct dtrain_result {
 
 /* Each of these blocks until it is done, and then sets *work, which has the result; after an error
  * *work is NULL. The caller owns the work and frees it with dtrain_work_free. Errors are those of
- * the operations above. If there is no
- * memory for what arrives, all operations of this rank fail with _SYSTEM. */
+ * the operations above. Without memory for what arrives, all of this rank's fail with _SYSTEM. */
 
 /* Sends each rank its part of buffers->input. Counts may differ between the ranks. The result has
  * the parts that all ranks have sent to this one. A gather or scatter with different counts is this

@@ -1,8 +1,37 @@
 #pragma once
 
 /*
- * libdtrain: memory for buffers that the ranks of a host read in place. The rules of dtrain.h for
- * status, errors and threads hold here, too.
+ * libdtrain: memory for buffers that the ranks of a host read in place, and buffers in memory of
+ * devices. The rules of dtrain.h for status, errors and threads hold here, too.
+ *
+ * Memory of devices: all operations of dtrain.h and dtrain_work.h but dtrain_all_reduce_sparse take
+ * pointers to memory of a device. This is a GPU, whose memory CUDA or another library has
+ * allocated, or a device that stands in for one. The library finds out where a pointer leads;
+ * pinned memory is memory of the host. The data goes through pinned memory to the engine of the
+ * host, and back. So results have the same bits as on the host. The library keeps up to 256 MiB of
+ * pinned memory for each device.
+ *
+ * dtrain_op_options.stream: a stream of that device, such as a cudaStream_t. The input is read
+ * after the earlier work of the stream. The stream's later work waits until the operation has
+ * ended. The default stream is cudaStreamLegacy (1) or cudaStreamPerThread (2). NULL: the caller
+ * has waited for the input itself. In both cases a blocking call returns when the result lies in
+ * memory of the device. An asynchronous one returns when its copies are queued, and its work is
+ * done when the result lies there. With a stream, it needs no wait: later work of the stream finds
+ * the result.
+ *
+ * An operation begins when its input has been copied, and its timeout begins then. Later operations
+ * that match by their order wait for that. The operations of one stream end in the order of the
+ * calls, also named ones and messages. So all ranks call them in one order. The result of an
+ * operation with counts for each rank lies on the device of its input. The buffers belong to the
+ * operation until its work is done. dtrain_finalize waits for all copies, also for the stream's
+ * work before them.
+ *
+ * Errors: _INPUT, before anything is sent: buffers on the host and on a device, or on two devices;
+ * a stream of another device, or one without a buffer on a device; memory that a range exceeds, as
+ * far as its device can detect that. _SYSTEM: no pinned memory is left (nothing was sent), or the
+ * device has failed. Before the input was read, all operations of this rank fail then, now and
+ * later, and those of the others with _PEER_LOST. _MISMATCH: some ranks give memory of the host,
+ * and others of a device; but counts for each rank, sends and receives may have both.
  */
 
 #include "dtrain.h"

@@ -180,7 +180,8 @@ struct OpOptions {
   std::optional<std::vector<std::size_t>> shape = {};  ///< that ranks compare; none: none
   AverageOver average_over = AverageOver::all_ranks;   ///< only with Op::average
   Compression compression = Compression::none;         ///< only of reductions of float and double
-  int priority = 0;  ///< of a collective with a name: higher ones are played first
+  int priority = 0;        ///< of a collective with a name: higher ones are played first
+  void* stream = nullptr;  ///< of a device, for buffers in its memory; null: none
 };
 
 /// How many contributions a step waits for, see dtrain_all_reduce_quorum.
@@ -221,6 +222,7 @@ inline dtrain_op_options c_options(const OpOptions& options) {
   c.average_over = static_cast<int>(options.average_over);
   c.compression = static_cast<int>(options.compression);
   c.priority = options.priority;
+  c.stream = options.stream;
   if (!options.shape) return c;
   static constexpr std::size_t empty = 0;
   c.shape = options.shape->empty() ? &empty : options.shape->data();

@@ -38,7 +38,7 @@ FLOORS = {
     "base": ("", "io", "kernels"),
     "gpu": ("", "kernels", "cpu", "nccl", "cuda", "devices", "cross_device"), "cmd": ("bench", ""),
     "rendezvous": ("cluster", "secure", "horovod", "store"),
-    "comm": ("memory", "transport", "ps", "schedule", "shared", "collective", "named", "engine", "driver", "", "ps_api",
+    "comm": ("memory", "transport", "ps", "schedule", "shared", "collective", "named", "engine", "driver", "device", "", "ps_api",
              "strategy", "coordinator"),
     "comm/ps": ("state", ""),
     "launcher": ("ssh", "config", "process", "protocol", "plan", "environment", "network", "agent",

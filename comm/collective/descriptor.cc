@@ -62,6 +62,10 @@ std::string compression_text(const OperationTerms& terms) {
   return none ? "none" : format("compression to {}", compression_name(terms.compression));
 }
 
+std::string memory_text(MemoryKind memory) {
+  return memory == MemoryKind::host ? "memory of the host" : "memory of a device";
+}
+
 std::string quorum_text(const Quorum& quorum) {
   if (quorum.ranks == 0) return "the contributions of all ranks";
   return format("a quorum of {}, a deadline of {} ms, {} behind, and {}", quorum.ranks,
@@ -96,6 +100,8 @@ Difference difference(const Descriptor& one, const Descriptor& most) {
   }
   if (one.terms.quorum != most.terms.quorum)
     return {"asked for " + quorum_text(one.terms.quorum), quorum_text(most.terms.quorum)};
+  if (one.terms.memory != most.terms.memory)
+    return {"gave " + memory_text(one.terms.memory), memory_text(most.terms.memory)};
   if (one.terms != most.terms)
     return {"asked for " + scales_text(one.terms), scales_text(most.terms)};
   const NameDifference names = name_difference(one.name, most.name);
@@ -205,6 +211,8 @@ OperationTerms read_terms(Reader& reader) {
   if (static_cast<size_t>(terms.compression) >= compression_count) reader.refuse();
   terms.quorum = read_quorum(reader);
   terms.parts = reader.number<uint64_t>();
+  terms.memory = reader.number<MemoryKind>();
+  if (terms.memory > MemoryKind::device) reader.refuse();
   terms.element_bytes = reader.number<uint32_t>();
   terms.element = reader.text();
   if (terms.element.size() > OperationTerms::element_name_bytes_max) reader.refuse();
@@ -230,7 +238,7 @@ void encode(const Descriptor& d, Writer& writer) {
   writer.number(d.terms.has_shape).number(d.terms.average_active);
   writer.number(d.terms.compression);
   encode(d.terms.quorum, writer);
-  writer.number(d.terms.parts);
+  writer.number(d.terms.parts).number(d.terms.memory);
   writer.number(d.terms.element_bytes).text(d.terms.element);
   writer.number(static_cast<uint32_t>(d.terms.shape.size()));
   for (const uint64_t size : d.terms.shape)

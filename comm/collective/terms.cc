@@ -99,6 +99,7 @@ uint64_t terms_hash(const OperationRequest& request) {
   hash = added(hash, terms.average_active ? 1 : 0);
   hash = added(hash, static_cast<uint64_t>(terms.compression));
   hash = added(hash, terms.parts);
+  hash = added(hash, static_cast<uint64_t>(terms.memory));
   if (terms.element_bytes > 0) {
     hash = added(hash, terms.element_bytes);
     for (const char c : terms.element)

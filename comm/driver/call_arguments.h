@@ -33,7 +33,7 @@ struct CallTensor {
 };
 
 /// The arguments of an operation while its call lasts. It owns only the result, so that a small
-/// call copies no string and no vector. The fields are those of OperationRequest.
+/// call copies no string and no vector. The fields but `stream` are those of OperationRequest.
 struct CallArguments {
   OperationKind kind = OperationKind::barrier;
   ElementType type = ElementType::float32;
@@ -52,6 +52,7 @@ struct CallArguments {
   std::span<const CallTensor> tensors = {};
   std::shared_ptr<OperationResult> result = {};
   std::optional<CallTerms> terms = {};
+  void* stream = nullptr;  ///< of the caller, for buffers in memory of a device; null: none
 
   /// Makes `request` that of this call. It may be that of an earlier call, whose memory it keeps.
   void fill(OperationRequest& request) const;

@@ -25,6 +25,8 @@ constexpr int quick_turns_max = 16;
 /// How often a driver offers the mutex to other threads before it continues. They need some
 /// microseconds to wake up.
 constexpr int yield_turns_max = 64;
+/// How often a driver that has nothing else to do asks for the end of copies.
+constexpr Duration copies_poll_every = microseconds(200);
 /// Not every system accepts Time::max() for a condition variable.
 constexpr Duration sleep_max = std::chrono::hours(1);
 
@@ -109,7 +111,7 @@ void Driver::complete(Lock& lock, const Work& work, bool submitted) {
 bool Driver::run_quickly(const Work& work) {
   const bool quick = quick_calls_left_ > 0 && work->request.timeout == Duration::zero() &&
                      parts_.engine->needs_no_frames(work->request) && inbox_.empty() &&
-                     parts_.engine->idle();
+                     staged_.empty() && parts_.engine->idle();
   if (!quick) {
     quick_calls_left_ = quick_calls_max;
     return false;
@@ -129,13 +131,23 @@ bool Driver::run_quickly(const Work& work) {
 Driver::Work Driver::start(const CallArguments& call) {
   const OperationMark mark(call.kind, call.name);
   auto work = std::make_shared<Operation>();
+  call.fill(work->request);
+  start_work(work);
+  return work;
+}
+
+void Driver::start_staged(const Work& work) {
+  const OperationMark mark(work->request.kind, work->request.name);
+  work->staged->played->clock = Clock::now;
+  start_work(work);
+}
+
+void Driver::start_work(const Work& work) {
   work->clock = Clock::now;
   work->times.submitted = Clock::now();
   callers_.note_caller();
-  call.fill(work->request);
   inbox_.put(work);
   serve_inbox();
-  return work;
 }
 
 /// Submits the inbox, then `work` unless it is null. The first bytes are sent at once, also while
@@ -153,6 +165,12 @@ void Driver::submit_locked(const Work& work) {
 }
 
 void Driver::submit_now(const Work& work, Time now) {
+  if (!staged_.concerns(*work)) return submit_to_engine(work, now);
+  if (!protect([&] { staged_.add(work); }))
+    work->outcome.emplace(fail(Errc::os, std::string(out_of_memory)));
+}
+
+void Driver::submit_to_engine(const Work& work, Time now) {
   const bool submitted = protect([&] { parts_.engine->submit(work, now); });
   // If memory ran out, the engine may not have queued it.
   if (!submitted && !work->outcome)
@@ -191,7 +209,8 @@ std::optional<Driver::Outcome> Driver::wait(const Work& work, Time deadline) {
   const OperationMark mark(work->request.kind, work->request.name);
   Lock lock = enter();
   const auto reached = [&] { return ended(*work); };
-  wait_monotonic(lock, {PredicateRef(reached), deadline, work.get()});
+  const Operation* const played = work->staged ? nullptr : work.get();
+  wait_monotonic(lock, {PredicateRef(reached), deadline, played});
   return outcome(*work);
 }
 
@@ -306,7 +325,7 @@ void Driver::hand_off() {
   if (driving_) return;
   if (waiting_ > 0 || finished_) {
     changed_.notify_all();
-  } else if (!parts_.engine->idle() || parts_.engine->serves()) {
+  } else if (pending()) {
     ensure_background();
   }
 }
@@ -316,7 +335,8 @@ void Driver::ensure_background() {
     background_.notify_one();
     return;
   }
-  if (!parts_.mesh) return;
+  // Operations of a rank that is alone end at once, but for copies.
+  if (!parts_.mesh && staged_.empty()) return;
   // The application's signals must not be delivered to this thread.
   const BlockedSignals blocked;
   try {
@@ -328,9 +348,7 @@ void Driver::ensure_background() {
 
 void Driver::run_background() {
   Lock lock = enter();
-  const auto not_needed = [this] {
-    return finished_ || waiting_ > 0 || (parts_.engine->idle() && !parts_.engine->serves());
-  };
+  const auto not_needed = [this] { return finished_ || waiting_ > 0 || !pending(); };
   const Goal goal{PredicateRef(not_needed)};
   while (!finished_) {
     if (driving_ || not_needed()) {
@@ -377,10 +395,19 @@ bool Driver::step(Time now) {
   protect([&] {
     if (local_store_) local_store_->expire(now);
     submit_inbox(now);
-    moved = parts_.engine->step(now);
+    moved = step_staged(now);
+    moved |= parts_.engine->step(now);
     wake_waiters();  // also when nothing moved: a time limit may have passed
   });
   return moved;
+}
+
+/// Moves operations on memory of devices. When an input is lost, the other ranks must learn it.
+bool Driver::step_staged(Time now) {
+  if (staged_.empty()) return false;
+  const auto progress = staged_.step([&](const Work& work) { submit_to_engine(work, now); });
+  if (!progress.result) abort(progress.result.error().message);
+  return progress.moved;
 }
 
 Result<bool> Driver::sleep_in_mesh(Lock& lock, Time until) {
@@ -403,6 +430,7 @@ void Driver::wait_for_peers(Lock& lock, Time deadline) {
   if (report_waits()) return;
   Time next = std::min(deadline, parts_.engine->next_deadline());
   if (local_store_) next = std::min(next, local_store_->next_deadline());
+  if (staged_.copies()) next = std::min(next, clock_.now() + copies_poll_every);
   const Time until = std::min(not_too_late(clock_.wake_up_at(next)), wait_reporter_.next_update());
   if (!inbox_.end_steps()) return;
   const Result<bool> waited = sleep_in_mesh(lock, until);
@@ -451,6 +479,7 @@ void Driver::finish() {
   lock.lock();
   if (parts_.mesh) protect([this] { drain(); });
   parts_.engine.reset();
+  staged_.finish();
   parts_.mesh.reset();
   parts_.client.reset();
 }

@@ -9,6 +9,7 @@
 #include "comm/driver/inbox.h"
 #include "comm/driver/operation_pool.h"
 #include "comm/driver/predicate_ref.h"
+#include "comm/driver/staged_operations.h"
 #include "comm/driver/store_calls.h"
 #include "comm/driver/wait_reporter.h"
 #include "comm/engine/engine.h"
@@ -81,6 +82,8 @@ class Driver {
   Outcome run(const CallArguments& call);
   /// Starts an operation that also proceeds while no thread waits for it. Returns soon.
   Work start(const CallArguments& call);
+  /// The same for a call on memory of a device.
+  void start_staged(const Work& work);
   /// Returns the outcome; none if the deadline, a time of the monotonic clock, passed first. Time
   /// in which this process was stopped does not count.
   std::optional<Outcome> wait(const Work& work, Time deadline);
@@ -147,6 +150,13 @@ class Driver {
   void complete(Lock& lock, const Work& work, bool submitted);
   void submit_locked(const Work& work);
   void submit_now(const Work& work, Time now);
+  void submit_to_engine(const Work& work, Time now);
+  void start_work(const Work& work);
+  bool step_staged(Time now);
+  /// True when operations pend, or other ranks may need this rank's steps.
+  bool pending() const {
+    return !parts_.engine->idle() || parts_.engine->serves() || !staged_.empty();
+  }
   void submit_inbox(Time now);
   void serve_inbox();
   void end_steps();
@@ -193,6 +203,7 @@ class Driver {
   StoreCalls calls_;
   Inbox inbox_;
   OperationPool operations_;  ///< of blocking calls
+  StagedOperations staged_;
   CallerThreads callers_;
   std::thread thread_;
   bool driving_ = false;

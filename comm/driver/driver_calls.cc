@@ -130,7 +130,7 @@ void Driver::create_group(uint32_t number, const GroupMembers& members) {
 }
 
 void Driver::leave_group(uint32_t number) {
-  const Lock lock = enter();
+  Lock lock = enter();
   if (finished_) return;
   protect([&] {
     parts_.engine->leave_group(number);
@@ -138,6 +138,9 @@ void Driver::leave_group(uint32_t number) {
   });
   wake_waiters();
   hand_off();
+  // Copies may still use the callers' buffers.
+  const auto left = [&] { return finished_ || !staged_.has_group(number); };
+  if (!left()) wait_locked(lock, {PredicateRef(left)});
 }
 
 }  // namespace dt

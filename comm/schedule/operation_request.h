@@ -84,6 +84,8 @@ inline bool matches_by_name(const OperationRequest& request) {
   return is_collective(request.kind) && !request.name.empty() && !request.in_sequence;
 }
 
+struct StagedCall;
+
 /// A submitted request: pending until `outcome` is set, exactly once.
 struct Operation {
   OperationRequest request;
@@ -99,6 +101,9 @@ struct Operation {
   std::shared_ptr<Operation> list = {};
   size_t parts_left = 0;                  ///< of a call of several tensors: that have not ended
   std::optional<Error> failed_part = {};  ///< the error of the first that has failed
+  /// For a call on memory of a device: what is played in its place. Null for most. Only the driver
+  /// reads it; the engine never gets such a call.
+  std::shared_ptr<StagedCall> staged = {};
 };
 
 }  // namespace dt

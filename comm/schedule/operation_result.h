@@ -11,6 +11,10 @@ namespace dt {
 struct OperationResult {
   std::unique_ptr<std::byte[]> data;  ///< the parts of all ranks, behind each other
   std::vector<size_t> counts;         ///< elements of each part, by rank
+  /// The same parts in memory of the device that has the input; null: the input is on the host.
+  std::shared_ptr<std::byte> on_device = {};
+
+  const std::byte* at() const { return on_device ? on_device.get() : data.get(); }
 
   /// Makes room for the parts. If they exceed every memory, std::bad_alloc is thrown.
   void allocate(size_t element_bytes) {
@@ -26,6 +30,7 @@ struct OperationResult {
   void clear() {
     data.reset();
     counts.clear();
+    on_device.reset();
   }
 };
 

@@ -11,6 +11,9 @@ namespace dt {
 enum class Compression : uint8_t { none, float16, bfloat16 };
 inline constexpr size_t compression_count = 3;
 
+/// Where the buffers of a call lie.
+enum class MemoryKind : uint8_t { host, device };
+
 /// How many contributions a call of several tensors waits for. The contributions of other ranks are
 /// late.
 struct Quorum {
@@ -39,6 +42,7 @@ struct OperationTerms {
   /// and counts are in bytes. 0: they have a type.
   std::string element = {};
   uint32_t element_bytes = 0;
+  MemoryKind memory = MemoryKind::host;
   bool has_shape = false;
   std::vector<uint64_t> shape = {};  ///< the sizes of the dimensions; may be empty
 

@@ -210,7 +210,7 @@ TEST_CASE("wrong descriptions of opaque elements are named") {
   CHECK(dtrain_barrier(alone.context, &options, &error) == DTRAIN_ERROR_INPUT);
   CHECK(contains(error.text, "a barrier has no elements"));
   CHECK(dtrain_store_erase(alone.context, "k", nullptr, &options, &error) == DTRAIN_ERROR_INPUT);
-  CHECK(contains(error.text, "compression, element and priority"));
+  CHECK(contains(error.text, "compression, element, priority and stream"));
 }
 
 }  // namespace

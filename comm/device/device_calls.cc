@@ -1,0 +1,138 @@
+#include "comm/device/device_calls.h"
+
+#include "base/format.h"
+#include "comm/collective/operation.h"
+#include "comm/device/staged_copies.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+bool on_device(const void* address) {
+  return address != nullptr && find_device_place(address).has_value();
+}
+
+/// True when some pointer of the call lies in memory of a device, also one that is not used.
+bool names_device(const CallArguments& call) {
+  if (on_device(call.input) || on_device(call.output)) return true;
+  return std::ranges::any_of(call.tensors, [](const CallTensor& tensor) {
+    return on_device(tensor.input) || on_device(tensor.output);
+  });
+}
+
+/// Checks a call as the engine does.
+bool is_valid(const OperationRequest& request, CallingRank self) {
+  if (request.tensors.empty()) return check_request(request, self.rank, self.size).has_value();
+  return std::ranges::all_of(request.tensors, [&](const TensorOfList& tensor) {
+    OperationRequest one{.kind = request.kind, .type = tensor.type, .reduce = request.reduce};
+    one.count = tensor.count;
+    one.input = tensor.input;
+    one.output = tensor.output;
+    return check_request(one, self.rank, self.size).has_value();
+  });
+}
+
+/// A buffer of a call and its place.
+struct PlacedBuffer {
+  std::string name;
+  std::optional<DevicePlace> place;
+};
+
+std::vector<PlacedBuffer> placed(const std::vector<BufferRanges>& ranges) {
+  std::vector<PlacedBuffer> buffers;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const std::string of = ranges.size() == 1 ? "" : format(" of tensor {}", i + 1);
+    if (ranges[i].input_bytes > 0)
+      buffers.push_back({"the input" + of, find_device_place(ranges[i].input)});
+    if (ranges[i].output_bytes > 0)
+      buffers.push_back({"the output" + of, find_device_place(ranges[i].output)});
+  }
+  return buffers;
+}
+
+std::string place_text(const std::optional<DevicePlace>& place) {
+  return "memory of " + (place ? name_of(*place) : std::string("the host"));
+}
+
+/// Returns the device of all used buffers; none: they lie on the host, or none is used.
+Result<std::optional<DevicePlace>> common_place(const std::vector<BufferRanges>& ranges) {
+  const std::vector<PlacedBuffer> buffers = placed(ranges);
+  if (buffers.empty()) return std::optional<DevicePlace>();
+  for (const PlacedBuffer& buffer : buffers) {
+    if (buffer.place == buffers.front().place) continue;
+    return fail(Errc::input,
+                format("{} lies in {}, and {} in {}; all buffers of an operation must lie in one "
+                       "place",
+                       buffers.front().name, place_text(buffers.front().place), buffer.name,
+                       place_text(buffer.place)));
+  }
+  return buffers.front().place;
+}
+
+Result<std::shared_ptr<Operation>> without_device(const void* stream) {
+  if (stream == nullptr) return std::shared_ptr<Operation>();
+  return fail(Errc::input,
+              "dtrain_op_options.stream is given, but the operation has no buffer in memory of a "
+              "device");
+}
+
+Result<std::shared_ptr<DeviceStream>> stream_of(const StagingDevice& device, void* stream) {
+  if (stream == nullptr) return std::shared_ptr<DeviceStream>();
+  auto found = device.device().stream_at(stream);
+  if (found) return found;
+  return fail(found.error().code,
+              format("dtrain_op_options.stream: {}; the buffers lie in memory of {}",
+                     found.error().message, device.device().name()));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<StagingDevice>> DeviceCalls::device_at(const DevicePlace& place) {
+  const std::lock_guard lock(mutex_);
+  const auto found =
+      std::ranges::find_if(known_, [&](const Known& known) { return known.place == place; });
+  if (found != known_.end()) return found->device;
+  auto device = TRY(open_device_at(place));
+  auto opened = TRY(StagingDevice::open(std::move(device)));
+  known_.push_back({place, opened});
+  return opened;
+}
+
+Result<std::shared_ptr<Operation>> DeviceCalls::stage_found(const CallArguments& call,
+                                                            CallingRank self) {
+  if (!names_device(call)) return without_device(call.stream);
+  auto operation = std::make_shared<Operation>();
+  call.fill(operation->request);
+  // The engine refuses such a call with the reason, and reads no buffer.
+  if (!is_valid(operation->request, self)) return std::shared_ptr<Operation>();
+  std::vector<BufferRanges> ranges = ranges_of(operation->request, self);
+  const std::optional<DevicePlace> place = TRY(common_place(ranges));
+  if (!place) return without_device(call.stream);
+  const auto device = TRY(device_at(*place));
+  auto callers_stream = TRY(stream_of(*device, call.stream));
+  auto played = std::make_shared<Operation>();
+  played->request = operation->request;
+  if (!played->request.terms) played->request.terms.emplace();
+  // Where counts differ, a rank without elements has no buffer, and so no place.
+  if (!has_own_counts(call.kind)) played->request.terms->memory = MemoryKind::device;
+  auto copies = TRY(StagedCopies::start(
+      {.device = device, .stream = std::move(callers_stream), .ranges = std::move(ranges)},
+      played->request));
+  operation->staged = std::make_shared<StagedCall>(std::move(played), std::move(copies));
+  return operation;
+}
+
+Result<> check_on_host(const void* address, const char* what) {
+  if (address == nullptr || !may_have_devices()) return {};
+  const auto place = find_device_place(address);
+  if (!place) return {};
+  return fail(Errc::input,
+              format("{} in memory of {}; give memory of the host", what, name_of(*place)));
+}
+
+}  // namespace dt

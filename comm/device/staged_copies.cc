@@ -1,0 +1,151 @@
+#include "comm/device/staged_copies.h"
+
+#include "comm/collective/terms.h"
+
+#include <numeric>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+/// Only a device that hangs, or an endless kernel of the caller, reaches it.
+constexpr Duration device_work_max = seconds(600);
+
+/// The memory of a result, which ends before its device.
+struct OwnedResult {
+  std::shared_ptr<StagingDevice> device;
+  DeviceBuffer memory;
+};
+
+/// True when the event is reached. Fails when the device has failed, and no copy runs any more.
+Result<bool> is_reached(const DeviceEvent& event) {
+  auto done = event.done();
+  if (done) return done;
+  // The events of a failed device are reached, too, but later.
+  auto passed = event.synchronize(Time());
+  if (!passed && passed.error().code == Errc::timeout) return false;
+  return done;
+}
+
+bool has_own_result(const OperationRequest& request) {
+  return request.result && (has_own_counts(request.kind) || reduces(request.kind)) &&
+         request.tensors.empty();
+}
+
+}  // namespace
+
+void StreamHold::wait() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return released_; });
+}
+
+void StreamHold::release() {
+  const std::lock_guard lock(mutex_);
+  released_ = true;
+  changed_.notify_all();
+}
+
+Result<std::unique_ptr<DeviceCopies>> StagedCopies::start(Terms terms, OperationRequest& played) {
+  std::unique_ptr<StagedCopies> made(new StagedCopies(std::move(terms)));
+  TRY(made->prepare(played));
+  return std::unique_ptr<DeviceCopies>(std::move(made));
+}
+
+Result<> StagedCopies::prepare(OperationRequest& played) {
+  Device& device = terms_.device->device();
+  const StagingLayout layout = lay_out(terms_.ranges);
+  memory_ = TRY(terms_.device->take_pinned(layout.bytes));
+  auto input_copied = TRY(device.make_event());
+  results_copied_ = TRY(device.make_event());
+  input_copied_ = std::move(input_copied);
+  if (has_own_result(played)) {
+    own_result_ = played.result;
+    own_element_bytes_ = element_bytes(played.type);
+    if (played.terms) own_element_bytes_ *= bytes_of_opaque(*played.terms);
+  }
+  TRY(copy_inputs(layout));
+  replace_buffers(played, layout);
+  return {};
+}
+
+Result<> StagedCopies::copy_inputs(const StagingLayout& layout) {
+  std::vector<MemoryCopy> inputs;
+  for (size_t i = 0; i < terms_.ranges.size(); ++i) {
+    const BufferRanges& ranges = terms_.ranges[i];
+    const StagedPlaces& places = layout.places[i];
+    if (ranges.input_bytes > 0)
+      inputs.push_back({at(places.input), ranges.input, ranges.input_bytes});
+    if (ranges.output_bytes > 0)
+      results_.push_back({ranges.output, at(places.output), ranges.output_bytes});
+  }
+  if (terms_.stream == nullptr) return terms_.device->copy_inputs(inputs, *input_copied_);
+  TRY(copy_all(*terms_.stream, inputs, *input_copied_));
+  auto hold = std::make_shared<StreamHold>();
+  TRY(terms_.stream->run_on_host([hold] { hold->wait(); }));
+  hold_ = std::move(hold);
+  return {};
+}
+
+void StagedCopies::replace_buffers(OperationRequest& played, const StagingLayout& layout) const {
+  if (played.tensors.empty()) {
+    const BufferRanges& ranges = terms_.ranges.front();
+    const bool in_place = played.input == played.output;
+    played.output = ranges.output_bytes > 0 ? at(layout.places.front().output) : nullptr;
+    played.input = ranges.input_bytes > 0 ? at(layout.places.front().input) : nullptr;
+    if (in_place && played.input == nullptr) played.input = played.output;
+    return;
+  }
+  for (size_t i = 0; i < terms_.ranges.size(); ++i) {
+    if (terms_.ranges[i].input_bytes == 0) continue;
+    played.tensors[i].input = at(layout.places[i].input);
+    played.tensors[i].output = at(layout.places[i].output);
+  }
+}
+
+StagedCopies::~StagedCopies() {
+  release();
+  finish();
+  // A failed device may still run a copy.
+  if (terms_.device->device().status()) terms_.device->keep_pinned(std::move(memory_));
+}
+
+Result<bool> StagedCopies::input_copied() {
+  return is_reached(*input_copied_);
+}
+
+Result<> StagedCopies::make_result() {
+  const std::vector<size_t>& counts = own_result_->counts;
+  const size_t bytes =
+      std::accumulate(counts.begin(), counts.end(), size_t{0}) * own_element_bytes_;
+  if (bytes == 0) return {};
+  auto memory = TRY(terms_.device->device().allocate(bytes));
+  results_.push_back({memory.at(), own_result_->data.get(), bytes});
+  const auto owner = std::make_shared<OwnedResult>(terms_.device, std::move(memory));
+  own_result_->on_device = std::shared_ptr<std::byte>(owner, owner->memory.at());
+  return {};
+}
+
+Result<> StagedCopies::start_results() {
+  if (own_result_) TRY(make_result());
+  return terms_.device->copy_results(results_, *results_copied_);
+}
+
+Result<bool> StagedCopies::results_copied() {
+  return is_reached(*results_copied_);
+}
+
+void StagedCopies::release() {
+  if (hold_) hold_->release();
+}
+
+void StagedCopies::finish() {
+  if (!input_copied_) return;
+  const Time deadline = Clock::now() + device_work_max;
+  // Both count as reached when they were never recorded. A failure of the device is reported
+  // elsewhere.
+  (void)input_copied_->synchronize(deadline);
+  (void)results_copied_->synchronize(deadline);
+}
+
+}  // namespace dt

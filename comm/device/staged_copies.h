@@ -1,0 +1,70 @@
+#pragma once
+
+#include "comm/device/buffer_ranges.h"
+#include "comm/device/staging_device.h"
+#include "comm/driver/device_copies.h"
+#include "comm/schedule/operation_request.h"
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace dt {
+
+/// Holds a stream until the operation before it has ended.
+class StreamHold {
+ public:
+  void wait();
+  void release();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool released_ = false;
+};
+
+/// The copies of one call. Without a stream of the caller, those of the input begin at once. With
+/// one they are work of that stream, which then waits until the operation has ended.
+///
+///   the caller's stream:  … ▶ copies of the input ▶ StreamHold ──────────────▶ the caller's work
+///   the engine:                        └──▶ plays in pinned memory ─┐              ▲ release()
+///   the device's stream for results:                                └▶ copies ─────┘
+class StagedCopies final : public DeviceCopies {
+ public:
+  struct Terms {
+    std::shared_ptr<StagingDevice> device;
+    std::shared_ptr<DeviceStream> stream = {};  ///< of the caller; null: none
+    std::vector<BufferRanges> ranges;
+  };
+  /// Queues the copies of the input, and makes the buffers of `played` those in pinned memory.
+  /// Fails without an effect on the engine.
+  static Result<std::unique_ptr<DeviceCopies>> start(Terms terms, OperationRequest& played);
+  ~StagedCopies() override;
+
+  Result<bool> input_copied() override;
+  Result<> start_results() override;
+  Result<bool> results_copied() override;
+  void release() override;
+  void finish() override;
+
+ private:
+  explicit StagedCopies(Terms terms) : terms_(std::move(terms)) {}
+  Result<> prepare(OperationRequest& played);
+  void replace_buffers(OperationRequest& played, const StagingLayout& layout) const;
+  Result<> copy_inputs(const StagingLayout& layout);
+  Result<> make_result();
+  std::byte* at(size_t place) const { return memory_.at() + place; }
+
+  Terms terms_;
+  DeviceBuffer memory_ = {};  ///< pinned
+  std::unique_ptr<DeviceEvent> input_copied_ = {};
+  std::unique_ptr<DeviceEvent> results_copied_ = {};
+  std::vector<MemoryCopy> results_ = {};
+  std::shared_ptr<StreamHold> hold_ = {};  ///< null: the caller has given no stream
+  /// Of operations whose result the engine allocates.
+  std::shared_ptr<OperationResult> own_result_ = {};
+  size_t own_element_bytes_ = 0;
+};
+
+}  // namespace dt

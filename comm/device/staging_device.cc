@@ -1,0 +1,72 @@
+#include "comm/device/staging_device.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+/// Sizes are rounded, so that later calls of nearly the same size can use the memory.
+size_t rounded(size_t bytes) {
+  constexpr size_t small_max = size_t{1} << 20;
+  constexpr size_t small_min = size_t{4} << 10;
+  if (bytes > small_max) return (bytes + small_max - 1) / small_max * small_max;
+  return std::bit_ceil(std::max(bytes, small_min));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<StagingDevice>> StagingDevice::open(std::unique_ptr<Device> device) {
+  std::shared_ptr<StagingDevice> made(new StagingDevice());
+  made->device_ = std::move(device);
+  made->inputs_ = TRY(made->device_->make_stream());
+  made->results_ = TRY(made->device_->make_stream());
+  return made;
+}
+
+Result<DeviceBuffer> StagingDevice::take_pinned(size_t bytes) {
+  const size_t size = rounded(bytes);
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find_if(
+      kept_, [&](const DeviceBuffer& buffer) { return buffer.bytes() == size; });
+  if (found == kept_.end()) return device_->allocate_pinned(size);
+  DeviceBuffer buffer = std::move(*found);
+  kept_.erase(found);
+  kept_bytes_ -= size;
+  return buffer;
+}
+
+void StagingDevice::keep_pinned(DeviceBuffer buffer) {
+  const std::lock_guard lock(mutex_);
+  if (buffer.bytes() == 0 || buffer.bytes() > kept_bytes_max) return;
+  while (!kept_.empty() &&
+         (kept_.size() == kept_count_max || kept_bytes_ + buffer.bytes() > kept_bytes_max)) {
+    kept_bytes_ -= kept_.front().bytes();
+    kept_.erase(kept_.begin());
+  }
+  kept_bytes_ += buffer.bytes();
+  kept_.push_back(std::move(buffer));
+}
+
+Result<> copy_all(DeviceStream& stream, std::span<const MemoryCopy> copies, DeviceEvent& copied) {
+  Result<> queued;
+  for (size_t i = 0; i < copies.size() && queued; ++i)
+    queued = stream.copy(copies[i]);
+  // Also after a refusal: the copies before it run.
+  const Result<> recorded = stream.record(copied);
+  return queued ? recorded : queued;
+}
+
+Result<> StagingDevice::copy_inputs(std::span<const MemoryCopy> copies, DeviceEvent& copied) {
+  const std::lock_guard lock(mutex_);
+  return copy_all(*inputs_, copies, copied);
+}
+
+Result<> StagingDevice::copy_results(std::span<const MemoryCopy> copies, DeviceEvent& copied) {
+  const std::lock_guard lock(mutex_);
+  return copy_all(*results_, copies, copied);
+}
+
+}  // namespace dt

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "gpu/device.h"
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace dt {
+
+/// A device whose memory operations read and write, with streams for these copies and pinned memory
+/// between them. Nothing but copies runs on its streams, so that none waits for another rank. Any
+/// thread may call it.
+class StagingDevice {
+ public:
+  static Result<std::shared_ptr<StagingDevice>> open(std::unique_ptr<Device> device);
+
+  Device& device() const { return *device_; }
+  /// Returns pinned memory of at least that size. Fails with Errc::out_of_memory.
+  Result<DeviceBuffer> take_pinned(size_t bytes);
+  /// Keeps memory for later calls, which no copy uses any more.
+  void keep_pinned(DeviceBuffer buffer);
+  /// Queues copies out of memory of the device, and records the event behind them.
+  Result<> copy_inputs(std::span<const MemoryCopy> copies, DeviceEvent& copied);
+  /// The same into memory of the device.
+  Result<> copy_results(std::span<const MemoryCopy> copies, DeviceEvent& copied);
+
+ private:
+  static constexpr size_t kept_count_max = 16;
+  static constexpr size_t kept_bytes_max = size_t{256} << 20;
+
+  StagingDevice() = default;
+
+  std::unique_ptr<Device> device_ = {};
+  std::mutex mutex_;
+  std::vector<DeviceBuffer> kept_ = {};
+  size_t kept_bytes_ = 0;
+  std::unique_ptr<DeviceStream> inputs_ = {};
+  std::unique_ptr<DeviceStream> results_ = {};
+};
+
+/// Queues copies on a stream, and records the event behind them, also when a copy is refused.
+Result<> copy_all(DeviceStream& stream, std::span<const MemoryCopy> copies, DeviceEvent& copied);
+
+}  // namespace dt

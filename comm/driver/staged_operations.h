@@ -1,0 +1,64 @@
+#pragma once
+
+#include "comm/driver/device_copies.h"
+#include "comm/engine/engine.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace dt {
+
+/// The pending operations on memory of devices, and those that must not overtake them. Called with
+/// the driver's mutex locked.
+///
+///   add() ─ input copied, nothing before it waits ▶ played ─ ended well ▶ results ─ copied ▶ ended
+///                                                     └───── failed ─────────────────────────┘
+///
+/// An operation on memory of the host waits here, too, if one before it in its order waits. So
+/// ranks whose copies take different times still make their calls in one order.
+class StagedOperations {
+ public:
+  using Work = std::shared_ptr<Operation>;
+  /// Passes an operation to the engine.
+  using Submit = std::function<void(const Work&)>;
+
+  bool empty() const { return entries_.empty(); }
+  /// True for an operation that must pass through add().
+  bool concerns(const Operation& operation) const;
+  void add(Work work);
+  /// True while copies are under way: nothing reports their end, so that the caller polls.
+  bool copies() const;
+  bool has_group(uint32_t group) const;
+
+  /// The outcome of a step.
+  struct Progress {
+    bool moved = false;
+    Result<> result;  ///< fails when an input is lost: other ranks wait for it
+  };
+  /// Moves all operations as far as they can without waiting.
+  Progress step(const Submit& submit);
+  /// Waits until no copy uses a buffer. The operations get no outcome. Requires that the engine has
+  /// ended.
+  void finish();
+
+ private:
+  enum class Phase : uint8_t { waits, played, results, ended };
+  struct Entry {
+    Work work;
+    Phase phase = Phase::waits;
+    StagedCall* call() const { return work->staged.get(); }
+  };
+
+  bool must_wait(const Operation& operation, size_t before) const;
+  bool advance(size_t index, const Submit& submit, Result<>& result);
+  bool begin(size_t index, const Submit& submit, Result<>& result);
+  static bool play(Entry& entry);
+  static bool copy_results(Entry& entry);
+  static void end(Entry& entry, Result<> outcome);
+
+  std::vector<Entry> entries_;
+};
+
+}  // namespace dt

@@ -1,0 +1,109 @@
+#include "comm/device/device_calls.h"
+
+#include "comm/driver/device_copies.h"
+#include "tests/unit/gpu/cpu_devices.h"
+
+#include <string>
+
+namespace dt {
+namespace {
+
+/// An all_reduce of three numbers.
+CallArguments reduction(const void* input, void* output) {
+  return {.kind = OperationKind::all_reduce,
+          .type = ElementType::int32,
+          .count = 3,
+          .input = input,
+          .output = output};
+}
+
+std::string refusal(const CallArguments& call) {
+  const auto staged = DeviceCalls().stage(call, {.rank = 0, .size = 2});
+  REQUIRE_FALSE(staged.has_value());
+  CHECK(staged.error().code == Errc::input);
+  return staged.error().message;
+}
+
+TEST_CASE("a call on memory of a device is staged, and the ranks compare where it lies") {
+  const CpuDevices cpu({.count = 2});
+  const DeviceBuffer memory = on_device(cpu.stream(1), std::vector<int>{1, 2, 3});
+  DeviceCalls calls;
+  const auto staged = calls.stage(reduction(memory.at(), memory.at()), {.size = 2}).value();
+  REQUIRE(staged != nullptr);
+  CHECK(staged->request.input == memory.at());
+  const OperationRequest& played = staged->staged->played->request;
+  CHECK(played.input != memory.at());
+  CHECK(played.input == played.output);
+  REQUIRE(played.terms.has_value());
+  CHECK(played.terms->memory == MemoryKind::device);
+}
+
+TEST_CASE("memory of the host, pinned memory and unused pointers are not staged") {
+  const CpuDevices cpu({});
+  const DeviceBuffer pinned = cpu.device(0).allocate_pinned(12).value();
+  const DeviceBuffer memory = cpu.device(0).allocate(12).value();
+  DeviceCalls calls;
+  std::vector<int> values(3);
+  CHECK(calls.stage(reduction(values.data(), values.data()), {}).value() == nullptr);
+  CHECK(calls.stage(reduction(pinned.at(), pinned.at()), {}).value() == nullptr);
+  CHECK(calls.stage({.kind = OperationKind::barrier}, {}).value() == nullptr);
+  // Rank 0 is not the root, so its input is not read.
+  CallArguments broadcast = reduction(memory.at(), values.data());
+  broadcast.kind = OperationKind::broadcast;
+  broadcast.peer = 1;
+  CHECK(calls.stage(broadcast, {.rank = 0, .size = 2}).value() == nullptr);
+  CallArguments empty = reduction(memory.at(), memory.at());
+  empty.count = 0;
+  CHECK(calls.stage(empty, {}).value() == nullptr);
+  // The engine refuses it with the reason.
+  CHECK(calls.stage(reduction(memory.at() + 1, memory.at()), {}).value() == nullptr);
+}
+
+TEST_CASE("buffers in two places are refused") {
+  const CpuDevices cpu({.count = 2});
+  const DeviceBuffer first = cpu.device(0).allocate(12).value();
+  const DeviceBuffer second = cpu.device(1).allocate(12).value();
+  std::vector<int> values(3);
+  CHECK(refusal(reduction(first.at(), values.data())) ==
+        "the input lies in memory of cpu:0, and the output in memory of the host; all buffers of "
+        "an operation must lie in one place");
+  CHECK(refusal(reduction(first.at(), second.at())) ==
+        "the input lies in memory of cpu:0, and the output in memory of cpu:1; all buffers of an "
+        "operation must lie in one place");
+  const std::vector<CallTensor> tensors = {
+      {.count = 3, .input = values.data(), .output = values.data()},
+      {.count = 3, .input = second.at(), .output = second.at()}};
+  CHECK(refusal({.kind = OperationKind::all_reduce, .tensors = tensors}) ==
+        "the input of tensor 1 lies in memory of the host, and the input of tensor 2 in memory of "
+        "cpu:1; all buffers of an operation must lie in one place");
+}
+
+TEST_CASE("a stream needs buffers on its device") {
+  const CpuDevices cpu({.count = 2});
+  const DeviceBuffer memory = cpu.device(0).allocate(12).value();
+  std::vector<int> values(3);
+  CallArguments call = reduction(values.data(), values.data());
+  call.stream = cpu.streams[0].get();
+  const std::string no_buffer =
+      "dtrain_op_options.stream is given, but the operation has no buffer in memory of a device";
+  CHECK(refusal(call) == no_buffer);
+  CHECK(refusal({.kind = OperationKind::barrier, .stream = cpu.streams[0].get()}) == no_buffer);
+  call = reduction(memory.at(), memory.at());
+  call.stream = cpu.streams[1].get();
+  const std::string text = refusal(call);
+  CHECK(text.starts_with("dtrain_op_options.stream: cpu:0 has no stream at 0x"));
+  CHECK(text.ends_with("; the buffers lie in memory of cpu:0"));
+}
+
+TEST_CASE("rows of a matrix and other memory of the library must lie on the host") {
+  const CpuDevices cpu({});
+  const DeviceBuffer memory = cpu.device(0).allocate(8).value();
+  const int mine = 0;
+  CHECK(check_on_host(&mine, "it lies").has_value());
+  CHECK(check_on_host(nullptr, "it lies").has_value());
+  CHECK(check_on_host(memory.at(), "it lies").error().message ==
+        "it lies in memory of cpu:0; give memory of the host");
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,163 @@
+#include "comm/device/staged_copies.h"
+
+#include "tests/unit/gpu/cpu_devices.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <thread>
+
+namespace dt {
+namespace {
+
+/// A call of all_reduce on memory of a device.
+struct StagedReduction {
+  explicit StagedReduction(const CpuDeviceOptions& options = {})
+      : cpu(options),
+        device(StagingDevice::open(std::move(cpu.devices.front())).value()),
+        stream(device->device().make_stream().value()),
+        input(on_device(*stream, std::vector<int>{1, 2, 3})),
+        output(device->device().allocate(sizeof(int) * 3).value()) {
+    request.kind = OperationKind::all_reduce;
+    request.type = ElementType::int32;
+    request.count = 3;
+    request.input = input.at();
+    request.output = output.at();
+  }
+  Result<std::unique_ptr<DeviceCopies>> start(bool on_stream) {
+    return StagedCopies::start({.device = device,
+                                .stream = on_stream ? callers_stream() : nullptr,
+                                .ranges = ranges_of(request, {})},
+                               request);
+  }
+  std::shared_ptr<DeviceStream> callers_stream() const {
+    return {std::shared_ptr<void>(), stream.get()};
+  }
+  /// Doubles the input, as an engine on the host would.
+  void play() const {
+    const auto* const from = static_cast<const int*>(request.input);
+    std::transform(from, from + 3, static_cast<int*>(request.output), [](int i) { return 2 * i; });
+  }
+
+  Gate gate;
+  CpuDevices cpu;
+  std::shared_ptr<StagingDevice> device;
+  std::unique_ptr<DeviceStream> stream;
+  DeviceBuffer input;
+  DeviceBuffer output;
+  OperationRequest request;
+};
+
+/// Waits for copies, which run on other threads.
+bool wait_until(const std::function<Result<bool>()>& done) {
+  const Time end = much_later();
+  while (Clock::now() < end) {
+    const Result<bool> now = done();
+    if (!now || *now) return now.has_value();
+    std::this_thread::yield();
+  }
+  return false;
+}
+
+TEST_CASE("the engine computes in pinned memory between two copies") {
+  StagedReduction call;
+  const auto copies = call.start(false).value();
+  CHECK(call.request.input != call.input.at());
+  CHECK(call.device->device().place_of(static_cast<const std::byte*>(call.request.output)).kind ==
+        MemoryPlace::Kind::pinned);
+  REQUIRE(wait_until([&] { return copies->input_copied(); }));
+  call.play();
+  REQUIRE(copies->start_results().has_value());
+  REQUIRE(wait_until([&] { return copies->results_copied(); }));
+  CHECK(values_of<int>(*call.stream, call.output, 3) == std::vector<int>{2, 4, 6});
+}
+
+TEST_CASE(
+    "work of the caller's stream runs before the copies, and after the end of the operation") {
+  StagedReduction call;
+  std::vector<int> late = {5, 6, 7};
+  REQUIRE(call.stream->run_on_host([&] { call.gate.pass(); }).has_value());
+  REQUIRE(call.stream->copy({call.input.at(), bytes_at(late), sizeof(int) * 3}).has_value());
+  const auto copies = call.start(true).value();
+  std::vector<int> seen(3);
+  REQUIRE(call.stream->copy({bytes_at(seen), call.output.at(), sizeof(int) * 3}).has_value());
+  CHECK_FALSE(copies->input_copied().value());
+  call.gate.open();
+  REQUIRE(wait_until([&] { return copies->input_copied(); }));
+  call.play();
+  REQUIRE(copies->start_results().has_value());
+  REQUIRE(wait_until([&] { return copies->results_copied(); }));
+  CHECK_FALSE(call.stream->done().value());
+  copies->release();
+  REQUIRE(call.stream->synchronize(much_later()).has_value());
+  CHECK(seen == std::vector<int>{10, 12, 14});
+}
+
+TEST_CASE("the end of the copies waits for them, and lets the stream continue") {
+  StagedReduction call;
+  REQUIRE(call.stream->run_on_host([&] { call.gate.pass(); }).has_value());
+  auto copies = call.start(true).value();
+  std::thread opener([&] { call.gate.open(); });
+  copies.reset();
+  opener.join();
+  CHECK(call.stream->synchronize(much_later()).has_value());
+}
+
+TEST_CASE("a range beyond its memory is refused before anything is sent") {
+  StagedReduction call;
+  call.request.count = 1000;
+  const auto refused = call.start(false);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().code == Errc::input);
+}
+
+TEST_CASE("a device that fails loses the input") {
+  StagedReduction call({.probe = [&](const ProbedCall& probed) -> Result<> {
+    if (!probed.runs || probed.call != DeviceCall::fill) return {};
+    return fail(Errc::os, "broken");
+  }});
+  REQUIRE(call.stream->fill(call.output.at(), std::byte{0}, 1).has_value());
+  CHECK_FALSE(call.stream->synchronize(much_later()).has_value());
+  const auto refused = call.start(false);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().message.find("cpu:0 has failed") != std::string::npos);
+}
+
+TEST_CASE("a failure while the input is copied is reported when no copy runs any more") {
+  std::atomic<bool> fails = false;
+  StagedReduction call({.probe = [&](const ProbedCall& probed) -> Result<> {
+    if (fails && probed.runs && probed.call == DeviceCall::copy) return fail(Errc::os, "broken");
+    return {};
+  }});
+  REQUIRE(call.stream->run_on_host([&] { call.gate.pass(); }).has_value());
+  fails = true;
+  const auto copies = call.start(true).value();
+  CHECK_FALSE(copies->input_copied().value());
+  call.gate.open();
+  CHECK_FALSE(wait_until([&] { return copies->input_copied(); }));
+  CHECK(copies->input_copied().error().message.find("broken") != std::string::npos);
+}
+
+TEST_CASE("a result that the engine allocates goes to the device of the input") {
+  StagedReduction call;
+  call.request.kind = OperationKind::all_gather_ragged;
+  call.request.output = nullptr;
+  call.request.result = std::make_shared<OperationResult>();
+  const auto copies = call.start(false).value();
+  REQUIRE(wait_until([&] { return copies->input_copied(); }));
+  OperationResult& result = *call.request.result;
+  result.counts = {3};
+  result.allocate(sizeof(int));
+  std::memcpy(result.data.get(), call.request.input, 3 * sizeof(int));
+  REQUIRE(copies->start_results().has_value());
+  REQUIRE(wait_until([&] { return copies->results_copied(); }));
+  CHECK(call.device->device().place_of(result.at()).kind == MemoryPlace::Kind::device);
+  std::vector<int> values(3);
+  std::memcpy(values.data(), result.at(), 3 * sizeof(int));
+  CHECK(values == std::vector<int>{1, 2, 3});
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,215 @@
+#include "comm/driver/staged_operations.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+namespace dt {
+namespace {
+
+/// Copies whose progress a test sets.
+struct TestCopies final : DeviceCopies {
+  struct State {
+    Result<bool> input = false;
+    Result<> start = {};
+    Result<bool> results = false;
+    std::string calls = {};  ///< "start release finish"
+  };
+  explicit TestCopies(std::shared_ptr<State> given) : state(std::move(given)) {}
+  Result<bool> input_copied() override { return state->input; }
+  Result<> start_results() override {
+    note("start");
+    return state->start;
+  }
+  Result<bool> results_copied() override { return state->results; }
+  void release() override { note("release"); }
+  void finish() override { note("finish"); }
+  void note(const char* call) const {
+    state->calls += std::string(state->calls.empty() ? "" : " ") + call;
+  }
+
+  std::shared_ptr<State> state;
+};
+
+using Work = StagedOperations::Work;
+
+struct Staged {
+  /// An operation on memory of a device, whose input is not there yet.
+  explicit Staged(const OperationRequest& request) {
+    work->request = request;
+    auto played = std::make_shared<Operation>();
+    played->request = request;
+    work->staged = std::make_shared<StagedCall>(played, std::make_unique<TestCopies>(state));
+    inner = played;
+  }
+  std::shared_ptr<TestCopies::State> state = std::make_shared<TestCopies::State>();
+  Work work = std::make_shared<Operation>();
+  Work inner;
+};
+
+struct Queue {
+  bool step() {
+    auto progress = staged.step([&](const Work& work) { submitted.push_back(work); });
+    lost = progress.result;
+    return progress.moved;
+  }
+  StagedOperations staged;
+  std::vector<Work> submitted;
+  Result<> lost;
+};
+
+Work on_host(const OperationRequest& request) {
+  auto work = std::make_shared<Operation>();
+  work->request = request;
+  return work;
+}
+
+OperationRequest collective(const std::string& name = "", uint32_t group = 0) {
+  return {.kind = OperationKind::all_reduce, .group = group, .name = name};
+}
+
+TEST_CASE("the engine gets an operation when its input is there, and the caller its results") {
+  Queue queue;
+  Staged call(collective());
+  CHECK(queue.staged.concerns(*call.work));
+  queue.staged.add(call.work);
+  CHECK(queue.staged.copies());
+  CHECK_FALSE(queue.step());
+  CHECK(queue.submitted.empty());
+  call.state->input = true;
+  CHECK(queue.step());
+  CHECK(queue.submitted == std::vector<Work>{call.inner});
+  CHECK_FALSE(queue.staged.copies());
+  CHECK_FALSE(queue.step());
+  call.inner->outcome.emplace();
+  CHECK(queue.step());
+  CHECK(call.state->calls == "start");
+  CHECK_FALSE(call.work->outcome.has_value());
+  CHECK(queue.staged.copies());
+  CHECK_FALSE(queue.step());
+  call.state->results = true;
+  CHECK(queue.step());
+  CHECK(call.state->calls == "start release");
+  REQUIRE(call.work->outcome.has_value());
+  CHECK(call.work->outcome->has_value());
+  CHECK(queue.staged.empty());
+}
+
+TEST_CASE("a failure of the engine has no results, and blames the same rank") {
+  Queue queue;
+  Staged call(collective());
+  call.state->input = true;
+  queue.staged.add(call.work);
+  queue.step();
+  call.inner->outcome.emplace(fail(Errc::peer_lost, "rank 3 died"));
+  call.inner->blamed_rank = 3;
+  CHECK(queue.step());
+  CHECK(call.state->calls == "release");
+  CHECK(call.work->outcome->error().message == "rank 3 died");
+  CHECK(call.work->blamed_rank == 3);
+  CHECK(queue.lost.has_value());
+}
+
+TEST_CASE("a lost input is reported, because other ranks wait for it") {
+  Queue queue;
+  Staged call(collective());
+  call.state->input = fail(Errc::os, "cpu:0 has failed");
+  queue.staged.add(call.work);
+  CHECK(queue.step());
+  CHECK(queue.lost.error().message == "cpu:0 has failed");
+  CHECK(call.work->outcome->error().message == "cpu:0 has failed");
+  CHECK(queue.submitted.empty());
+  CHECK(queue.staged.empty());
+}
+
+TEST_CASE("lost results fail this rank's call alone") {
+  for (const bool at_start : {true, false}) {
+    Queue queue;
+    Staged call(collective());
+    call.state->input = true;
+    if (at_start) call.state->start = fail(Errc::os, "broken");
+    if (!at_start) call.state->results = fail(Errc::os, "broken");
+    call.inner->outcome.emplace();
+    queue.staged.add(call.work);
+    CHECK(queue.step());
+    CHECK(queue.lost.has_value());
+    CHECK(call.work->outcome->error().message == "broken");
+    CHECK(call.state->calls == "start release");
+  }
+}
+
+TEST_CASE("operations that match by their order wait for the input of those before them") {
+  const auto request = [](OperationKind kind, int peer) {
+    return OperationRequest{.kind = kind, .peer = peer};
+  };
+  OperationRequest list = collective();
+  list.tensors.resize(1);
+  OperationRequest named_list = list;
+  named_list.name = "l";
+  struct Case {
+    OperationRequest first;
+    OperationRequest second;
+    bool waits;
+  };
+  const OperationRequest join = request(OperationKind::join, 0);
+  const OperationRequest send = request(OperationKind::send, 1);
+  for (const Case& c : std::vector<Case>{{collective(), request(OperationKind::barrier, 0), true},
+                                         {collective(), collective("a"), false},
+                                         {collective("a"), collective(), false},
+                                         {collective("a"), collective("b"), false},
+                                         {collective(), collective("", 1), false},
+                                         {collective("a"), join, true},
+                                         {join, collective("a"), true},
+                                         {collective(), join, false},
+                                         {list, list, true},
+                                         {list, named_list, false},
+                                         {send, send, true},
+                                         {send, request(OperationKind::send, 2), false},
+                                         {send, request(OperationKind::receive, 1), false},
+                                         {collective(), send, false},
+                                         {send, collective(), false},
+                                         {collective(), request(OperationKind::group, 0), false}}) {
+    Queue queue;
+    const Staged first(c.first);
+    queue.staged.add(first.work);
+    CAPTURE(kind_name(c.first.kind));
+    CAPTURE(kind_name(c.second.kind));
+    CHECK(queue.staged.concerns(*on_host(c.second)) == c.waits);
+  }
+}
+
+TEST_CASE("an operation on the host that waits goes to the engine behind the one before it") {
+  Queue queue;
+  Staged first(collective());
+  Staged second(collective());
+  const Work third = on_host(collective());
+  second.state->input = true;
+  queue.staged.add(first.work);
+  queue.staged.add(second.work);
+  queue.staged.add(third);
+  CHECK_FALSE(queue.step());
+  first.state->input = true;
+  CHECK(queue.step());
+  CHECK(queue.submitted == std::vector<Work>{first.inner, second.inner, third});
+  CHECK_FALSE(queue.staged.concerns(*on_host(collective())));
+}
+
+TEST_CASE("the end lets all streams continue before it waits for any") {
+  Queue queue;
+  Staged first(collective("", 4));
+  Staged second(collective("", 4));
+  queue.staged.add(first.work);
+  queue.staged.add(second.work);
+  queue.staged.add(on_host(collective("", 4)));
+  CHECK(queue.staged.has_group(4));
+  CHECK_FALSE(queue.staged.has_group(0));
+  queue.staged.finish();
+  CHECK(first.state->calls == "release finish");
+  CHECK(second.state->calls == "release finish");
+  CHECK_FALSE(first.work->outcome.has_value());
+  CHECK(queue.staged.empty());
+}
+
+}  // namespace
+}  // namespace dt
