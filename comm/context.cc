@@ -291,18 +291,14 @@ Result<Driver::Work> Context::stage(const CallArguments& call) {
   return shared_->devices.stage(call, {.rank = layout_.rank, .size = layout_.size});
 }
 
-Result<Driver::Outcome> Context::run(const CallArguments& call) {
+Result<Driver::Outcome> Context::run_on_device(const CallArguments& call) {
   const Driver::Work staged = TRY(stage(call));
   if (!staged) return shared_->driver.run(call);
-  shared_->driver.start_staged(staged);
-  while (true) {
-    // A wait fails earlier when memory runs out.
-    auto outcome = shared_->driver.wait(staged, Time::max());
-    if (outcome) return *std::move(outcome);
-  }
+  return shared_->driver.run_staged(staged);
 }
 
 Result<Driver::Work> Context::start(const CallArguments& call) {
+  if (!shared_->devices.may_concern(call)) return shared_->driver.start(call);
   Driver::Work staged = TRY(stage(call));
   if (!staged) return shared_->driver.start(call);
   shared_->driver.start_staged(staged);

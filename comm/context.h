@@ -51,7 +51,10 @@ class Context {
   Driver& driver() { return shared_->driver; }
   /// Performs an operation whose buffers may lie in memory of a device. Fails when it was not
   /// started.
-  Result<Driver::Outcome> run(const CallArguments& call);
+  Result<Driver::Outcome> run(const CallArguments& call) {
+    if (!shared_->devices.may_concern(call)) return shared_->driver.run(call);
+    return run_on_device(call);
+  }
   /// As Driver::start(), for such an operation.
   Result<Driver::Work> start(const CallArguments& call);
   /// All tasks of the job, also those without rank; those of a group for its context.
@@ -108,6 +111,7 @@ class Context {
 
   Context(Members members, RankLayout layout, std::shared_ptr<Shared> shared);
   Result<Driver::Work> stage(const CallArguments& call);
+  Result<Driver::Outcome> run_on_device(const CallArguments& call);
   static Result<std::shared_ptr<Context>> create_group(const Context& parent, uint32_t number,
                                                        const GroupMembers& chosen);
   static Result<std::shared_ptr<Context>> context_of_group(const Context& parent, uint32_t number,

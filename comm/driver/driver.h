@@ -82,7 +82,8 @@ class Driver {
   Outcome run(const CallArguments& call);
   /// Starts an operation that also proceeds while no thread waits for it. Returns soon.
   Work start(const CallArguments& call);
-  /// The same for a call on memory of a device.
+  // The same two for an operation on memory of a device:
+  Outcome run_staged(const Work& work);
   void start_staged(const Work& work);
   /// Returns the outcome; none if the deadline, a time of the monotonic clock, passed first. Time
   /// in which this process was stopped does not count.

@@ -1,6 +1,5 @@
 #include "gpu/cpu/cpu_worlds.h"
 
-#include <atomic>
 #include <mutex>
 #include <vector>
 
@@ -30,8 +29,8 @@ void note_cpu_world(const std::shared_ptr<CpuWorld>& world) {
   list.any.store(true, std::memory_order_relaxed);
 }
 
-bool has_cpu_devices() {
-  return all_worlds().any.load(std::memory_order_relaxed);
+const std::atomic<bool>& cpu_devices_opened() {
+  return all_worlds().any;
 }
 
 std::optional<CpuDevicePlace> find_cpu_device(const std::byte* address) {

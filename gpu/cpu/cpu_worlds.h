@@ -2,6 +2,7 @@
 
 #include "gpu/cpu/cpu_world.h"
 
+#include <atomic>
 #include <memory>
 #include <optional>
 
@@ -15,8 +16,8 @@ struct CpuDevicePlace {
 
 /// Called when CPU devices are opened. They stay known until their world is freed.
 void note_cpu_world(const std::shared_ptr<CpuWorld>& world);
-/// True when this process has opened CPU devices. One relaxed load of an atomic.
-bool has_cpu_devices();
+/// Becomes true when this process opens CPU devices.
+const std::atomic<bool>& cpu_devices_opened();
 /// Returns the device whose memory has this address; none for other memory, also for pinned one.
 std::optional<CpuDevicePlace> find_cpu_device(const std::byte* address);
 

@@ -15,13 +15,6 @@ constexpr int memory_type = 2;
 constexpr int device_ordinal = 9;
 constexpr unsigned type_device = 2;
 
-/// Without one of these files no process of this host can load the driver.
-bool host_has_driver() {
-  static const bool found =
-      ::access("/dev/nvidiactl", F_OK) == 0 || ::access("/dev/dxg", F_OK) == 0;
-  return found;
-}
-
 PointerQuestion find_question() {
   void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   if (driver == nullptr) return nullptr;
@@ -31,8 +24,11 @@ PointerQuestion find_question() {
 
 }  // namespace
 
+bool host_has_driver() {
+  return ::access("/dev/nvidiactl", F_OK) == 0 || ::access("/dev/dxg", F_OK) == 0;
+}
+
 PointerQuestion loaded_driver() {
-  if (!host_has_driver()) return nullptr;
   static constinit std::atomic<PointerQuestion> known = nullptr;
   PointerQuestion question = known.load(std::memory_order_acquire);
   if (question != nullptr) return question;

@@ -7,9 +7,10 @@ namespace dt {
 /// A question of the driver about an address: cuPointerGetAttribute(). 0: it has filled `into`.
 using PointerQuestion = int (*)(void* into, int attribute, unsigned long long address);
 
+/// True when processes of this host can load the driver.
+bool host_has_driver();
 /// Returns the question of the driver that this process has loaded already; null when it has none.
-/// Loads nothing, so that a process without GPUs stays one. On a host without driver it costs one
-/// branch.
+/// Loads nothing, so that a process without GPUs stays one.
 PointerQuestion loaded_driver();
 
 /// Returns the GPU whose memory has this address, by CUDA's number; none for memory of the host.

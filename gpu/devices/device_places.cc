@@ -8,15 +8,13 @@
 
 namespace dt {
 
-bool may_have_devices() {
-  return has_cpu_devices() || loaded_driver() != nullptr;
+PossibleDevices::PossibleDevices()
+    : cpu_devices_(cpu_devices_opened()), has_driver_(host_has_driver()) {
 }
 
 std::optional<DevicePlace> find_device_place(const void* address) {
-  if (has_cpu_devices()) {
-    auto found = find_cpu_device(static_cast<const std::byte*>(address));
-    if (found) return DevicePlace{.cpu_world = std::move(found->world), .index = found->index};
-  }
+  auto found = find_cpu_device(static_cast<const std::byte*>(address));
+  if (found) return DevicePlace{.cpu_world = std::move(found->world), .index = found->index};
   const PointerQuestion driver = loaded_driver();
   if (driver == nullptr) return std::nullopt;
   const auto gpu = find_gpu(driver, address);

@@ -3,6 +3,7 @@
 #include "gpu/cpu/cpu_world.h"
 #include "gpu/device.h"
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,9 +17,17 @@ struct DevicePlace {
   bool operator==(const DevicePlace&) const = default;
 };
 
-/// True when this process has opened CPU devices, or has loaded the driver of GPUs. Else no address
-/// lies in memory of a device, and the question costs two branches.
-bool may_have_devices();
+/// Knows whether an address may lie in memory of a device at all. The answer costs two branches.
+class PossibleDevices {
+ public:
+  PossibleDevices();
+  /// True when this process has opened CPU devices, and where a driver of GPUs is.
+  bool any() const { return has_driver_ || cpu_devices_.load(std::memory_order_relaxed); }
+
+ private:
+  const std::atomic<bool>& cpu_devices_;
+  bool has_driver_;
+};
 /// Returns the device whose memory has this address; none for memory of the host, also pinned.
 std::optional<DevicePlace> find_device_place(const void* address);
 /// "cpu:0", "cuda:0".

@@ -8,7 +8,7 @@ namespace {
 TEST_CASE("an address is found on its device among several lists of CPU devices") {
   const DeviceList first = open_cpu_devices({.count = 2}).value();
   const DeviceList second = open_cpu_devices({.count = 2}).value();
-  CHECK(has_cpu_devices());
+  CHECK(cpu_devices_opened());
   const DeviceBuffer one = first[1]->allocate(100).value();
   const DeviceBuffer other = second[0]->allocate(100).value();
   const auto at_one = find_cpu_device(one.at() + 99);
