@@ -136,21 +136,6 @@ Driver::Work Driver::start(const CallArguments& call) {
   return work;
 }
 
-void Driver::start_staged(const Work& work) {
-  const OperationMark mark(work->request.kind, work->request.name);
-  work->staged->played->clock = Clock::now;
-  start_work(work);
-}
-
-Driver::Outcome Driver::run_staged(const Work& work) {
-  work->staged->played->request.blocks = callers_.note_caller();
-  start_staged(work);
-  while (true) {
-    auto ended = wait(work, Time::max());
-    if (ended) return *std::move(ended);  // a wait fails earlier when memory runs out
-  }
-}
-
 void Driver::start_work(const Work& work) {
   work->clock = Clock::now;
   work->times.submitted = Clock::now();

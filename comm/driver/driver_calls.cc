@@ -1,8 +1,9 @@
-// The driver's calls that are no operations: to the job's store, about groups, and about operations
-// that were started.
+// The driver's calls to the job's store, about groups, about operations that were started, and on
+// memory of devices.
 #include "base/finally.h"
 #include "comm/collective/operation.h"
 #include "comm/driver/driver.h"
+#include "comm/driver/stack_dump.h"
 
 #include <algorithm>
 #include <string>
@@ -141,6 +142,21 @@ void Driver::leave_group(uint32_t number) {
   // Copies may still use the callers' buffers.
   const auto left = [&] { return finished_ || !staged_.has_group(number); };
   if (!left()) wait_locked(lock, {PredicateRef(left)});
+}
+
+void Driver::start_staged(const Work& work) {
+  const OperationMark mark(work->request.kind, work->request.name);
+  work->staged->played->clock = Clock::now;
+  start_work(work);
+}
+
+Driver::Outcome Driver::run_staged(const Work& work) {
+  work->staged->played->request.blocks = callers_.note_caller();
+  start_staged(work);
+  while (true) {
+    auto ended = wait(work, Time::max());
+    if (ended) return *std::move(ended);  // a wait fails earlier when memory runs out
+  }
 }
 
 }  // namespace dt
