@@ -124,7 +124,7 @@ int run(dtrain_context* handle, const UserCall& call, const dtrain_op_options* o
     TRY(fill(call, options, *context, operation));
     return context->run(operation);
   };
-  const Result<Driver::Outcome> outcome = caught(body);
+  const Result<Driver::Outcome> outcome = guarded(body);
   return outcome ? report_outcome(*outcome, error) : report(error, outcome.error());
 }
 

@@ -1,11 +1,11 @@
 #pragma once
 
 #include "base/format.h"
-#include "base/no_cancellation.h"
 #include "base/result.h"
 #include "comm/context.h"
 #include "comm/dtrain.h"
 #include "comm/init_options.h"
+#include "comm/no_cancellation.h"
 #include "comm/sparse_rows.h"
 
 #include <algorithm>
@@ -98,21 +98,15 @@ std::optional<CallTerms> terms_of(const dtrain_op_options& options);
 Result<std::shared_ptr<Context>> usable(const std::shared_ptr<Context>* context);
 
 /// Calls a body that returns a Result. An exception (out of memory) becomes Errc::os, because none
-/// may reach a C caller.
+/// may reach a C caller. The thread is not cancelled before the end.
 template <class Body>
-auto caught(const Body& body) -> decltype(body()) {
+auto guarded(const Body& body) -> decltype(body()) {
+  const NoCancellation no_cancellation;
   try {
     return body();
   } catch (const std::exception& thrown) {
     return fail(Errc::os, thrown.what());
   }
-}
-
-/// The same, and the thread is not cancelled before the end.
-template <class Body>
-auto guarded(const Body& body) -> decltype(body()) {
-  const NoCancellation no_cancellation;
-  return caught(body);
 }
 
 }  // namespace dt

@@ -1,7 +1,6 @@
 #include "comm/context.h"
 
 #include "base/format.h"
-#include "base/no_cancellation.h"
 #include "base/text.h"
 #include "comm/driver/cores.h"
 #include "comm/engine/groups.h"
@@ -293,7 +292,6 @@ Result<Driver::Work> Context::stage(const CallArguments& call) {
 }
 
 Result<Driver::Outcome> Context::run_on_device(const CallArguments& call) {
-  const NoCancellation no_cancellation;
   const Driver::Work staged = TRY(stage(call));
   if (!staged) return shared_->driver.run(call);
   return shared_->driver.run_staged(staged);

@@ -2,7 +2,6 @@
 
 #include "base/finally.h"
 #include "base/io/blocked_signals.h"
-#include "base/no_cancellation.h"
 #include "comm/collective/operation.h"
 #include "comm/driver/stack_dump.h"
 
@@ -87,7 +86,6 @@ Driver::Outcome Driver::run(const CallArguments& call) {
 
 /// Submits an operation, unless that is done, and waits for its end.
 void Driver::complete(Lock& lock, const Work& work, bool submitted) {
-  const NoCancellation no_cancellation;
   if (!lock) {
     inbox_.put(work);
     lock = enter();
@@ -104,10 +102,9 @@ void Driver::complete(Lock& lock, const Work& work, bool submitted) {
     wait_locked(lock, *work, Time::max());
 }
 
-/// Runs an operation in shared memory on an engine without other work. It reads no clock and no
-/// link, and no thread can be cancelled in it. Returns false, and does nothing, for all other
-/// operations. Some calls take the long way, so that links and time limits are served. The
-/// operation may be pending afterwards.
+/// Runs an operation in shared memory on an engine without other work, without a clock and without
+/// the links. Returns false, and does nothing, for all other operations. Some calls take the long
+/// way, so that links and time limits are served. The operation may be pending afterwards.
 bool Driver::run_quickly(const Work& work) {
   const bool quick = quick_calls_left_ > 0 && work->request.timeout == Duration::zero() &&
                      parts_.engine->needs_no_frames(work->request) && inbox_.empty() &&

@@ -78,7 +78,7 @@ class Driver {
   };
   using Work = Inbox::Work;
 
-  /// Performs an operation. The thread is not cancelled before the end.
+  /// Performs an operation.
   Outcome run(const CallArguments& call);
   /// Starts an operation that also proceeds while no thread waits for it. Returns soon.
   Work start(const CallArguments& call);

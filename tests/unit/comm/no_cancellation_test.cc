@@ -1,4 +1,4 @@
-#include "base/no_cancellation.h"
+#include "comm/no_cancellation.h"
 
 #include "tests/unit/comm/world_fixture.h"
 
