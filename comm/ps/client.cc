@@ -1,6 +1,7 @@
 #include "comm/ps/client.h"
 
 #include "base/crypto.h"
+#include "base/finally.h"
 #include "base/format.h"
 #include "base/text.h"
 #include "comm/ps/rendezvous_wait.h"
@@ -8,7 +9,6 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <utility>
 
@@ -99,6 +99,8 @@ Result<> PsClient::connect_to(Server& server, Time deadline) {
   }
   server.connection->place_by(
       [this, part = part_of(server)](const auto& arriving) { return place(part, arriving); });
+  // A server that takes over may reply as soon as it knows this client: it has the request already.
+  if (server.request) expect_reply(server);
   server.attach = ++last_request_;
   const AttachRequest first{.part = part_of(server), .copies = ring_.copies, .session = session_};
   if (const Result<> sent = server.connection->send(*server.attach, encode(PsRequest(first)));
@@ -107,22 +109,22 @@ Result<> PsClient::connect_to(Server& server, Time deadline) {
   return {};
 }
 
+/// Called before the reply to the server's request can arrive, also once more.
+void PsClient::expect_reply(Server& server) {
+  server.reply.reset();
+  if (values_ != nullptr) values_->restart(part_of(server));
+}
+
 /// Sends the request that is under way, if the connection has had the reply to its first one.
 Result<> PsClient::send(Server& server) {
   if (!server.request || server.attach || server.connection == nullptr) return {};
-  if (values_ != nullptr) values_->restart(part_of(server));
   const Result<> sent = server.connection->send(*server.request, server.body);
   return sent ? sent : lost(server, sent.error());
 }
 
 Result<> PsClient::take_message(Server& server, MessageConnection::Received message) {
   if (message.id == server.request) {
-    // The request refers to memory of the caller, which the call ends.
-    if (server.connection->outgoing() > 0)
-      return lost(server, Error{Errc::protocol, "its reply came before its request was sent"});
     server.reply = std::move(message.body);
-    server.request.reset();
-    server.body.reset();
     return {};
   }
   if (message.id != server.attach) return {};
@@ -137,6 +139,13 @@ Result<> PsClient::take_message(Server& server, MessageConnection::Received mess
   return send(server);
 }
 
+/// Ends the request that has its reply. It refers to memory of the caller, so it must be sent.
+void PsClient::end_request(Server& server) {
+  if (!server.reply || server.connection == nullptr || server.connection->outgoing() > 0) return;
+  server.request.reset();
+  server.body.reset();
+}
+
 /// True when the server has no request under way.
 Result<bool> PsClient::advance(Server& server) {
   if (server.connection == nullptr) return false;
@@ -146,6 +155,7 @@ Result<bool> PsClient::advance(Server& server) {
     if (!message) break;
     TRY(take_message(server, *std::move(message)));
   }
+  end_request(server);
   const bool waits = server.request || server.attach;
   if (!advanced && waits && server.connection != nullptr) TRY(lost(server, advanced.error()));
   return !waits;
@@ -199,7 +209,8 @@ Result<> PsClient::await_replies(Time deadline) {
 /// Returns the place of a reply's bytes in the caller's memory.
 std::optional<std::span<std::byte>> PsClient::place(uint32_t server,
                                                     const MessageConnection::Arriving& arriving) {
-  if (values_ == nullptr || servers_[server].request != arriving.id) return std::nullopt;
+  const Server& from = servers_[server];
+  if (values_ == nullptr || from.request != arriving.id || from.reply) return std::nullopt;
   const std::optional<PsReplyPlace> at = place_behind(arriving.before);
   if (!at) return std::nullopt;
   return values_->place(server, *at, arriving.length);
@@ -210,9 +221,9 @@ Result<> PsClient::send_all(const Requests& requests) {
   ++last_request_;
   for (const auto& [number, request] : requests) {
     Server& server = servers_[number];
-    server.reply.reset();
     server.request = last_request_;
     server.body = std::make_shared<const MessageParts>(encode_parts(request));
+    expect_reply(server);
     TRY(send(server));
   }
   poll_.note_request();
@@ -220,19 +231,29 @@ Result<> PsClient::send_all(const Requests& requests) {
   return await_replies(limited ? Clock::now() + options_.call_timeout : Time::max());
 }
 
+/// Ends all requests: nothing refers to the caller's memory any more. All later calls fail.
+void PsClient::drop_requests() {
+  for (Server& server : servers_) {
+    server.connection.reset();
+    server.attach.reset();
+    server.request.reset();
+    server.body.reset();
+  }
+  // The text is short, so it allocates nothing.
+  if (!broken_) broken_ = Error{Errc::os, "out of memory"};
+}
+
 /// With `values`, long values of the replies are received where they belong.
 Result<PsClient::Replies> PsClient::exchange(const Requests& requests, TensorSplit* values) {
   if (broken_) return tl::unexpected(*broken_);
   values_ = values;
-  const Result<> replied = send_all(requests);
-  values_ = nullptr;
-  if (!replied) {
-    assert(broken_);
-    // Nothing may refer to the caller's memory any more.
-    for (Server& server : servers_)
-      server.connection.reset();
-    return tl::unexpected(replied.error());
-  }
+  bool replied = false;
+  const Finally end([&] {  // also when memory has run out
+    values_ = nullptr;
+    if (!replied) drop_requests();
+  });
+  TRY(send_all(requests));
+  replied = true;
   Replies replies;
   for (const auto& [number, request] : requests) {
     Server& server = servers_[number];

@@ -125,6 +125,9 @@ class PsClient {
   Result<> reconnect(Server& server, Time deadline);
   Result<> send(Server& server);
   Result<> take_message(Server& server, MessageConnection::Received message);
+  void expect_reply(Server& server);
+  void end_request(Server& server);
+  void drop_requests();
   Result<Replies> exchange(const Requests& requests, TensorSplit* values = nullptr);
   Result<> send_all(const Requests& requests);
   std::optional<std::span<std::byte>> place(uint32_t server,

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -42,14 +43,17 @@ Result<> MessageConnection::send(uint32_t id, std::shared_ptr<const MessageParts
 /// Queues the next part of each message whose earlier ones are sent, and forgets messages that are
 /// sent. A part begins a frame, so that the receiver can place it. Returns true if it queued one.
 bool MessageConnection::queue_parts() {
-  bool queued = false;
-  std::erase_if(outgoing_, [&](Outgoing& outgoing) {
-    if (link_.sending(body_part, outgoing.id)) return false;
-    if (outgoing.next_part == outgoing.message->parts.size()) return true;
-    link_.send_data(body_part, outgoing.id, outgoing.message->parts[outgoing.next_part++]);
-    queued = true;
-    return false;
+  std::erase_if(outgoing_, [this](const Outgoing& outgoing) {
+    return outgoing.next_part == outgoing.message->parts.size() &&
+           !link_.sending(body_part, outgoing.id);
   });
+  bool queued = false;
+  for (Outgoing& outgoing : outgoing_) {
+    if (link_.sending(body_part, outgoing.id)) continue;
+    link_.send_data(body_part, outgoing.id, outgoing.message->parts[outgoing.next_part]);
+    ++outgoing.next_part;
+    queued = true;
+  }
   return queued;
 }
 
@@ -99,7 +103,11 @@ Result<PayloadTarget> MessageConnection::place(const Message& message) {
   }
   const std::span<std::byte> body = *incoming.body;
   std::optional<std::span<std::byte>> elsewhere;
-  if (placer_) elsewhere = placer_({message.stream, body.first(incoming.received), message.length});
+  // A message of the same id waits for take(), which may end the caller's use of the memory.
+  const bool again = std::ranges::any_of(
+      received_, [&](const Received& received) { return received.id == message.stream; });
+  if (placer_ && !again)
+    elsewhere = placer_({message.stream, body.first(incoming.received), message.length});
   return PayloadTarget{PayloadTarget::Action::take,
                        elsewhere.value_or(body.subspan(incoming.received, message.length))};
 }

@@ -7,10 +7,13 @@ namespace dt {
 namespace {
 /// Short messages leave the memory to long ones.
 constexpr size_t kept_bytes_min = size_t{64} << 10;
+constexpr size_t used_part_min = 4;
 }  // namespace
 
 std::shared_ptr<Bytes> MessageMemory::take(size_t size) {
   if (size < kept_bytes_min) return std::make_shared<Bytes>(size);
+  // A much shorter message does not occupy the block either.
+  if (size < spare_->capacity() / used_part_min) return std::make_shared<Bytes>(size);
   auto taken = std::make_unique<Bytes>(std::exchange(*spare_, {}));
   if (taken->capacity() < size) *taken = Bytes();
   taken->resize(size);

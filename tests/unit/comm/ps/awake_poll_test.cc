@@ -32,6 +32,7 @@ TEST_CASE("a wait ends with a ready descriptor, and at its deadline without one"
     CHECK(poll.wait({&waiting, 1}, Time::min()) == 0);
     const uint64_t one = 1;
     REQUIRE(::write(event.get(), &one, sizeof one) == sizeof one);
+    poll.note_request();
     CHECK(poll.wait({&waiting, 1}, Time::max()) == 1);
     CHECK(waiting.revents == POLLIN);
   }

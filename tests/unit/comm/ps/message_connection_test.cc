@@ -135,5 +135,30 @@ TEST_CASE("parts of a message arrive in order, and where the receiver wants them
   }
 }
 
+TEST_CASE("a message has no other place while one of its id waits to be taken") {
+  ConnectedTasks tasks = connect_tasks();
+  const MessageConnection::Options options{.generation = 1, .message_bytes_max = 1000};
+  MessageConnection worker = connection_of(tasks.worker, options);
+  MessageConnection server = connection_of(tasks.server, options);
+  Bytes elsewhere(1000);
+  int asked = 0;
+  worker.place_by([&](const MessageConnection::Arriving& arriving) {
+    ++asked;
+    return std::span(elsewhere).first(arriving.length);
+  });
+  for (const unsigned first : {1U, 2U}) {
+    REQUIRE(server.send(5, pattern(1000, first)));
+    while (server.outgoing() > 0)
+      REQUIRE(server.advance());
+  }
+  const auto first = move_until_received(server, worker);
+  REQUIRE(first);
+  const auto second = move_until_received(server, worker);
+  REQUIRE(second);
+  CHECK(asked == 1);
+  CHECK(elsewhere == pattern(1000, 1));
+  CHECK(*second->body == pattern(1000, 2));
+}
+
 }  // namespace
 }  // namespace dt

@@ -19,12 +19,15 @@ TEST_CASE("the memory of a long message is used again when nobody refers to it")
   CHECK(shorter->size() == long_bytes / 2);
 }
 
-TEST_CASE("a short message does not take the memory of a long one") {
+TEST_CASE("a much shorter message does not take the memory of a long one") {
   MessageMemory memory;
   auto first = memory.take(long_bytes);
   const auto* const place = first->data();
   first.reset();
-  CHECK(memory.take(10)->size() == 10);
+  const auto shortest = memory.take(10);
+  CHECK(shortest->size() == 10);
+  const auto shorter = memory.take(long_bytes / 8);
+  CHECK(shorter->size() == long_bytes / 8);
   CHECK(memory.take(long_bytes)->data() == place);
 }
 
