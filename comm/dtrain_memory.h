@@ -27,8 +27,9 @@
  * work before them.
  *
  * Errors: _INPUT, before anything is sent: buffers on the host and on a device, or on two devices;
- * a stream of another device, or one without a buffer on a device; memory that a range exceeds, as
- * far as its device can detect that. _SYSTEM: no pinned memory is left (nothing was sent), or the
+ * a stream of another device, or one with buffers on the host; memory that a range exceeds, as far
+ * as its device can detect that; a stream that is being captured. A rank without elements ignores
+ * its stream. _SYSTEM: no pinned memory is left (nothing was sent), or the
  * device has failed. Before the input was read, all operations of this rank fail then, now and
  * later, and those of the others with _PEER_LOST. _MISMATCH: some ranks give memory of the host,
  * and others of a device; but counts for each rank, sends and receives may have both.

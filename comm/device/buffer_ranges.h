@@ -19,6 +19,7 @@ struct BufferRanges {
   size_t input_bytes = 0;
   std::byte* output = nullptr;
   size_t output_bytes = 0;
+  bool is_empty() const { return input_bytes == 0 && output_bytes == 0; }
   bool operator==(const BufferRanges&) const = default;
 };
 

@@ -59,10 +59,9 @@ std::string place_text(const std::optional<DevicePlace>& place) {
   return "memory of " + (place ? name_of(*place) : std::string("the host"));
 }
 
-/// Returns the device of all used buffers; none: they lie on the host, or none is used.
+/// Returns the device of all used buffers; none: they lie on the host.
 Result<std::optional<DevicePlace>> common_place(const std::vector<BufferRanges>& ranges) {
   const std::vector<PlacedBuffer> buffers = placed(ranges);
-  if (buffers.empty()) return std::optional<DevicePlace>();
   for (const PlacedBuffer& buffer : buffers) {
     if (buffer.place == buffers.front().place) continue;
     return fail(Errc::input,
@@ -104,12 +103,15 @@ Result<std::shared_ptr<StagingDevice>> DeviceCalls::device_at(const DevicePlace&
 }
 
 Result<std::shared_ptr<Operation>> DeviceCalls::stage(const CallArguments& call, CallingRank self) {
-  if (!names_device(call)) return without_device(call.stream);
+  if (call.stream == nullptr && !names_device(call)) return std::shared_ptr<Operation>();
+  if (call.kind == OperationKind::barrier) return without_device(call.stream);
   auto operation = std::make_shared<Operation>();
   call.fill(operation->request);
   // The engine refuses such a call with the reason, and reads no buffer.
   if (!is_valid(operation->request, self)) return std::shared_ptr<Operation>();
   std::vector<BufferRanges> ranges = ranges_of(operation->request, self);
+  // Other ranks may have elements, so this one ignores its stream.
+  if (std::ranges::all_of(ranges, &BufferRanges::is_empty)) return std::shared_ptr<Operation>();
   const std::optional<DevicePlace> place = TRY(common_place(ranges));
   if (!place) return without_device(call.stream);
   const auto device = TRY(device_at(*place));

@@ -28,22 +28,31 @@ Result<std::shared_ptr<StagingDevice>> StagingDevice::open(std::unique_ptr<Devic
 
 Result<DeviceBuffer> StagingDevice::take_pinned(size_t bytes) {
   const size_t size = rounded(bytes);
-  const std::lock_guard lock(mutex_);
-  const auto found = std::ranges::find_if(
-      kept_, [&](const DeviceBuffer& buffer) { return buffer.bytes() == size; });
-  if (found == kept_.end()) return device_->allocate_pinned(size);
-  DeviceBuffer buffer = std::move(*found);
-  kept_.erase(found);
-  kept_bytes_ -= size;
-  return buffer;
+  std::vector<DeviceBuffer> evicted;  // freed behind the lock
+  {
+    const std::lock_guard lock(mutex_);
+    evicted.swap(evicted_);
+    const auto found = std::ranges::find_if(
+        kept_, [&](const DeviceBuffer& buffer) { return buffer.bytes() == size; });
+    if (found != kept_.end()) {
+      DeviceBuffer buffer = std::move(*found);
+      kept_.erase(found);
+      kept_bytes_ -= size;
+      return buffer;
+    }
+  }
+  evicted.clear();
+  return device_->allocate_pinned(size);
 }
 
 void StagingDevice::keep_pinned(DeviceBuffer buffer) {
   const std::lock_guard lock(mutex_);
-  if (buffer.bytes() == 0 || buffer.bytes() > kept_bytes_max) return;
+  if (buffer.bytes() == 0) return;
+  if (buffer.bytes() > kept_bytes_max) return evicted_.push_back(std::move(buffer));
   while (!kept_.empty() &&
          (kept_.size() == kept_count_max || kept_bytes_ + buffer.bytes() > kept_bytes_max)) {
     kept_bytes_ -= kept_.front().bytes();
+    evicted_.push_back(std::move(kept_.front()));
     kept_.erase(kept_.begin());
   }
   kept_bytes_ += buffer.bytes();

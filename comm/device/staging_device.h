@@ -18,9 +18,11 @@ class StagingDevice {
   static Result<std::shared_ptr<StagingDevice>> open(std::unique_ptr<Device> device);
 
   Device& device() const { return *device_; }
-  /// Returns pinned memory of at least that size. Fails with Errc::out_of_memory.
+  /// Returns pinned memory of at least that size. Fails with Errc::out_of_memory. May wait for the
+  /// device's work, and so for operations under way.
   Result<DeviceBuffer> take_pinned(size_t bytes);
-  /// Keeps memory for later calls, which no copy uses any more.
+  /// Keeps memory for later calls, which no copy uses any more. Frees none, since CUDA may wait for
+  /// the device's work then. The next take_pinned() frees what is too much.
   void keep_pinned(DeviceBuffer buffer);
   /// Queues copies out of memory of the device, and records the event behind them.
   Result<> copy_inputs(std::span<const MemoryCopy> copies, DeviceEvent& copied);
@@ -36,6 +38,7 @@ class StagingDevice {
   std::unique_ptr<Device> device_ = {};
   std::mutex mutex_;
   std::vector<DeviceBuffer> kept_ = {};
+  std::vector<DeviceBuffer> evicted_ = {};
   size_t kept_bytes_ = 0;
   std::unique_ptr<DeviceStream> inputs_ = {};
   std::unique_ptr<DeviceStream> results_ = {};

@@ -157,8 +157,9 @@ void Driver::submit_locked(const Work& work) {
 
 void Driver::submit_now(const Work& work, Time now) {
   if (!staged_.concerns(*work)) return submit_to_engine(work, now);
-  if (!protect([&] { staged_.add(work); }))
-    work->outcome.emplace(fail(Errc::os, std::string(out_of_memory)));
+  if (protect([&] { staged_.add(work); })) return;
+  work->outcome.emplace(fail(Errc::os, std::string(out_of_memory)));
+  if (work->staged) work->staged->copies->release();
 }
 
 void Driver::submit_to_engine(const Work& work, Time now) {
@@ -184,7 +185,7 @@ void Driver::serve_inbox() {
       std::this_thread::yield();
       continue;
     }
-    if (finished_) return;
+    if (finished_) return drop_inbox();
     submit_locked(nullptr);
     hand_off();
   }
@@ -471,6 +472,7 @@ void Driver::finish() {
   if (parts_.mesh) protect([this] { drain(); });
   parts_.engine.reset();
   staged_.finish();
+  drop_inbox();
   parts_.mesh.reset();
   parts_.client.reset();
 }

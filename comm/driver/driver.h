@@ -154,6 +154,7 @@ class Driver {
   void submit_to_engine(const Work& work, Time now);
   void start_work(const Work& work);
   bool step_staged(Time now);
+  void drop_inbox();
   /// True when operations pend, or other ranks may need this rank's steps.
   bool pending() const {
     return !parts_.engine->idle() || parts_.engine->serves() || !staged_.empty();

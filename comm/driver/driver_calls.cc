@@ -159,4 +159,14 @@ Driver::Outcome Driver::run_staged(const Work& work) {
   }
 }
 
+/// Called after the end of the engine: no stream may wait for operations that came too late.
+void Driver::drop_inbox() {
+  while (!inbox_.empty()) {
+    const Work work = inbox_.take();
+    if (!work || !work->staged) continue;
+    work->staged->copies->release();
+    work->staged->copies->finish();
+  }
+}
+
 }  // namespace dt

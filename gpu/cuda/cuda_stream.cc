@@ -48,6 +48,10 @@ Result<std::shared_ptr<DeviceStream>> CudaStream::adopt(Device& device,
                                                         Handle handle) {
   int index = -1;
   TRY(state->check(cudaStreamGetDevice(stream_of(handle), &index), "stream_at"));
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  TRY(state->check(cudaStreamIsCapturing(stream_of(handle), &capture), "stream_at"));
+  if (capture != cudaStreamCaptureStatusNone)
+    return fail(Errc::input, "the stream is being captured into a graph");
   if (index != state->index())
     return fail(Errc::input,
                 format("the stream belongs to cuda:{}, not to {}", index, state->name()));

@@ -73,6 +73,9 @@ TEST_CASE("a stream of the program runs calls, and the program destroys it") {
   CHECK(ran);
   int no_stream = 0;
   CHECK_FALSE(cuda.devices[0]->stream_at(&no_stream).has_value());
+  fake_cuda().captures = true;
+  check_error(cuda.devices[1]->stream_at(handle), Errc::input,
+              "the stream is being captured into a graph");
 }
 
 TEST_CASE("one GPU is opened without access to the memory of the others") {

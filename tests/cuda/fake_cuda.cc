@@ -271,6 +271,11 @@ cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
   *device = stream->device;
   return status_of("cudaStreamGetDevice");
 }
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  if (!runtime().streams.contains(stream)) return cudaErrorInvalidResourceHandle;
+  *status = runtime().world.captures ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  return status_of("cudaStreamIsCapturing");
+}
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   dt::run(*stream);
   const cudaError_t status = status_of("cudaStreamQuery");

@@ -26,6 +26,7 @@ struct FakeCuda {
   int launch_failure = 0;
   /// False: no call on a stream runs, as while a kernel waits.
   bool runs = true;
+  bool captures = false;  ///< the program captures its streams into a graph
 
   int current = 0;  ///< the device of the thread
   std::vector<FakeLaunch> launches = {};

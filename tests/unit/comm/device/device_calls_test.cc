@@ -55,6 +55,9 @@ TEST_CASE("memory of the host, pinned memory and unused pointers are not staged"
   CallArguments empty = reduction(memory.at(), memory.at());
   empty.count = 0;
   CHECK(calls.stage(empty, {}).value() == nullptr);
+  // Nothing is copied, so it needs no stream.
+  empty.stream = cpu.streams[0].get();
+  CHECK(calls.stage(empty, {}).value() == nullptr);
   // The engine refuses it with the reason.
   CHECK(calls.stage(reduction(memory.at() + 1, memory.at()), {}).value() == nullptr);
 }
