@@ -50,6 +50,9 @@ Result<> ClosureWorker::serve(Time deadline) {
   if (!connected && left_) return {};
   if (!connected) return tl::unexpected(std::move(connected).error());
   connection_ = *std::move(connected);
+  // News may have come with the answers to the dial. No descriptor reports it any more.
+  const Result<> checked = check();
+  if (!checked) return left_ ? Result<>() : checked;
   while (true) {
     const Received received = TRY(receive());
     const auto* const closure = std::get_if<RunClosure>(&received.message);
