@@ -124,7 +124,8 @@ Result<std::shared_ptr<Operation>> DeviceCalls::stage(const CallArguments& call,
   auto copies = TRY(StagedCopies::start(
       {.device = device, .stream = std::move(callers_stream), .ranges = std::move(ranges)},
       played->request));
-  operation->staged = std::make_shared<StagedCall>(std::move(played), std::move(copies));
+  operation->staged =
+      std::make_shared<StagedCall>(StagedCall{std::move(played), std::move(copies)});
   return operation;
 }
 

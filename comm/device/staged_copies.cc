@@ -121,7 +121,7 @@ Result<> StagedCopies::make_result() {
   if (bytes == 0) return {};
   auto memory = TRY(terms_.device->device().allocate(bytes));
   results_.push_back({memory.at(), own_result_->data.get(), bytes});
-  const auto owner = std::make_shared<OwnedResult>(terms_.device, std::move(memory));
+  const auto owner = std::make_shared<OwnedResult>(OwnedResult{terms_.device, std::move(memory)});
   own_result_->on_device = std::shared_ptr<std::byte>(owner, owner->memory.at());
   return {};
 }
