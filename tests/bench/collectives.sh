@@ -16,14 +16,8 @@
 # --format peers`, with {place}, {np}, {operation}, {min}, {max}, {factor} and {ms} in it.
 set -euo pipefail
 
-here=$(realpath "$(dirname "$0")")
-# shellcheck source=../cli/lib.sh
-. "$here/../cli/lib.sh"
-# shellcheck source=../net/lib.sh
-. "$here/../net/lib.sh"
 # shellcheck source=places.sh
-. "$here/places.sh"
-set -e
+. "$(dirname "$0")/places.sh"
 
 rounds=5 places='shm2 shm4 tcp2 2x1 2x2 4x1' operations='all_reduce broadcast all_gather reduce_scatter'
 min=4 max=67108864 factor=16 ms=60
@@ -40,10 +34,6 @@ while getopts r:p:o:b:e:f:t: option; do
   esac
 done
 
-out=$(mktemp -d)
-# shellcheck disable=SC2031  # tests/cli/lib.sh sets it in a subshell
-export TEST_MARKER=bench-$$
-trap 'rm -rf "$out"' EXIT
 install "$DTRAIN" "$out/dtrain"
 for mpi in openmpi mpich; do
   if command -v "mpicc.$mpi" >/dev/null; then

@@ -10,14 +10,8 @@
 # dtrain starts all of them. Horovod and Gloo have no shared memory: at shm2 and tcp2 they use loopback.
 set -euo pipefail
 
-here=$(realpath "$(dirname "$0")")
-# shellcheck source=../cli/lib.sh
-. "$here/../cli/lib.sh"
-# shellcheck source=../net/lib.sh
-. "$here/../net/lib.sh"
 # shellcheck source=places.sh
-. "$here/places.sh"
-set -e
+. "$(dirname "$0")/places.sh"
 
 rounds=5 places='shm2 2x2' tensors='200 1000 resnet50 bert-large' steps=20
 while getopts r:p:t:n: option; do
@@ -33,10 +27,6 @@ done
 build=$(realpath "$here/../../build")
 "$here/../../tools/setup.sh" frameworks
 python=$build/venv-horovod-torch/bin/python
-out=$(mktemp -d)
-# shellcheck disable=SC2031  # tests/cli/lib.sh sets it in a subshell
-export TEST_MARKER=bench-$$
-trap 'rm -rf "$out"' EXIT
 install "$DTRAIN" "$out/dtrain"
 export OMP_NUM_THREADS=1
 

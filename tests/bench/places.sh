@@ -1,6 +1,19 @@
 # shellcheck shell=bash
 # Sourced by benchmarks that measure at places: a number of ranks on this machine (shm2, tcp2), or hosts, which are
-# network namespaces, by ranks (2x1, 2x2; as root). Requires tests/cli/lib.sh, tests/net/lib.sh, and a folder $out.
+# network namespaces, by ranks (2x1, 2x2; as root). Sets $here to this folder, and makes the folder $out, which is
+# removed at the end.
+
+here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
+# shellcheck source=../cli/lib.sh
+. "$here/../cli/lib.sh"
+# shellcheck source=../net/lib.sh
+. "$here/../net/lib.sh"
+set -e
+
+out=$(mktemp -d)
+# shellcheck disable=SC2031  # tests/cli/lib.sh sets it in a subshell
+export TEST_MARKER=bench-$$
+trap 'rm -rf "$out"' EXIT
 
 # list SEPARATOR SUFFIX: prints the hosts of the place.
 list() {

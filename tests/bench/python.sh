@@ -8,14 +8,8 @@
 #   TABLES   horovod, torch, init (8 ranks), reinit (4 ranks), hosts (as root: two hosts of two ranks)
 set -euo pipefail
 
-here=$(realpath "$(dirname "$0")")
-# shellcheck source=../cli/lib.sh
-. "$here/../cli/lib.sh"
-# shellcheck source=../net/lib.sh
-. "$here/../net/lib.sh"
 # shellcheck source=places.sh
-. "$here/places.sh"
-set -e
+. "$(dirname "$0")/places.sh"
 
 keeps=0 rounds=5 steps=10 tables='horovod torch init reinit hosts'
 figures='import submit blocking resnet50 many training wakeups counting'
@@ -39,10 +33,6 @@ if ((keeps == 0)); then
       --force-reinstall "$build"/dist/dtrain-*.whl
   done
 fi
-out=$(mktemp -d)
-# shellcheck disable=SC2031  # tests/cli/lib.sh sets it in a subshell
-export TEST_MARKER=bench-$$
-trap 'rm -rf "$out"' EXIT
 install "$build/venv-torch/bin/dtrain" "$out/dtrain"
 export OMP_NUM_THREADS=1
 

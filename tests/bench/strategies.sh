@@ -14,14 +14,8 @@
 # TensorFlow is that of `tools/setup.sh frameworks`.
 set -euo pipefail
 
-here=$(realpath "$(dirname "$0")")
-# shellcheck source=../cli/lib.sh
-. "$here/../cli/lib.sh"
-# shellcheck source=../net/lib.sh
-. "$here/../net/lib.sh"
 # shellcheck source=places.sh
-. "$here/places.sh"
-set -e
+. "$(dirname "$0")/places.sh"
 
 rounds=3 tables='push_pull pull hosts mirrored tensorflow slow' size=100000000 calls=7
 while getopts r:t:s:n: option; do
@@ -36,10 +30,6 @@ done
 
 programs=$(dirname "$(realpath "$DTRAIN")")/tests/bench
 python=$here/../../build/venv-tensorflow/bin/python
-out=$(mktemp -d)
-# shellcheck disable=SC2031  # tests/cli/lib.sh sets it in a subshell
-export TEST_MARKER=bench-$$
-trap 'rm -rf "$out"' EXIT
 install "$DTRAIN" "$out/dtrain"
 export TF_CPP_MIN_LOG_LEVEL=3 CUDA_VISIBLE_DEVICES=-1
 
