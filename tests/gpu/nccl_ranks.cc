@@ -1,6 +1,7 @@
 // A rank of `dtrain run` with a device, which NCCL connects with the others. `nccl_ranks check`
-// compares each collective of each type with the host, bit for bit. In `nccl_ranks killed`, the
-// last rank kills itself within a collective. The others must get an error that names it.
+// compares each collective of each type with the host, bit for bit. In `nccl_ranks killed FOLDER`,
+// the last rank kills itself once the others have begun a collective, which they tell by files in
+// the empty FOLDER. They must get an error that names it.
 //
 // The device is a GPU. With DTRAIN_CPU_DEVICES=1 and DTRAIN_NCCL_LIB, both are stand-ins.
 #include "base/environment.h"
@@ -17,7 +18,10 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace dt {
@@ -220,10 +224,22 @@ int check_all(NcclRank& self) {
   return different == 0 ? 0 : 1;
 }
 
+/// Returns the number of files in the folder.
+ptrdiff_t files_in(const std::filesystem::path& folder) {
+  return std::distance(std::filesystem::directory_iterator(folder), {});
+}
+
 /// Returns 0 when the error names the rank that was killed.
-int be_killed(NcclRank& self) {
+int be_killed(NcclRank& self, const std::filesystem::path& folder) {
   const auto last = static_cast<int>(self.size()) - 1;
-  if (self.rank() == last) static_cast<void>(std::raise(SIGKILL));
+  if (self.rank() == last) {
+    const Time end = Clock::now() + step_max;
+    while (files_in(folder) < last && Clock::now() < end)
+      std::this_thread::sleep_for(milliseconds(1));
+    static_cast<void>(std::raise(SIGKILL));
+  }
+  // Before this file, the death would end a step of the constructor.
+  std::ofstream(folder / format("{}", self.rank())) << "begins\n";
   const Time begin = Clock::now();
   const auto failed = self.run({.type = NcclType::uint8, .count = 1000}, Bytes(1000), 1000);
   const Result<> reason = failed ? Result<>() : self.workers().await_reason();
@@ -236,22 +252,22 @@ int be_killed(NcclRank& self) {
   return text.find(name) == std::string::npos ? 1 : 0;
 }
 
-int run_rank(const std::string& what) {
+int run_rank(const char* folder) {
   NcclRank self;
-  return what == "killed" ? be_killed(self) : check_all(self);
+  return folder == nullptr ? check_all(self) : be_killed(self, folder);
 }
 
 }  // namespace
 }  // namespace dt
 
 int main(int count, char** words) {
-  const std::string what = count == 2 ? words[1] : "";
-  if (what != "check" && what != "killed") {
-    std::fprintf(stderr, "usage: nccl_ranks check|killed\n");
+  const std::string what = count >= 2 ? words[1] : "";
+  if (!(what == "check" && count == 2) && !(what == "killed" && count == 3)) {
+    std::fprintf(stderr, "usage: nccl_ranks check|killed FOLDER\n");
     return 2;
   }
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  const int status = dt::run_rank(what);
+  const int status = dt::run_rank(words[2]);
   std::fflush(stdout);
   // A rank whose peer was killed has nothing to end in order.
   _exit(status);

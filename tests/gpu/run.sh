@@ -43,7 +43,8 @@ for variable in DTRAIN_CPU_DEVICES DTRAIN_NCCL_LIB; do
   if [[ -n ${!variable-} ]]; then ranks+=(-x "$variable=${!variable}"); fi
 done
 # shellcheck disable=SC2016  # the inner shell expands it
-killed='output=$("$@" 2>&1); status=$?; printf "%s\n" "$output"
+killed='folder=$(mktemp -d) && trap "rm -rf $folder" EXIT
+output=$("$@" "$folder" 2>&1); status=$?; printf "%s\n" "$output"
 [[ $status -eq 137 && $(grep -c "^rank [01], after .* rank 2" <<<"$output") -eq 2 ]]'
 
 rm -f "$results.new"
