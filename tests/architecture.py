@@ -24,7 +24,7 @@ ARROWS = {
     "comm": {"base", "gpu", "rendezvous"},
     "launcher": {"base", "gpu", "rendezvous"},
     "cmd": {"base", "gpu", "rendezvous", "comm", "launcher"},
-    "cmd/bench": {"base", "comm/dtrain.h", "comm/dtrain_memory.h"},
+    "cmd/bench": {"base", "comm/dtrain.h", "comm/dtrain_memory.h", "gpu/device.h", "gpu/devices/open_devices.h"},
     "man": {"base", "launcher", "cmd"},
     "examples": set(),
     "python": {"comm/dtrain.h", "comm/dtrain_work.h"},
