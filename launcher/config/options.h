@@ -334,7 +334,7 @@ inline constexpr std::array<std::string_view, 16> check_option_names = {
 bool is_check_option(const Option& option);
 
 /// The options that `dtrain bench` takes as well: its ranks are a job of their own, without roles.
-inline constexpr std::array<std::string_view, 35> bench_option_names = {"np",
+inline constexpr std::array<std::string_view, 37> bench_option_names = {"np",
                                                                         "hosts",
                                                                         "hostfile",
                                                                         "oversubscribe",
@@ -342,6 +342,8 @@ inline constexpr std::array<std::string_view, 35> bench_option_names = {"np",
                                                                         "rank-by",
                                                                         "ppn",
                                                                         "bind-to",
+                                                                        "gpu-bind",
+                                                                        "gpu-share",
                                                                         "port-range",
                                                                         "report-bindings",
                                                                         "network-interfaces",
