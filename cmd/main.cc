@@ -184,7 +184,7 @@ int dispatch(const std::vector<std::string>& words) {
     return print(answer_completion(std::span(words).subspan(1)));
   }
   if (!words.empty() && words.front() == "__bench") {
-    return run_bench_rank(std::span(words).subspan(1));
+    return run_bench_rank(std::span(words).subspan(1), parse_environment(own_environment()));
   }
   const auto invocation = parse_command_line(words);
   if (!invocation) return print_error(invocation.error());

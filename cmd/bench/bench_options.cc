@@ -102,6 +102,11 @@ Result<> set_buffers(BenchOptions& options, std::string_view value) {
   return {};
 }
 
+Result<> set_device(BenchOptions& options, std::string_view value) {
+  options.device = TRY(read_choice(value, {"cpu", "gpu"}));
+  return {};
+}
+
 Result<> set_tensors(BenchOptions& options, std::string_view value) {
   const std::optional<int64_t> number = parse_integer(value);
   const bool counts = number && *number >= 1 && *number <= tensors_limit;
@@ -202,6 +207,11 @@ constexpr std::array options_table = {
                 "The memory of the buffers. user, the default: that of a program. dtrain: from "
                 "dtrain_alloc, which ranks of a host read in place.",
                 set_buffers},
+    BenchOption{"--device", "cpu|gpu",
+                "cpu, the default: the buffers are memory of the host. gpu: of a GPU, which each "
+                "rank takes by its local rank. -x DTRAIN_CPU_DEVICES=N makes N devices of the CPU "
+                "stand in for GPUs.",
+                set_device},
     BenchOption{"--tensors", "N|resnet50|bert-large",
                 "The tensors of a fusion: N equal ones (default 200), or the gradients of a model "
                 "in their own sizes: 161 of ResNet-50, or 398 of BERT-large.",
@@ -251,6 +261,22 @@ Result<> check_comparison(const BenchOptions& options) {
                                   options.reduction));
 }
 
+/// Checks that the buffers can lie on a GPU.
+Result<> check_device(const BenchOptions& options) {
+  if (!options.on_gpu()) return {};
+  const auto refuse = [](std::string_view reason) {
+    return fail(Errc::input, format("--device gpu: {}", reason));
+  };
+  if (options.explain) return refuse("--explain measures nothing; leave out one of the two");
+  if (options.buffers != "user")
+    return refuse("memory of dtrain_alloc lies on the host; leave out --buffers dtrain");
+  if (!options.compare.empty() || options.library != "dtrain")
+    return refuse("Open MPI is measured with memory of the host only; leave out --compare");
+  if (options.format != BenchFormat::peers) return {};
+  return refuse(
+      "--format peers has lines about memory of the host only; give --format csv or json");
+}
+
 /// A model has one size.
 Result<> fit_model(BenchOptions& options) {
   const std::optional<std::vector<size_t>> model = bench_model(options.tensors_or_default());
@@ -276,6 +302,7 @@ Result<> check_together(const BenchOptions& options) {
                 "--explain: prints a table of algorithms and measures nothing; leave out --format, "
                 "--json, --csv and --compare");
   }
+  TRY(check_device(options));
   if (options.operation != BenchOperation::fusion && (options.tensors || options.fused)) {
     return fail(Errc::input,
                 format("{}: is for the operation fusion; leave it out for {}",
@@ -374,6 +401,7 @@ std::vector<std::string> rank_words(const BenchOptions& options) {
   add("-o", options.reduction);
   add("--transport", options.transport);
   add("--buffers", options.buffers);
+  add("--device", options.device);
   if (options.tensors) add("--tensors", *options.tensors);
   if (options.fused) add("--fused", *options.fused ? "on" : "off");
   add("--format", std::string(format_name(options.format)));

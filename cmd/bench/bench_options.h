@@ -27,7 +27,8 @@ struct BenchOptions {
   std::string type = "float32";  ///< the usual name of a BenchType
   std::string reduction = "sum";
   std::string transport = "auto";
-  std::string buffers = "user";             ///< "dtrain": memory of libdtrain
+  std::string buffers = "user";  ///< "dtrain": memory of libdtrain
+  std::string device = "cpu";    ///< whose memory it is: "gpu": a GPU of each rank; "cpu": the host
   std::optional<std::string> tensors = {};  ///< of fusion: a number, or the name of a model
   std::optional<bool> fused = {};           ///< of fusion
   BenchFormat format = BenchFormat::table;
@@ -43,6 +44,7 @@ struct BenchOptions {
   const BenchType& element() const;
   const BenchReduction& reduce_op() const;
   std::string tensors_or_default() const { return tensors.value_or("200"); }
+  bool on_gpu() const { return device == "gpu"; }
   /// Returns the tensors of a call; 1 for all operations but fusion.
   size_t tensor_count() const;
 };

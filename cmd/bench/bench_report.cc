@@ -46,6 +46,24 @@ std::string fusion_text(const BenchOptions& options) {
                 options.fused.value_or(true) ? "on" : "off");
 }
 
+std::string rank_line(size_t number, const BenchRank& rank) {
+  std::string text = format("#  Rank {:>2} Pid {:>6} on {:>10}", number, rank.pid, rank.host);
+  if (!rank.device.empty()) text += " device " + rank.device;
+  if (!rank.uuid.empty()) text += " " + rank.uuid;
+  return text + "\n";
+}
+
+Json text_or_null(const std::string& text) {
+  return text.empty() ? Json() : Json(text);
+}
+
+Json rank_json(const BenchRank& rank) {
+  return Json::Object{{"host", rank.host},
+                      {"pid", rank.pid},
+                      {"device", text_or_null(rank.device)},
+                      {"uuid", text_or_null(rank.uuid)}};
+}
+
 }  // namespace
 
 std::string fitted(double number, size_t width) {
@@ -98,18 +116,18 @@ std::string BenchReport::end(const std::vector<SizeResult>& results) const {
 
 std::string BenchReport::table_begin() const {
   const BenchOptions& options = subject_.options;
-  std::string text =
-      format("# {} bench {}: {}, transport {}, buffers {}{}\n", subject_.label, build_version,
-             row_.name, options.transport, options.buffers, fusion_text(options));
+  std::string text = format("# {} bench {}: {}, transport {}, buffers {}{}{}\n", subject_.label,
+                            build_version, row_.name, options.transport, options.buffers,
+                            fusion_text(options), options.on_gpu() ? ", device gpu" : "");
   text += format("# minBytes {} maxBytes {} step: {}(factor) warmup iters: {} iters: {} ",
                  options.bytes_min, options.bytes_max, options.factor, options.warmups,
                  options.ms_per_size ? format("{} ms", *options.ms_per_size)
                                      : format("{}", options.calls_max()));
   text += "validation: 1\n#\n# Using ranks\n";
-  for (size_t rank = 0; rank < subject_.ranks.size(); ++rank) {
-    text += format("#  Rank {:>2} Pid {:>6} on {:>10}\n", rank, subject_.ranks[rank].pid,
-                   subject_.ranks[rank].host);
-  }
+  for (size_t rank = 0; rank < subject_.ranks.size(); ++rank)
+    text += rank_line(rank, subject_.ranks[rank]);
+  for (const std::string& sentence : shared_devices(subject_.ranks))
+    text += format("# {}\n", sentence);
   // Below it stand the columns of nccl-tests; p50 and p99 of single calls follow.
   text += format("#\n#{:>51}{:^33}{:^33}{:^18}{:^18}\n", "", "out-of-place", "in-place",
                  "out-of-place", "in-place");
@@ -169,7 +187,7 @@ std::string BenchReport::peers_line(const SizeResult& result) const {
 std::string BenchReport::document(const std::vector<SizeResult>& results) const {
   Json::Array ranks;
   for (const BenchRank& rank : subject_.ranks)
-    ranks.emplace_back(Json::Object{{"host", rank.host}, {"pid", rank.pid}});
+    ranks.push_back(rank_json(rank));
   Json::Array sizes;
   for (const SizeResult& result : results) {
     for (const auto& [in_place, timing] : timings_of(result)) {
@@ -198,6 +216,7 @@ std::string BenchReport::document(const std::vector<SizeResult>& results) const 
                               {"redop", row_.reduces ? Json(subject_.options.reduction) : Json()},
                               {"transport", subject_.options.transport},
                               {"buffers", subject_.options.buffers},
+                              {"device", subject_.options.device},
                               {"tensors", fusion ? Json(options.tensors_or_default()) : Json()},
                               {"fused", fusion ? Json(options.fused.value_or(true)) : Json()},
                               {"ranks", std::move(ranks)},

@@ -1,20 +1,14 @@
 #pragma once
 
 #include "cmd/bench/bench_options.h"
+#include "cmd/bench/bench_rank.h"
 #include "cmd/bench/timing.h"
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace dt {
-
-/// A process of the measured job.
-struct BenchRank {
-  int64_t pid = 0;
-  std::string host;
-};
 
 /// The measured job, for all formats.
 struct BenchSubject {

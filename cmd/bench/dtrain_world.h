@@ -20,6 +20,7 @@ class DtrainWorld final : public CollectiveWorld {
   int rank() const override { return dtrain_rank(context_.get()); }
   int size() const override { return dtrain_size(context_.get()); }
   std::string host() const override { return dtrain_host(context_.get()); }
+  int local_rank() const { return dtrain_local_rank(context_.get()); }
   /// The number of hosts, on the first rank of a host.
   int hosts() const { return dtrain_cross_size(context_.get()); }
   /// The text of dtrain_algorithms.

@@ -4,10 +4,7 @@
 #include "base/format.h"
 #include "comm/dtrain.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 namespace dt {
@@ -19,44 +16,23 @@ double us_since(Time begin) {
   return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
 }
 
-/// A rank in the form in which ranks exchange it.
-struct RankRecord {
-  int64_t pid = 0;
-  std::array<char, 256> host = {};
-};
-
 /// Only libdtrain has memory of its own.
-BenchBuffer::Kind kind_of_buffers(const BenchOptions& options) {
+BenchBuffer::Kind kind_of_buffers(const BenchOptions& options, const BenchDevice* device) {
+  if (device != nullptr) return BenchBuffer::Kind::device;
   const bool library = options.buffers == "dtrain" && options.library == "dtrain";
   return library ? BenchBuffer::Kind::library : BenchBuffer::Kind::user;
 }
 
 }  // namespace
 
-Measurement::Measurement(CollectiveWorld& world, const BenchOptions& options)
+Measurement::Measurement(CollectiveWorld& world, const BenchOptions& options, BenchDevice* device)
     : world_(world),
       options_(options),
       row_(row_of(options.operation)),
       type_(options.element()),
       pattern_(type_, options.reduce_op(), {.rank = world.rank(), .size = world.size()}),
-      input_(world, kind_of_buffers(options)),
-      output_(world, kind_of_buffers(options)) {
-}
-
-Result<std::vector<BenchRank>> Measurement::ranks() {
-  RankRecord own = {.pid = ::getpid(), .host = {}};
-  const std::string host = world_.host();
-  std::memcpy(own.host.data(), host.data(), std::min(host.size(), own.host.size() - 1));
-  std::vector<RankRecord> all(static_cast<size_t>(world_.size()));
-  TRY(world_.run({.operation = BenchOperation::all_gather,
-                  .input = &own,
-                  .output = all.data(),
-                  .count = sizeof own,
-                  .type = DTRAIN_UINT8}));
-  std::vector<BenchRank> ranks;
-  for (const RankRecord& record : all)
-    ranks.push_back({.pid = record.pid, .host = record.host.data()});
-  return ranks;
+      input_(world, kind_of_buffers(options, device), device),
+      output_(world, kind_of_buffers(options, device), device) {
 }
 
 Result<std::vector<CallShape>> Measurement::shapes() const {
@@ -97,8 +73,7 @@ Result<SizeResult> Measurement::measure(const CallShape& shape) {
 Result<Timing> Measurement::measure_mode(const CallShape& shape, bool in_place) {
   const uint64_t wrong = TRY(verify(shape, in_place));
   // Zeros stay zeros, also when one call adds to the result of the call before.
-  std::memset(input_.data(), 0, shape.input * type_.bytes);
-  std::memset(output_.data(), 0, shape.output * type_.bytes);
+  TRY(clear(shape));
   const CollectiveCall call = call_of(shape, in_place);
   const int calls = TRY(warm_up(call));
   std::vector<double> each = TRY(time_each(call, calls));
@@ -112,6 +87,15 @@ Result<Timing> Measurement::measure_mode(const CallShape& shape, bool in_place) 
   timing.mean_us = mean;
   timing.wrong = wrong;
   return timing;
+}
+
+Result<> Measurement::clear(const CallShape& shape) {
+  const size_t input = shape.input * type_.bytes;
+  const size_t output = shape.output * type_.bytes;
+  std::memset(input_.host(), 0, input);
+  std::memset(output_.host(), 0, output);
+  TRY(input_.upload(input));
+  return output_.upload(output);
 }
 
 CollectiveCall Measurement::call_of(const CallShape& shape, bool in_place) {
@@ -132,8 +116,8 @@ std::vector<size_t> Measurement::tensors_of(const CallShape& shape) const {
 }
 
 Result<uint64_t> Measurement::verify(const CallShape& shape, bool in_place) {
-  const std::span<std::byte> input(input_.data(), shape.input * type_.bytes);
-  const std::span<std::byte> output(output_.data(), shape.output * type_.bytes);
+  const std::span<std::byte> input(input_.host(), shape.input * type_.bytes);
+  const std::span<std::byte> output(output_.host(), shape.output * type_.bytes);
   const Bytes own = pattern_.input_of(world_.rank());
   std::ranges::fill(output, std::byte{0xff});
   pattern_.fill(input, own, 0);
@@ -142,7 +126,10 @@ Result<uint64_t> Measurement::verify(const CallShape& shape, bool in_place) {
     const auto rank = static_cast<size_t>(world_.rank());
     pattern_.fill(output.subspan(row_.whole == Whole::output ? rank * part : 0, part), own, 0);
   }
+  TRY(input_.upload(input.size()));
+  TRY(output_.upload(output.size()));
   TRY(world_.run(call_of(shape, in_place)));
+  TRY(output_.download(output.size()));
   auto wrong = static_cast<int64_t>(count_wrong(shape));
   TRY(world_.run({.operation = BenchOperation::all_reduce,
                   .output = &wrong,
@@ -153,7 +140,7 @@ Result<uint64_t> Measurement::verify(const CallShape& shape, bool in_place) {
 }
 
 uint64_t Measurement::count_wrong(const CallShape& shape) const {
-  const ByteSpan output(output_.data(), shape.output * type_.bytes);
+  const ByteSpan output(output_.host(), shape.output * type_.bytes);
   const auto rank = static_cast<size_t>(world_.rank());
   switch (options_.operation) {
     case BenchOperation::all_reduce:
@@ -180,7 +167,7 @@ uint64_t Measurement::count_wrong(const CallShape& shape) const {
 }
 
 uint64_t Measurement::count_wrong_parts(const CallShape& shape, size_t first) const {
-  const ByteSpan output(output_.data(), shape.output * type_.bytes);
+  const ByteSpan output(output_.host(), shape.output * type_.bytes);
   const size_t part = shape.count * type_.bytes;
   uint64_t wrong = 0;
   for (int rank = 0; rank < world_.size(); ++rank)

@@ -3,7 +3,6 @@
 #include "base/bytes.h"
 #include "cmd/bench/bench_buffer.h"
 #include "cmd/bench/bench_options.h"
-#include "cmd/bench/bench_report.h"
 #include "cmd/bench/collective_world.h"
 #include "cmd/bench/pattern.h"
 #include "cmd/bench/timing.h"
@@ -17,10 +16,9 @@ namespace dt {
 /// Measures one operation size by size, together with the other ranks. The methods are collective.
 class Measurement {
  public:
-  Measurement(CollectiveWorld& world, const BenchOptions& options);
+  /// With a device, the buffers lie in its memory.
+  Measurement(CollectiveWorld& world, const BenchOptions& options, BenchDevice* device = nullptr);
 
-  /// Returns process and host of each rank.
-  Result<std::vector<BenchRank>> ranks();
   /// Returns the sizes that hold an element of each rank. Fails when there is none.
   Result<std::vector<CallShape>> shapes() const;
   /// Checks the result of one call, then times calls. The times are the same on every rank.
@@ -30,6 +28,8 @@ class Measurement {
   Result<Timing> measure_mode(const CallShape& shape, bool in_place);
   /// Returns the number of wrong elements over all ranks.
   Result<uint64_t> verify(const CallShape& shape, bool in_place);
+  /// Fills both buffers with zeros.
+  Result<> clear(const CallShape& shape);
   uint64_t count_wrong(const CallShape& shape) const;
   /// The same for an output with a part of each rank's input, from its element `first` on.
   uint64_t count_wrong_parts(const CallShape& shape, size_t first) const;

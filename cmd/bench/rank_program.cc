@@ -2,7 +2,9 @@
 
 #include "base/format.h"
 #include "base/io/fd.h"
+#include "cmd/bench/bench_device.h"
 #include "cmd/bench/bench_options.h"
+#include "cmd/bench/bench_rank.h"
 #include "cmd/bench/bench_report.h"
 #include "cmd/bench/comparison.h"
 #include "cmd/bench/dtrain_world.h"
@@ -13,6 +15,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -70,12 +73,31 @@ Result<> append_results(const BenchSubject& subject, const std::vector<SizeResul
   return write_all(file.get(), as_bytes(text));
 }
 
-Result<> measure_world(CollectiveWorld& world, const BenchOptions& options) {
-  Measurement measurement(world, options);
+/// The device of this rank; null: its buffers lie in memory of the host.
+using OwnDevice = std::unique_ptr<BenchDevice>;
+
+BenchRank own_rank(const CollectiveWorld& world, const Result<OwnDevice>& device) {
+  BenchRank own = {.pid = ::getpid(), .host = world.host()};
+  if (!device) own.failure = device.error().message;
+  if (!device || *device == nullptr) return own;
+  own.device = (*device)->name();
+  own.uuid = (*device)->uuid();
+  return own;
+}
+
+/// Measures when all ranks have the device that they need. A failure of theirs reaches rank 0, so
+/// that the job prints one message.
+Result<> measure_world(CollectiveWorld& world, const BenchOptions& options,
+                       const Result<OwnDevice>& device) {
   BenchSubject subject = {.options = options,
                           .label = options.library == "mpi" ? mpi_label : dtrain_label};
-  subject.ranks = TRY(measurement.ranks());
+  subject.ranks = TRY(exchange_ranks(world, own_rank(world, device)));
   const bool first = world.rank() == 0;
+  if (auto failure = first_failure(subject.ranks)) {
+    if (!first) return {};
+    return tl::unexpected(*std::move(failure));
+  }
+  Measurement measurement(world, options, device->get());
   const RankOutput output(first, options.progress);
   const std::vector<SizeResult> results = TRY(measure_all(measurement, subject, output));
   if (!first) return {};
@@ -93,21 +115,22 @@ Result<> explain_world(const DtrainWorld& world) {
       explain_text(world.algorithms(), {.ranks = world.size(), .hosts = world.hosts()}));
 }
 
-Result<> measure_library(std::span<const std::string> words) {
+Result<> measure_library(std::span<const std::string> words, const Environment& environment) {
   const BenchOptions options = TRY(parse_rank_words(words));
   if (options.library == "mpi") {
     const auto world = TRY(MpiWorld::join());
-    return measure_world(*world, options);
+    return measure_world(*world, options, OwnDevice());
   }
   const auto world = TRY(DtrainWorld::join(options.transport));
   if (options.explain) return explain_world(*world);
-  return measure_world(*world, options);
+  if (!options.on_gpu()) return measure_world(*world, options, OwnDevice());
+  return measure_world(*world, options, BenchDevice::open(world->local_rank(), environment));
 }
 
 }  // namespace
 
-int run_bench_rank(std::span<const std::string> words) {
-  const auto measured = measure_library(words);
+int run_bench_rank(std::span<const std::string> words, const Environment& environment) {
+  const auto measured = measure_library(words, environment);
   if (measured) return 0;
   const std::string text = format("dtrain: {}\n", measured.error().message);
   static_cast<void>(write_all(STDERR_FILENO, as_bytes(text)));

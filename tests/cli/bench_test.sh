@@ -72,6 +72,72 @@ test_results_in_memory_of_the_library_are_exact() {
   done
 }
 
+# Devices of the CPU take the place of GPUs.
+test_results_in_memory_of_devices_are_exact() {
+  local operation
+  for operation in all_reduce all_gather broadcast reduce_scatter all_to_all reduce gather scatter latency; do
+    run_dtrain bench $operation --device gpu -np 3 -x DTRAIN_CPU_DEVICES=2 -b 12 -e 3M -f 64 -n 2 -w 1
+    expect_status 0
+    expect_stderr ''
+    expect_stdout_contains "$operation, transport auto, buffers user, device gpu"
+    expect_stdout_contains '# Out of bounds values : 0 OK'
+    expect test "$(grep -c '^ ' "$out/stdout")" -eq 4
+    expect test "$(grep -cE '^#  Rank +[02] .* device cpu:0$' "$out/stdout")" -eq 2
+    expect test "$(grep -cE '^#  Rank +1 .* device cpu:1$' "$out/stdout")" -eq 1
+    expect test "$(grep -cE '^# Ranks 0, 2 share one device of .*: cpu:0$' "$out/stdout")" -eq 1
+  done
+  run_dtrain bench fusion --device gpu -np 2 -x DTRAIN_CPU_DEVICES=2 --tensors 100 -b 1K -e 64K -f 64 -n 2 -w 1
+  expect_status 0
+  expect_stdout_contains '# Out of bounds values : 0 OK'
+  expect_stdout_lacks 'share one'
+  run_dtrain bench all_reduce --device cpu -np 2 -x DTRAIN_CPU_DEVICES=1 -e 64 -n 2
+  expect_status 0
+  expect_stdout_lacks 'device'
+  expect_no_processes
+}
+
+test_json_names_the_device_of_each_rank() {
+  run_dtrain bench all_reduce --device gpu -np 2 -x DTRAIN_CPU_DEVICES=2 -e 64 -n 2 --json
+  expect_status 0
+  check_output <<'END'
+document = json.loads(text)
+assert document["device"] == "gpu" and document["wrong"] == 0, document
+assert [(r["device"], r["uuid"]) for r in document["ranks"]] == [("cpu:0", None), ("cpu:1", None)], document
+END
+  run_dtrain bench all_reduce -np 2 -e 64 -n 2 --json
+  check_output <<'END'
+document = json.loads(text)
+assert document["device"] == "cpu" and [r["device"] for r in document["ranks"]] == [None, None], document
+END
+}
+
+test_without_a_usable_gpu_one_message_has_the_reason() {
+  local variable reason
+  for variable in CUDA_VISIBLE_DEVICES= DTRAIN_CPU_DEVICES=0; do
+    reason='no usable GPU: '
+    if [[ $variable == DTRAIN* ]]; then reason='DTRAIN_CPU_DEVICES: must be a number from 1 to 64'; fi
+    run_dtrain bench all_reduce --device gpu -np 3 -x "$variable" -e 64
+    expect_status 1
+    expect_stdout ''
+    expect_stderr_contains "dtrain: --device gpu: rank 0 on localhost: $reason"
+    expect test "$(grep -c '^dtrain: --device gpu' "$out/stderr")" -eq 1
+    expect test "$(grep -c '^dtrain: rank . .* failed: exit status 1' "$out/stderr")" -eq 1
+    expect_no_processes
+  done
+}
+
+test_memory_of_a_gpu_is_refused_beside_other_memory() {
+  local other
+  for other in '--buffers dtrain' '--compare mpirun' '--format peers'; do
+    # shellcheck disable=SC2086
+    run_dtrain bench all_reduce --device gpu -np 2 $other
+    expect_status 2
+    expect_stdout ''
+    expect_stderr_contains 'dtrain: --device gpu: '
+    expect_stderr_contains "${other%% *}"
+  done
+}
+
 # Small sums and broadcasts use few links. An exchange of 8 KiB for each pair uses all.
 test_many_ranks_join_over_tcp_and_use_few_links_or_all() {
   local ranks operation bytes
@@ -181,7 +247,7 @@ test_the_ranks_are_this_binary_also_when_its_file_is_gone() {
 
 test_a_wrong_command_line_starts_nothing_and_names_the_option() {
   local option
-  for option in -b -e -f -n -w -d -o --ms-per-size --transport --buffers --format --compare; do
+  for option in -b -e -f -n -w -d -o --ms-per-size --transport --buffers --device --format --compare; do
     run_dtrain bench all_reduce -np 2 $option wrong
     expect_status 2
     expect_stdout ''

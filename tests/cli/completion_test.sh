@@ -28,6 +28,7 @@ completions=(
   'dtrain chec' 'dtrain check '
   'dtrain check --js' 'dtrain check --json '
   'dtrain bench all_r' 'dtrain bench all_reduce '
+  'dtrain bench latency -np 2 --device g' 'dtrain bench latency -np 2 --device gpu '
   'dtrain bench latency -np 2 --transport t' 'dtrain bench latency -np 2 --transport tcp '
   'dtrain bench -b 8 --bind-to c' 'dtrain bench -b 8 --bind-to core '
   'dtrain check --over' 'dtrain check --over'

@@ -54,6 +54,7 @@ TEST_CASE("each option sets its value, and the last of several wins") {
                                        {"--ms-per-size", "60"},
                                        {"--transport", "tcp"},
                                        {"--buffers", "dtrain"},
+                                       {"--device", "cpu"},
                                        {"--csv"},
                                        {"--json"}},
                                       "reduce_scatter");
@@ -96,6 +97,8 @@ TEST_CASE("a wrong value is named with its option and the values that are right"
        "-o: expected one of sum, prod, min, max, avg, got \"summ\"; did you mean sum?"},
       {{{"--buffers", "usr"}},
        "--buffers: expected one of user, dtrain, got \"usr\"; did you mean user?"},
+      {{{"--device", "gpus"}},
+       "--device: expected one of cpu, gpu, got \"gpus\"; did you mean gpu?"},
       {{{"--transport", "tpc"}},
        "--transport: expected one of auto, shm, tcp, got \"tpc\"; did you mean tcp?"},
       {{{"--format", "jsn"}},
@@ -114,6 +117,34 @@ TEST_CASE("a wrong value is named with its option and the values that are right"
   // An operation without a reduction has no use for it.
   CHECK(error_of({{"-o", "avg"}, {"-d", "bool"}}, "broadcast") == "accepted");
   CHECK(error_of({{"-o", "avg"}, {"-d", "int32"}}) == "accepted");
+}
+
+TEST_CASE("memory of a GPU is refused where the measurement has other memory, or none") {
+  CHECK(parsed({{"--device", "gpu"}}).on_gpu());
+  CHECK_FALSE(parsed({}).on_gpu());
+  CHECK(parsed({{"--device", "gpu"}, {"--json"}}).on_gpu());
+  CHECK(parsed({{"--device", "gpu"}, {"--csv"}}).on_gpu());
+  struct Case {
+    std::vector<TypedOption> typed;
+    std::string expected;
+  };
+  const Case cases[] = {
+      {{{"--explain"}}, "--explain measures nothing; leave out one of the two"},
+      {{{"--buffers", "dtrain"}},
+       "memory of dtrain_alloc lies on the host; leave out --buffers dtrain"},
+      {{{"--compare", "mpirun"}},
+       "Open MPI is measured with memory of the host only; leave out --compare"},
+      {{{"--library", "mpi"}},
+       "Open MPI is measured with memory of the host only; leave out --compare"},
+      {{{"--format", "peers"}},
+       "--format peers has lines about memory of the host only; give --format csv or json"},
+  };
+  for (const Case& one : cases) {
+    CHECK(error_of(one.typed) == "accepted");
+    std::vector<TypedOption> typed = one.typed;
+    typed.push_back({"--device", "gpu"});
+    CHECK(error_of(typed) == "--device gpu: " + one.expected);
+  }
 }
 
 TEST_CASE("the tensors of a fusion are a number or a model, which has a size of its own") {
@@ -176,6 +207,7 @@ TEST_CASE("the words for a rank are read back as the same options") {
                                .bytes_max = 102'228'128,
                                .tensors = "resnet50",
                                .fused = true},
+                              {.device = "gpu"},
                               {.explain = true}};
   for (const BenchOptions& options : all) {
     const auto read = parse_rank_words(rank_words(options));

@@ -68,6 +68,39 @@ TEST_CASE("the table has the columns of nccl-tests, and p50 and p99 after them")
   CHECK(report.end({one_mode()}).find(" : 0 OK\n") != std::string::npos);
 }
 
+TEST_CASE("the table names the device of each rank, and those that ranks share") {
+  BenchSubject subject = subject_with(BenchFormat::table);
+  CHECK(BenchReport(subject).begin().find("device") == std::string::npos);
+  subject.options.device = "gpu";
+  subject.ranks[0].host = "node2";
+  subject.ranks[0].device = subject.ranks[1].device = "cuda:0";
+  subject.ranks[0].uuid = subject.ranks[1].uuid = "GPU-1a";
+  const std::string header = BenchReport(subject).begin();
+  CHECK(header.find("buffers user, device gpu\n") != std::string::npos);
+  CHECK(header.find("#  Rank  0 Pid     11 on      node2 device cuda:0 GPU-1a\n"
+                    "#  Rank  1 Pid     22 on      node2 device cuda:0 GPU-1a\n"
+                    "# Ranks 0, 1 share one GPU of node2: GPU-1a\n"
+                    "#\n") != std::string::npos);
+}
+
+TEST_CASE("json has the device of each rank, or null") {
+  BenchSubject subject = subject_with(BenchFormat::json);
+  const auto device_of = [](const Json& document, size_t rank) {
+    return document.find("ranks")->as<Json::Array>()->at(rank);
+  };
+  const Json on_host = Json::parse(BenchReport(subject).end({both_modes()})).value();
+  CHECK(*on_host.find("device") == Json("cpu"));
+  CHECK(*device_of(on_host, 0).find("device") == Json());
+  CHECK(*device_of(on_host, 0).find("uuid") == Json());
+  subject.options.device = "gpu";
+  subject.ranks[1].device = "cuda:1";
+  subject.ranks[1].uuid = "GPU-1a";
+  const Json on_gpu = Json::parse(BenchReport(subject).end({both_modes()})).value();
+  CHECK(*on_gpu.find("device") == Json("gpu"));
+  CHECK(*device_of(on_gpu, 1).find("device") == Json("cuda:1"));
+  CHECK(*device_of(on_gpu, 1).find("uuid") == Json("GPU-1a"));
+}
+
 TEST_CASE("an operation without reduction has none, and one with a root names it") {
   const BenchReport report(subject_with(BenchFormat::table, BenchOperation::broadcast));
   const std::string row = report.size(both_modes());

@@ -23,14 +23,17 @@ dtrain_context* joined(const dtrain::InitOptions& options) {
   return dtrain_init(&c, nullptr);
 }
 
-/// Measures the smallest size of the options on each of three ranks, which are threads.
+/// Measures the smallest size of the options on each of three ranks, which are threads. For a GPU,
+/// two devices of the CPU stand in.
 std::vector<SizeResult> measured(const BenchOptions& options) {
   constexpr int ranks = 3;
   World world({.size = ranks});
   std::vector<SizeResult> results(ranks);
   const auto outcomes = world.on_threads([&](int rank) {
     DtrainWorld joined_world(joined(world.init_options(rank)));
-    Measurement measurement(joined_world, options);
+    std::unique_ptr<BenchDevice> device;
+    if (options.on_gpu()) device = BenchDevice::open(rank, {{"DTRAIN_CPU_DEVICES", "2"}}).value();
+    Measurement measurement(joined_world, options, device.get());
     const auto shapes = measurement.shapes();
     if (!shapes) throw std::runtime_error(shapes.error().message);
     const auto result = measurement.measure(shapes->front());
@@ -58,6 +61,20 @@ TEST_CASE("every operation has exact results on three ranks, and equal times on 
       CHECK(results.front().out_of_place == results.back().out_of_place);
       CHECK(results.front().in_place == results.back().in_place);
     }
+  }
+}
+
+TEST_CASE("every operation has exact results in memory of devices") {
+  for (const OperationRow& row : bench_operations()) {
+    CAPTURE(row.name);
+    const std::vector<SizeResult> results = measured({.operation = row.operation,
+                                                      .bytes_min = 30'000,
+                                                      .bytes_max = 30'000,
+                                                      .iterations = 2,
+                                                      .warmups = 0,
+                                                      .device = "gpu"});
+    CHECK(wrong_in(results) == 0);
+    CHECK(results.front().in_place.has_value() == row.in_place);
   }
 }
 

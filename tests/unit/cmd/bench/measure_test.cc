@@ -1,6 +1,7 @@
 #include "cmd/bench/measure.h"
 
 #include "comm/dtrain.h"
+#include "gpu/devices/device_places.h"
 
 #include <doctest/doctest.h>
 
@@ -23,6 +24,7 @@ class CopyingWorld final : public CollectiveWorld {
     if (call.input != nullptr) std::memcpy(call.output, call.input, bytes);
     if (call.type != DTRAIN_FLOAT32) return {};
     ++measured;
+    on_device += find_device_place(call.output) ? 1 : 0;
     in_place += call.input == nullptr ? 1 : 0;
     if (measured == fails_at) return fail(Errc::peer_lost, "rank 1 died");
     if (spoils) static_cast<std::byte*>(call.output)[bytes - 1] ^= std::byte{1};
@@ -47,6 +49,7 @@ class CopyingWorld final : public CollectiveWorld {
   int calls = 0;
   int measured = 0;
   int in_place = 0;
+  int on_device = 0;
   int barriers = 0;
 
  private:
@@ -65,16 +68,6 @@ SizeResult measured(CopyingWorld& world, const BenchOptions& options) {
   const auto result = measurement.measure(shapes->front());
   REQUIRE_MESSAGE(result, result.error().message);
   return *result;
-}
-
-TEST_CASE("every rank is known by its process and host") {
-  CopyingWorld world;
-  const BenchOptions options;
-  const auto ranks = Measurement(world, options).ranks();
-  REQUIRE(ranks);
-  REQUIRE(ranks->size() == 1);
-  CHECK(ranks->front().host == "node1");
-  CHECK(ranks->front().pid > 0);
 }
 
 TEST_CASE("a mode has one verified call, the warm-up, and the timed calls twice") {
@@ -119,6 +112,25 @@ TEST_CASE("the buffers are the library's memory where that is chosen, and grow")
   CHECK(world.memory.empty());
   measured(world, {.iterations = 1});
   CHECK(world.memory.empty());
+}
+
+TEST_CASE("with a device the calls have its memory, and results are checked there") {
+  const auto device = BenchDevice::open(0, {{"DTRAIN_CPU_DEVICES", "1"}}).value();
+  const BenchOptions options = {.bytes_min = 4096, .bytes_max = 4096, .iterations = 1};
+  for (const bool spoils : {false, true}) {
+    CopyingWorld world;
+    world.spoils = spoils;
+    Measurement measurement(world, options, device.get());
+    const auto result = measurement.measure(measurement.shapes().value().front());
+    REQUIRE_MESSAGE(result, result.error().message);
+    CHECK(result->out_of_place->wrong == (spoils ? 1 : 0));
+    CHECK(result->in_place->wrong == (spoils ? 1 : 0));
+    CHECK(world.measured > 0);
+    CHECK(world.on_device == world.measured);
+  }
+  CopyingWorld on_host;
+  measured(on_host, options);
+  CHECK(on_host.on_device == 0);
 }
 
 TEST_CASE("a time for each size decides the calls, within -n") {
