@@ -39,9 +39,17 @@ fi'
 
 # Ranks of this host, which share its GPUs.
 ranks=("$build/dtrain" run -np 3 --gpu-share --no-tag --timeout 100s --on-failure continue)
+bench=("$build/dtrain" bench --device gpu -np 2 --gpu-share --timeout 60s)
 for variable in DTRAIN_CPU_DEVICES DTRAIN_NCCL_LIB; do
-  if [[ -n ${!variable-} ]]; then ranks+=(-x "$variable=${!variable}"); fi
+  if [[ -n ${!variable-} ]]; then
+    ranks+=(-x "$variable=${!variable}")
+    bench+=(-x "$variable=${!variable}")
+  fi
 done
+# shellcheck disable=SC2016  # the inner shell expands it
+measured='for operation in all_reduce all_gather broadcast reduce_scatter all_to_all reduce gather scatter latency fusion; do
+  "$0" "$@" -b 4K -e 16M -f 64 -n 5 -w 1 $operation || exit
+done'
 # shellcheck disable=SC2016  # the inner shell expands it
 killed='folder=$(mktemp -d) && trap "rm -rf $folder" EXIT
 output=$("$@" "$folder" 2>&1); status=$?; printf "%s\n" "$output"
@@ -61,6 +69,7 @@ fi
 part 'Collectives of NCCL have the bits of the host' 120 "${ranks[@]}" "$build/tests/gpu/nccl_ranks" check
 part 'The death of a rank in a collective is named by the others' 120 \
   bash -c "$killed" killed "${ranks[@]}" "$build/tests/gpu/nccl_ranks" killed
+part 'Collectives of dtrain bench have exact results in memory of the device' 180 bash -c "$measured" "${bench[@]}"
 part 'GPUs, by dtrain check' 60 "$build/dtrain" check -H localhost
 mv "$results.new" "$results"
 exit $failed
