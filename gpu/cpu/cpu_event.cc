@@ -10,11 +10,12 @@ Result<bool> CpuEvent::done() const {
 }
 
 Result<> CpuEvent::synchronize(Time deadline) const {
+  auto probed = world_->probe({.device = device_, .call = DeviceCall::synchronize});
   if (point_ != nullptr && !point_->wait(1, deadline)) {
     return fail(Errc::timeout,
                 format("{}: an event was not reached in time", CpuWorld::name_of_device(device_)));
   }
-  auto probed = world_->probe({.device = device_, .call = DeviceCall::synchronize});
+  // As in a stream, an injected fault comes after the wait.
   if (!probed) {
     return tl::unexpected(std::move(probed).error().during(
         format("{}: {}", CpuWorld::name_of_device(device_), name_of(DeviceCall::synchronize))));

@@ -176,12 +176,12 @@ Result<bool> CpuStream::done() const {
 }
 
 Result<> CpuStream::synchronize(Time deadline) {
+  auto probed = world_->probe({.device = index_, .call = DeviceCall::synchronize});
   if (!finished_.wait(submitted_, deadline)) {
     return refuse(DeviceCall::synchronize, {Errc::timeout, format("{} calls have not run in time",
                                                                   submitted_ - finished_.count())});
   }
   // An injected fault comes after the wait, so that callers can free memory even then.
-  auto probed = world_->probe({.device = index_, .call = DeviceCall::synchronize});
   if (!probed) return refuse(DeviceCall::synchronize, std::move(probed).error());
   world_->fail_overrun(index_, world_->memory().find_overrun(index_));
   return world_->status(index_);

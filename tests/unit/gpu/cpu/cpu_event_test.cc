@@ -134,6 +134,22 @@ TEST_CASE("a fault of synchronize comes after the wait, and is not final") {
   CHECK(cpu.stream(0).synchronize(much_later()).has_value());
 }
 
+TEST_CASE("the probe is called before the wait of synchronize, and may let the work run") {
+  for (const bool by_event : {true, false}) {
+    Gate gate;
+    const CpuDevices cpu({.probe = [&](const ProbedCall& call) -> Result<> {
+      if (call.call == DeviceCall::synchronize) gate.open();
+      return {};
+    }});
+    const auto event = cpu.device(0).make_event().value();
+    REQUIRE(cpu.stream(0).run_on_host([&] { gate.pass(); }).has_value());
+    REQUIRE(cpu.stream(0).record(*event).has_value());
+    CHECK((by_event ? event->synchronize(much_later()) : cpu.stream(0).synchronize(much_later()))
+              .has_value());
+    gate.open();
+  }
+}
+
 TEST_CASE("an event of a failed device is reached, and has the device's error") {
   CpuDevices cpu({.count = 2, .probe = [](const ProbedCall& call) -> Result<> {
                     if (call.runs && call.device == 0 && call.call == DeviceCall::run_on_host)
