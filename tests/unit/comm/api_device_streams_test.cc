@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <latch>
 #include <string>
 #include <vector>
@@ -272,7 +273,16 @@ TEST_CASE("the end of a context waits for copies, and lets the stream continue")
   World world({.size = 2, .per_host = 2});
   std::latch finalized(1);
   check_all_well(world.run([&](dtrain::Context& context) {
-    const CpuDevices cpu({});
+    Gate gate;
+    std::atomic<bool> ends = false;
+    std::atomic<int> recorded = 0;
+    const CpuDevices cpu({.probe = [&](const ProbedCall& probed) -> Result<> {
+      if (ends && probed.runs && probed.call == DeviceCall::copy) gate.pass();
+      if (probed.runs && probed.call == DeviceCall::record) ++recorded;
+      // Only a wait for the copies lets them run.
+      if (ends && probed.call == DeviceCall::synchronize) gate.open();
+      return {};
+    }});
     const Gradient first(cpu.stream(0), {1, 2});
     const Gradient second(cpu.stream(0), {3});
     const dtrain_op_options options = with_stream(cpu);
@@ -283,7 +293,9 @@ TEST_CASE("the end of a context waits for copies, and lets the stream continue")
         works.push_back(dtrain_all_reduce_async(context.get(), gradient->buffers(), DTRAIN_SUM,
                                                 &options, nullptr));
       }
+      ends = true;
       context.finalize();
+      CHECK(recorded == 2);
       finalized.count_down();
     }
     finalized.wait();
@@ -312,23 +324,47 @@ TEST_CASE("a call after the end of the job's context holds no stream") {
 
 TEST_CASE("the end of a group waits for its copies alone") {
   World world({.size = 2, .per_host = 2});
-  check_all_well(world.run([](dtrain::Context& context) {
+  Gate of_group;
+  Gate of_job;
+  std::atomic<bool> opened = false;
+  std::promise<void> finalized;
+  check_all_well(world.run([&](dtrain::Context& context) {
     const CpuDevices cpu({});
+    const auto other = cpu.device(0).make_stream().value();
     const Gradient gradient(cpu.stream(0), {1, 2});
+    const Gradient shared(*other, {3});
     const dtrain_op_options options = with_stream(cpu);
+    dtrain_op_options others_options = options;
+    others_options.stream = other.get();
     dtrain::Context group = context.split(0, 0).value();
     if (context.rank() == 0) {
+      REQUIRE(cpu.stream(0).run_on_host([&] { of_group.pass(); }).has_value());
+      REQUIRE(other->run_on_host([&] { of_job.pass(); }).has_value());
       dtrain_work* const work =
           dtrain_all_reduce_async(group.get(), gradient.buffers(), DTRAIN_SUM, &options, nullptr);
+      dtrain_work* const jobs_work = dtrain_all_reduce_async(context.get(), shared.buffers(),
+                                                             DTRAIN_SUM, &others_options, nullptr);
       group.finalize();
-      CHECK(cpu.stream(0).synchronize(much_later()).has_value());
-      dtrain_error error = new_error();
-      CHECK(dtrain_work_wait(work, 0, &error) == DTRAIN_ERROR_CLOSED);
+      CHECK(opened);
+      CHECK(dtrain_work_wait(work, 0, nullptr) == DTRAIN_ERROR_CLOSED);
+      CHECK(dtrain_work_done(jobs_work) == 0);
+      finalized.set_value();
+      CHECK(dtrain_work_wait(jobs_work, -1, nullptr) == DTRAIN_OK);
       dtrain_work_free(work);
+      dtrain_work_free(jobs_work);
+    } else {
+      std::vector<int> host = {0};
+      // It fails when rank 0 has left the group, and then waits for its copy.
+      CHECK_THROWS_AS(group.all_reduce(host), dtrain::Error);
+      opened = true;
+      of_group.open();
+      CHECK(finalized.get_future().wait_until(much_later()) == std::future_status::ready);
+      of_job.open();
+      REQUIRE(dtrain_all_reduce(context.get(), shared.buffers(), DTRAIN_SUM, &others_options,
+                                nullptr) == DTRAIN_OK);
     }
-    REQUIRE(dtrain_all_reduce(context.get(), gradient.buffers(), DTRAIN_SUM, &options, nullptr) ==
-            DTRAIN_OK);
-    CHECK(gradient.values() == std::vector<float>{2, 4});
+    CHECK(shared.values() == std::vector<float>{6});
+    CHECK(gradient.values() == std::vector<float>{1, 2});
   }));
 }
 

@@ -96,13 +96,33 @@ TEST_CASE(
 }
 
 TEST_CASE("the end of the copies waits for them, and lets the stream continue") {
-  StagedReduction call;
-  REQUIRE(call.stream->run_on_host([&] { call.gate.pass(); }).has_value());
-  auto copies = call.start(true).value();
-  std::thread opener([&] { call.gate.open(); });
-  copies.reset();
-  opener.join();
-  CHECK(call.stream->synchronize(much_later()).has_value());
+  for (const bool results : {false, true}) {
+    Gate gate;
+    std::atomic<bool> held = false;
+    std::atomic<int> awaited = -1;  // events until the gate opens
+    StagedReduction call({.probe = [&](const ProbedCall& probed) -> Result<> {
+      if (held && probed.runs && probed.call == DeviceCall::copy) gate.pass();
+      // Only a wait for the copy lets it run.
+      if (probed.call == DeviceCall::synchronize && --awaited == 0) gate.open();
+      return {};
+    }});
+    held = !results;
+    auto copies = call.start(true).value();
+    if (results) {
+      REQUIRE(wait_until([&] { return copies->input_copied(); }));
+      call.play();
+      held = true;
+      REQUIRE(copies->start_results().has_value());
+    }
+    awaited = results ? 2 : 1;
+    copies.reset();
+    const void* const copied = results ? call.output.at() : call.request.input;
+    const std::vector<int> expected =
+        results ? std::vector<int>{2, 4, 6} : std::vector<int>{1, 2, 3};
+    CHECK(std::memcmp(copied, expected.data(), sizeof(int) * 3) == 0);
+    gate.open();
+    CHECK(call.stream->synchronize(much_later()).has_value());
+  }
 }
 
 TEST_CASE("a range beyond its memory is refused before anything is sent") {
