@@ -2,6 +2,7 @@
 
 #include "comm/ps/server_dial.h"
 #include "comm/ps/task_dial.h"
+#include "comm/transport/peer_listener.h"
 #include "tests/unit/comm/ps/ps_job.h"
 
 #include <poll.h>
@@ -10,6 +11,7 @@
 #include <memory>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 namespace dt {
 
@@ -70,5 +72,44 @@ inline ManualConnection dial_by_hand(PsJob& job, int worker, int server) {
                       .check = [] { return Result<>(); }};
   return ManualConnection(must(dial_task(*directory, dial, soon())));
 }
+
+/// A task that publishes an endpoint as parameter servers do.
+class ManualServer {
+ public:
+  ManualServer(RendezvousFixture& rendezvous, int index)
+      : self_({"ps", index}),
+        generation_(rendezvous.table().generation),
+        client_(rendezvous.join(self_)),
+        listener_(must(PeerListener::open(
+            {.claim = rendezvous.claim(self_), .tcp_ips = {"127.0.0.1"}, .unaccepted_max = 4}))) {
+    must(client_->set(ps_endpoint_key(self_), listener_.endpoint().encode(), soon(),
+                      Lifetime::connection));
+  }
+  /// Waits for the next connection.
+  ManualConnection accept() {
+    for (const Time end = soon(); Clock::now() < end;) {
+      auto connected = must(listener_.advance(
+          Clock::now(), [](PeerHandshake& handshake) { return handshake.accept_peer({}, 0); }));
+      if (!connected.empty()) return made_of(connected.front()->take());
+      std::vector<pollfd> fds;
+      listener_.collect_fds(fds);
+      ::poll(fds.data(), fds.size(), 30'000);
+    }
+    throw std::runtime_error("nobody connects");
+  }
+
+ private:
+  ManualConnection made_of(AuthenticatedConnection connection) const {
+    const MessageConnection::Options options{.generation = generation_,
+                                             .message_bytes_max = ps_message_bytes_max};
+    return ManualConnection(std::make_unique<MessageConnection>(
+        std::move(connection.socket), connection.handshake.session(), options));
+  }
+
+  TaskId self_;
+  uint32_t generation_;
+  std::unique_ptr<RendezvousClient> client_;
+  PeerListener listener_;
+};
 
 }  // namespace dt

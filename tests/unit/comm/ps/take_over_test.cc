@@ -1,6 +1,9 @@
 #include "comm/ps/client.h"
+#include "tests/unit/comm/ps/manual_peers.h"
 #include "tests/unit/comm/ps/ps_job.h"
 
+#include <future>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
@@ -62,6 +65,49 @@ TEST_CASE("a call that waits at a server that dies returns from the one that tak
   CHECK(second.ps->barrier());
   waiting.join();
   CHECK(pull(*first.ps, "w", 1) == std::vector<float>{1});
+}
+
+TEST_CASE("the server that takes over may reply before the request is sent again") {
+  RendezvousFixture rendezvous(table_with_servers(1, 2));
+  ManualServer first(rendezvous, 0);
+  ManualServer second(rendezvous, 1);
+  // No socket holds so much, so the request is under way until the server reads it.
+  const std::vector<float> gradient(6'000'000, 3);
+  auto worker = std::async(std::launch::async, [&] {
+    const auto ps =
+        must(PsClient::connect(std::make_unique<RendezvousDirectory>(rendezvous.join_worker(0)),
+                               {.claim = rendezvous.claim({"worker", 0}),
+                                .copies = 2,
+                                .placement = {.sharding = {.fixed = 1}}},
+                               soon()));
+    const PsClient::Declaration declared{plain_variable("w", {gradient.size()}), {}};
+    must(ps->declare({&declared, 1}));
+    const PsClient::Array array{.name = "w", .gradient = std::as_bytes(std::span(gradient))};
+    CHECK(must(ps->push({&array, 1}, false, {})).step == 5);
+    CHECK(must(ps->step()) == 6);
+  });
+  std::optional<ManualConnection> dying(first.accept());
+  ManualConnection replica = second.accept();
+  for (int request = 0; request < 2; ++request) {  // the first one, and the declaration
+    dying->answer();
+    replica.answer();
+  }
+  const uint32_t push = replica.answer();
+  dying.reset();
+  rendezvous.notify({Notice::Kind::dead, {"ps", 0}, "killed by SIGKILL"});
+
+  ManualConnection next = second.accept();
+  next.queue(next.receive().id, PsReply());
+  next.queue(push, PsReply{.step = 5});
+  next.flush();
+  const MessageConnection::Received repeated = next.receive();
+  CHECK(repeated.id == push);
+  const PsRequest decoded = must(decode_ps_request(*repeated.body));
+  const auto& gradients = std::get<PushRequest>(decoded).gradients;
+  REQUIRE(gradients.size() == 1);
+  CHECK(numbers_of<float>(gradients[0].values) == gradient);
+  next.answer({.step = 6});
+  worker.get();
 }
 
 TEST_CASE("a worker that joins later finds the server that has taken over") {
