@@ -105,7 +105,8 @@ Result<> ClosureWorker::wait(bool sends) {
                    .events = static_cast<short>(sends ? POLLIN | POLLOUT : POLLIN),
                    .revents = 0},
                   {.fd = options_.directory->fd(), .events = POLLIN, .revents = 0}};
-  poll(fds, std::size(fds), poll_ms(Clock::now(), Time::max()));
+  const Time now = Clock::now();
+  poll(fds, std::size(fds), poll_ms(now, connection_->free_unused_memory(now)));
   // Messages that came before the news count.
   if (fds[0].revents != 0) return {};
   const Result<> checked = check();

@@ -199,14 +199,17 @@ void Coordinator::wait() {
   polled_.push_back({.fd = news, .events = POLLIN, .revents = 0});
   const size_t first_connection = polled_.size();
   bool ready = false;
+  const Time now = Clock::now();
+  Time until = std::min(wake_up_at_, listener_->next_deadline());
   for (const auto& [worker, connection] : connections_) {
+    until = std::min(until, connection.messages->free_unused_memory(now));
     const bool unsent = connection.messages->unsent();
     polled_.push_back({.fd = connection.messages->fd(),
                        .events = static_cast<short>(unsent ? POLLIN | POLLOUT : POLLIN),
                        .revents = 0});
     ready = ready || connection.ready;
   }
-  const Time until = ready ? Time::min() : std::min(wake_up_at_, listener_->next_deadline());
+  if (ready) until = Time::min();
   // After a failure of poll, the next round tries every connection.
   if (poll(polled_.data(), polled_.size(), poll_ms(Clock::now(), until)) < 0)
     for (pollfd& fd : polled_)

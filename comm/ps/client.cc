@@ -163,7 +163,10 @@ Result<bool> PsClient::advance(Server& server) {
 
 void PsClient::wait(Time deadline) {
   std::vector<pollfd> fds = {{.fd = directory_->fd(), .events = POLLIN, .revents = 0}};
+  const Time now = Clock::now();
   for (const Server& server : servers_) {
+    // Later calls come here again, so no time limit of this wait is needed.
+    if (server.connection != nullptr) server.connection->free_unused_memory(now);
     if (server.connection == nullptr || (!server.request && !server.attach)) continue;
     const bool unsent = server.connection->unsent();
     fds.push_back({.fd = server.connection->fd(),

@@ -68,6 +68,8 @@ class MessageConnection final : private MessageReceiver {
   Result<> advance();
   /// Returns the next whole message.
   std::optional<Received> take();
+  /// As MessageMemory::free_unused().
+  Time free_unused_memory(Time now) { return memory_.free_unused(now); }
 
  private:
   struct Incoming {

@@ -14,6 +14,7 @@ std::shared_ptr<Bytes> MessageMemory::take(size_t size) {
   if (size < kept_bytes_min) return std::make_shared<Bytes>(size);
   // A much shorter message does not occupy the block either.
   if (size < spare_->capacity() / used_part_min) return std::make_shared<Bytes>(size);
+  used_ = true;
   auto taken = std::make_unique<Bytes>(std::exchange(*spare_, {}));
   if (taken->capacity() < size) *taken = Bytes();
   taken->resize(size);
@@ -22,6 +23,14 @@ std::shared_ptr<Bytes> MessageMemory::take(size_t size) {
     if (owned->capacity() > spare->capacity()) std::swap(*owned, *spare);
   };
   return {taken.release(), give_back};
+}
+
+Time MessageMemory::free_unused(Time now) {
+  if (std::exchange(used_, false)) free_at_ = now + unused_max;
+  if (spare_->capacity() == 0) return Time::max();
+  if (now < free_at_) return free_at_;
+  *spare_ = Bytes();
+  return Time::max();
 }
 
 }  // namespace dt

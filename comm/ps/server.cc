@@ -235,6 +235,9 @@ void PsServer::wait(Time until) {
                        .events = events(client.connection->unsent()),
                        .revents = 0});
   }
+  const Time now = Clock::now();
+  for (auto& [id, client] : clients_)
+    until = std::min(until, client.connection->free_unused_memory(now));
   // A connection that has sent a reply may have received a request meanwhile.
   const bool ready =
       std::ranges::any_of(clients_, [](const auto& entry) { return entry.second.ready; });

@@ -31,6 +31,29 @@ TEST_CASE("a much shorter message does not take the memory of a long one") {
   CHECK(memory.take(long_bytes)->data() == place);
 }
 
+TEST_CASE("memory that no message has used for a while is freed, and no other") {
+  MessageMemory memory;
+  const Time start{seconds(100)};
+  const Time limit = start + MessageMemory::unused_max;
+  CHECK(memory.free_unused(start) == Time::max());
+  auto message = memory.take(long_bytes);
+  const auto* const place = message->data();
+  // Nothing is kept while the message has the block.
+  CHECK(memory.free_unused(start) == Time::max());
+  message.reset();
+  CHECK(memory.free_unused(start + seconds(1)) == limit);
+  CHECK(memory.take(10)->size() == 10);
+  CHECK(memory.free_unused(limit - Duration(1)) == limit);
+  message = memory.take(long_bytes);
+  CHECK(message->data() == place);
+  message.reset();
+  // It was used again, so its time begins anew.
+  const Time later = limit + seconds(1);
+  CHECK(memory.free_unused(later) == later + MessageMemory::unused_max);
+  CHECK(memory.free_unused(later + MessageMemory::unused_max) == Time::max());
+  CHECK(memory.take(long_bytes / 2)->capacity() == long_bytes / 2);
+}
+
 TEST_CASE("messages may live longer than the memory that they are of") {
   std::shared_ptr<Bytes> message;
   {
