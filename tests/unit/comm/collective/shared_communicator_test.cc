@@ -311,6 +311,31 @@ TEST_CASE("the first time limit of all calls counts") {
   CHECK(host[1].first_limit().end == start_time + seconds(4));
 }
 
+TEST_CASE("each call wakes the others once: at its first step, or when it is cancelled") {
+  const HeapArea memory(2);
+  int woken = 0;
+  SharedCommunicator first(memory.of(0, nullptr, [&woken] { ++woken; }), {0, 1});
+  SharedCommunicator second(memory.of(1), {0, 1});
+  const OperationRequest barrier = request_of(OperationKind::barrier, 0);
+  const OperationRequest other = request_of(OperationKind::all_reduce, 0);
+  first.start(barrier, 1, {}, start_time);
+  CHECK_FALSE((first.step(start_time) || first.step(start_time)));
+  CHECK(woken == 1);
+  second.start(barrier, 1, {}, start_time);
+  for (const uint64_t sequence : {2, 3}) {
+    first.step(start_time);
+    second.step(start_time);
+    second.start(sequence == 2 ? barrier : other, sequence, {}, start_time);
+    first.start(barrier, sequence, {}, start_time);
+    CHECK(first.step(start_time));
+    CHECK(woken == static_cast<int>(sequence));
+  }
+  CHECK(first.state() == Communicator::State::mismatch);
+  first.start(barrier, 4, {}, start_time);
+  first.cancel();
+  CHECK(woken == 4);
+}
+
 TEST_CASE("a large operation waits for the rank that is behind") {
   Host host(2, 1024);
   std::vector<double> zeros(2000);

@@ -3,7 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <future>
+#include <memory>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace dt {
@@ -48,6 +52,41 @@ TEST_CASE("ranks that share their cores get data over links") {
       CHECK(values[0] == ranks * (ranks + 1) / 2);
     }
   }));
+}
+
+/// The parts of a driver that spins for an hour before it sleeps.
+Driver::Parts join_sleepless(const RendezvousFixture& server, int rank) {
+  Driver::Parts parts{
+      .engine = {}, .client = server.join_worker(rank), .spin = std::chrono::hours(1)};
+  int blamed_rank = -1;
+  parts.mesh = must(
+      Mesh::join(*parts.client, {.claim = server.claim({"worker", rank})}, soon(), &blamed_rank));
+  std::vector<Engine::Peer> peers(server.table().tasks.size());
+  peers[static_cast<size_t>(rank)].task = parts.client->self();
+  for (Mesh::Peer& peer : parts.mesh->take_peers())
+    peers[static_cast<size_t>(peer.task.rank)] = {peer.task, std::move(peer.link)};
+  parts.engine = std::make_unique<Engine>(
+      Engine::Options{.rank = rank, .shared = parts.mesh->shared_area()}, std::move(peers));
+  return parts;
+}
+
+TEST_CASE("a driver that never sleeps gets the notices of the rendezvous") {
+  RendezvousFixture server(table_of_workers(2, 2));
+  auto joins = std::async(std::launch::async, [&] { return join_sleepless(server, 1); });
+  Driver driver(join_sleepless(server, 0));
+  const Driver::Parts silent = joins.get();
+  int value = 1;
+  const Driver::Work work = driver.start({.kind = OperationKind::all_reduce,
+                                          .type = ElementType::int32,
+                                          .count = 1,
+                                          .input = &value,
+                                          .output = &value});
+  server.notify({Notice::Kind::dead, {"worker", 1}, "killed by SIGKILL"});
+  const auto outcome = driver.wait(work, soon());
+  REQUIRE(outcome.has_value());
+  CHECK(outcome->blamed_rank == 1);
+  REQUIRE_FALSE(outcome->result.has_value());
+  CHECK(outcome->result.error().message.find("killed by SIGKILL") != std::string::npos);
 }
 
 }  // namespace

@@ -4,8 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <new>
+#include <utility>
 #include <vector>
 
 namespace dt {
@@ -23,12 +25,14 @@ class HeapArea {
 
   std::vector<std::byte*> parts() const { return SharedArea::parts_in(memory_.get(), members_); }
   /// Returns the area as this member sees it.
-  std::shared_ptr<SharedArea> of(int member, Time (*clock)() = nullptr) const {
+  std::shared_ptr<SharedArea> of(int member, Time (*clock)() = nullptr,
+                                 std::function<void()> wake = {}) const {
     return std::make_shared<SharedArea>(SharedArea::Options{.owner = memory_,
                                                             .parts = parts(),
                                                             .self = member,
                                                             .slot_bytes_max = slot_bytes_max_,
-                                                            .clock = clock});
+                                                            .clock = clock,
+                                                            .wake = std::move(wake)});
   }
 
  private:

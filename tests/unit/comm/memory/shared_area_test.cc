@@ -105,6 +105,54 @@ TEST_CASE("every publication of another member shows, and its own wakes the othe
   CHECK(waking.published_by_others() == 0);
 }
 
+TEST_CASE("a store shows at once, and wakes the others only when that is asked for") {
+  const HeapArea memory(2);
+  int woken = 0;
+  const auto other = memory.of(0);
+  const auto self = memory.of(1, nullptr, [&woken] { ++woken; });
+  SharedArea::store(self->mailbox(1, MailboxRound::of(1)).round, MailboxRound::of(1).number);
+  CHECK(other->published_by_others() != 0);
+  CHECK(woken == 0);
+  self->wake_others();
+  CHECK(woken == 1);
+  other->wake_others();  // without sleepers
+}
+
+TEST_CASE("a mailbox that is fetched keeps its round, and all others their content") {
+  constexpr std::byte mark{0x5a};
+  const MailboxRound fetched = MailboxRound::of(2);
+  const std::vector<MailboxRound> rounds = {MailboxRound::of(1), MailboxRound::of(1, 1), fetched,
+                                            MailboxRound::of(2, 1)};
+  for (const size_t bytes : {size_t{0}, Mailbox::near_bytes, Mailbox::near_bytes + 1,
+                             Mailbox::input_bytes_max, 2 * Mailbox::input_bytes_max}) {
+    CAPTURE(bytes);
+    const HeapArea memory(2);
+    const auto area = memory.of(1);
+    for (const int member : {0, 1}) {
+      for (const MailboxRound round : rounds) {
+        Mailbox& mailbox = area->mailbox(member, round);
+        mailbox.round = round.number;
+        mailbox.call_hash = 7;
+        mailbox.near.fill(mark);
+        mailbox.far.fill(mark);
+      }
+    }
+    area->progress(1).sent = 9;
+    area->fetch_mailbox(fetched, bytes);
+    CHECK(area->progress(1).sent == 9);
+    for (const int member : {0, 1}) {
+      for (const MailboxRound round : rounds) {
+        const Mailbox& mailbox = area->mailbox(member, round);
+        CHECK(mailbox.round == round.number);
+        if (member == 1 && round == fetched) continue;
+        CHECK(mailbox.call_hash == 7);
+        CHECK(std::ranges::count(mailbox.near, mark) == std::ssize(mailbox.near));
+        CHECK(std::ranges::count(mailbox.far, mark) == std::ssize(mailbox.far));
+      }
+    }
+  }
+}
+
 TEST_CASE("a small input shares the line of its announcement") {
   const HeapArea memory(2);
   Mailbox& mailbox = memory.of(0)->mailbox(0, MailboxRound::of(1));
