@@ -7,9 +7,10 @@
 // worker. The closure with the argument `fail` fails. With `unknown`, the chief schedules a name
 // that no worker has. With `hang`, a closure never ends.
 
+#include "tests/programs/number.h"
+
 #include <unistd.h>
 
-#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -32,12 +33,6 @@ struct Options {
   bool unknown = false;
   bool hang = false;
 };
-
-long number(std::string_view text) {
-  long value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
 
 Options options_of(std::span<char*> words) {
   Options options;

@@ -10,10 +10,10 @@
 // pid of a server. Its wake-ups in one second without requests are printed. Before its push of the
 // step of `until`, worker 0 prints that step, and waits until FILE exists.
 
+#include "tests/programs/number.h"
 #include "tests/programs/sleep_count.h"
 
 #include <bit>
-#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -47,12 +47,6 @@ struct Options {
   std::string awaited;
   long awaited_step = -1;
 };
-
-long number(std::string_view text) {
-  long value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
 
 Options options_of(std::span<char*> words) {
   Options options;
