@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "gpu/devices/open_devices.h"
 #include "gpu/kernels/copy_on_host.h"
+#include "tests/gpu/or_stop.h"
 
 #include <unistd.h>
 
@@ -19,17 +20,6 @@ namespace {
 /// A deadline that only a hang reaches.
 Time much_later() {
   return Clock::now() + seconds(60);
-}
-
-/// Prints the error and ends the program.
-[[noreturn]] void stop(const Error& error) {
-  std::printf("%s\n", error.message.c_str());
-  std::exit(error.code == Errc::not_found ? 77 : 1);
-}
-template <class T>
-T or_stop(Result<T> result) {
-  if (!result) stop(result.error());
-  if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 
 /// The device, and memory that is filled and read by it.

@@ -11,6 +11,7 @@
 #include "comm/strategy/workers.h"
 #include "gpu/devices/open_devices.h"
 #include "gpu/nccl/nccl_communicator.h"
+#include "tests/gpu/or_stop.h"
 
 #include <unistd.h>
 
@@ -31,16 +32,6 @@ using Kind = NcclCall::Kind;
 using Bytes = std::vector<std::byte>;
 
 constexpr Duration step_max = seconds(60);
-
-[[noreturn]] void stop(const Error& error) {
-  std::printf("%s\n", error.message.c_str());
-  std::exit(error.code == Errc::not_found ? 77 : 1);
-}
-template <class T>
-T or_stop(Result<T> result) {
-  if (!result) stop(result.error());
-  if constexpr (!std::is_void_v<T>) return *std::move(result);
-}
 
 Environment environment() {
   std::vector<std::string> variables;
