@@ -1,7 +1,7 @@
 // A rank of `dtrain run` with a device, which NCCL connects with the others. `nccl_ranks check`
 // compares each collective of each type with the host, bit for bit. In `nccl_ranks killed FOLDER`,
-// the last rank kills itself once the others have begun a collective, which they tell by files in
-// the empty FOLDER. They must get an error that names it.
+// the last rank kills itself once the others have begun a collective. They report that by files in
+// FOLDER, which is empty before. They must get an error that names it.
 //
 // The device is a GPU. With DTRAIN_CPU_DEVICES=1 and DTRAIN_NCCL_LIB, both are stand-ins.
 #include "base/environment.h"
