@@ -2,6 +2,8 @@
 
 #include "base/format.h"
 
+#include <unistd.h>
+
 namespace dt {
 
 Environment parse_environment(const std::vector<std::string>& entries) {
@@ -13,6 +15,13 @@ Environment parse_environment(const std::vector<std::string>& entries) {
     environment.emplace(entry.substr(0, equals), entry.substr(equals + 1));
   }
   return environment;
+}
+
+Environment process_environment() {
+  std::vector<std::string> entries;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
+    entries.emplace_back(*entry);
+  return parse_environment(entries);
 }
 
 std::vector<std::string> environment_entries(const Environment& environment) {

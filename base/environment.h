@@ -15,6 +15,8 @@ inline constexpr size_t variable_bytes_max = 131072;
 
 /// Converts "NAME=value" strings, as in environ, to a map. Drops entries without '='.
 Environment parse_environment(const std::vector<std::string>& entries);
+/// Returns the variables of this process.
+Environment process_environment();
 std::vector<std::string> environment_entries(const Environment& environment);
 
 }  // namespace dt

@@ -15,13 +15,6 @@ std::optional<std::string> optional_text(const char* text) {
   return text == nullptr ? std::nullopt : std::optional<std::string>(text);
 }
 
-Environment process_environment() {
-  std::vector<std::string> entries;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
-    entries.emplace_back(*entry);
-  return parse_environment(entries);
-}
-
 Result<VariableTerms> variable_terms(const dtrain_variable_options& options) {
   VariableTerms terms = {
       .name = options.name == nullptr ? "" : options.name, .type = {}, .count = options.count};

@@ -61,16 +61,14 @@ Result<std::unique_ptr<ReplicaDevices>> ReplicaDevices::open(const StrategyOptio
 }
 
 Result<> ReplicaDevices::open_nccl(const Environment& environment) {
-  // A library that stands in for NCCL computes on devices that stand in for GPUs.
-  const bool stand_ins =
-      environment.contains("DTRAIN_CPU_DEVICES") && environment.contains("DTRAIN_NCCL_LIB");
-  if (device(0).host_can_access() && !stand_ins) {
+  auto opened = open_nccl_for(device(0), environment);
+  if (!opened && opened.error().code == Errc::input) {
     return fail(Errc::input,
                 format("the communication nccl needs GPUs, and this worker computes on "
                        "{}; use ring or auto",
                        device(0).name()));
   }
-  nccl_ = TRY(NcclLibrary::open(nccl_candidates(environment)));
+  nccl_ = TRY(std::move(opened));
   return {};
 }
 

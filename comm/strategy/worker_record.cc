@@ -12,39 +12,6 @@ namespace dt {
 namespace {
 
 constexpr size_t failure_bytes_max = 340;
-constexpr size_t host_bytes_max = 64;
-constexpr size_t path_bytes_max = 300;
-constexpr size_t gpus_max = 16;
-constexpr size_t uuid_bytes_max = 48;
-
-std::string_view cut(std::string_view text, size_t bytes) {
-  return text.substr(0, bytes);
-}
-
-void encode(const DevicesInUse& devices, Writer& writer) {
-  const size_t count = std::min(devices.uuids.size(), gpus_max);
-  writer.text(cut(devices.host, host_bytes_max))
-      .number(devices.may_share)
-      .number(devices.nccl_version)
-      .text(cut(devices.nccl_path, path_bytes_max))
-      .number(devices.driver_version)
-      .number(static_cast<uint8_t>(count));
-  for (size_t i = 0; i < count; ++i)
-    writer.text(cut(devices.uuids[i], uuid_bytes_max));
-}
-
-DevicesInUse decode_devices(Reader& reader) {
-  DevicesInUse devices;
-  devices.host = reader.text();
-  devices.may_share = reader.number<bool>();
-  devices.nccl_version = reader.number<int>();
-  devices.nccl_path = reader.text();
-  devices.driver_version = reader.number<int>();
-  const auto count = reader.number<uint8_t>();
-  for (size_t i = 0; i < count && reader.ok(); ++i)
-    devices.uuids.emplace_back(reader.text());
-  return devices;
-}
 
 /// Returns the conflict of each two workers' devices with the lowest ranks; empty: none.
 std::optional<WorkerDifference> find_device_conflict(const WorkerRecords& by_rank) {
@@ -126,7 +93,7 @@ Bytes encode(const WorkerRecord& record) {
       .number(record.mode.local)
       .number(record.communication)
       .raw(std::as_bytes(std::span(record.id)))
-      .text(cut(record.failure, failure_bytes_max));
+      .text(std::string_view(record.failure).substr(0, failure_bytes_max));
   encode(record.in_use, writer);
   return writer.take();
 }
@@ -145,7 +112,7 @@ Result<WorkerRecord> decode_worker_record(ByteSpan bytes) {
   const ByteSpan id = reader.raw(record.id.size());
   if (id.size() == record.id.size()) std::memcpy(record.id.data(), id.data(), id.size());
   record.failure = reader.text();
-  record.in_use = decode_devices(reader);
+  record.in_use = decode_devices_in_use(reader);
   const bool known = record.name <= StrategyName::one_device && !record.cross_device.empty() &&
                      record.mode.kind <= ServerMode::Kind::bounded &&
                      record.communication <= Communication::nccl;

@@ -6,10 +6,20 @@
 #include "gpu/no_gpu.h"
 
 #include <algorithm>
+#include <string_view>
 
 namespace dt {
 
 namespace {
+
+constexpr size_t host_bytes_max = 64;
+constexpr size_t path_bytes_max = 300;
+constexpr size_t gpus_max = 16;
+constexpr size_t uuid_bytes_max = 48;
+
+std::string_view cut(std::string_view text, size_t bytes) {
+  return text.substr(0, bytes);
+}
 
 std::string rank_text(const RankDevices& one) {
   return one.devices->host.empty() ? format("rank {}", one.rank)
@@ -26,6 +36,31 @@ bool both_use_nccl(const DevicesInUse& a, const DevicesInUse& b) {
 }
 
 }  // namespace
+
+void encode(const DevicesInUse& devices, Writer& writer) {
+  const size_t count = std::min(devices.uuids.size(), gpus_max);
+  writer.text(cut(devices.host, host_bytes_max))
+      .number(devices.may_share)
+      .number(devices.nccl_version)
+      .text(cut(devices.nccl_path, path_bytes_max))
+      .number(devices.driver_version)
+      .number(static_cast<uint8_t>(count));
+  for (size_t i = 0; i < count; ++i)
+    writer.text(cut(devices.uuids[i], uuid_bytes_max));
+}
+
+DevicesInUse decode_devices_in_use(Reader& reader) {
+  DevicesInUse devices;
+  devices.host = reader.text();
+  devices.may_share = reader.number<bool>();
+  devices.nccl_version = reader.number<int>();
+  devices.nccl_path = reader.text();
+  devices.driver_version = reader.number<int>();
+  const auto count = reader.number<uint8_t>();
+  for (size_t i = 0; i < count && reader.ok(); ++i)
+    devices.uuids.emplace_back(reader.text());
+  return devices;
+}
 
 std::optional<std::string> find_conflict(const RankDevices& first, const RankDevices& second) {
   const DevicesInUse& a = *first.devices;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/bytes.h"
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +19,12 @@ struct DevicesInUse {
   int driver_version = 0;  ///< of CUDA, that the driver supports: 13000; 0: not known
   bool operator==(const DevicesInUse&) const = default;
 };
+
+/// The most bytes of an encoded DevicesInUse. Longer texts are cut, and more GPUs than 16 left out.
+inline constexpr size_t devices_in_use_bytes_max = 1280;
+void encode(const DevicesInUse& devices, Writer& writer);
+/// Makes the reader bad when bytes are missing.
+DevicesInUse decode_devices_in_use(Reader& reader);
 
 /// A process by its rank.
 struct RankDevices {

@@ -109,6 +109,14 @@ Result<> NcclCommunicator::run(std::span<const NcclCall> calls, const NcclWait& 
   return settle(calls.size() == 1 ? first : "ncclGroupEnd", ended, wait);
 }
 
+Result<> NcclCommunicator::status() {
+  static constexpr const char* name = "ncclCommGetAsyncError";
+  TRY(check_usable(name));
+  NcclStatus status = NcclStatus::success;
+  const NcclStatus asked = nccl_->comm_async_error(comm_, &status);
+  return settle(name, asked == NcclStatus::success ? status : asked, {});
+}
+
 NcclStatus NcclCommunicator::start(const NcclCall& call) {
   const NcclFunctions& nccl = *nccl_.operator->();
   switch (call.kind) {

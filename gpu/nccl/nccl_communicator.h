@@ -56,6 +56,9 @@ class NcclCommunicator {
   Result<> run(std::span<const NcclCall> calls, const NcclWait& wait);
   Result<> run(const NcclCall& call, const NcclWait& wait) { return run({&call, 1}, wait); }
 
+  /// Fails when the work that NCCL has enqueued has failed, as run() does.
+  Result<> status();
+
   /// Ends a call that waits, and all later ones, with `why`. Called when a peer is dead: NCCL does
   /// not detect all deaths.
   void stop(Error why);

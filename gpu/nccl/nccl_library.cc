@@ -166,6 +166,14 @@ Error NcclLibrary::failure(std::string_view call, NcclStatus status, NcclComm co
   return {remote ? Errc::peer_lost : Errc::os, std::move(text)};
 }
 
+Result<NcclLibrary> open_nccl_for(const Device& device, const Environment& environment) {
+  const bool stand_ins =
+      environment.contains("DTRAIN_CPU_DEVICES") && environment.contains("DTRAIN_NCCL_LIB");
+  if (device.host_can_access() && !stand_ins)
+    return fail(Errc::input, format("NCCL needs GPUs, and this is {}", device.name()));
+  return NcclLibrary::open(nccl_candidates(environment));
+}
+
 std::string nccl_version_text(int version) {
   // Until 2.8 there were three digits after the first.
   const int major_unit = version < 10000 ? 1000 : 10000;

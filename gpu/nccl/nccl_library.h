@@ -2,6 +2,7 @@
 
 #include "base/environment.h"
 #include "base/result.h"
+#include "gpu/device.h"
 #include "gpu/nccl/nccl_types.h"
 
 #include <memory>
@@ -48,6 +49,11 @@ class NcclLibrary {
   int version_ = 0;
   std::string path_ = {};
 };
+
+/// Opens the NCCL that connects such a device with those of other processes. Fails with Errc::input
+/// for a device of the CPU. But DTRAIN_CPU_DEVICES and DTRAIN_NCCL_LIB together have stand-ins of
+/// both.
+Result<NcclLibrary> open_nccl_for(const Device& device, const Environment& environment);
 
 /// Returns "2.28.9" for 22809.
 std::string nccl_version_text(int version);

@@ -33,13 +33,6 @@ using Bytes = std::vector<std::byte>;
 
 constexpr Duration step_max = seconds(60);
 
-Environment environment() {
-  std::vector<std::string> variables;
-  for (char** variable = environ; *variable != nullptr; ++variable)
-    variables.emplace_back(*variable);
-  return parse_environment(variables);
-}
-
 /// A type with the text of its name, and the bits of small whole numbers.
 struct CheckedType {
   NcclType type;
@@ -89,13 +82,13 @@ int input_at(int rank, size_t at) {
 class NcclRank {
  public:
   NcclRank()
-      : devices_(or_stop(open_devices(environment()))),
+      : devices_(or_stop(open_devices(process_environment()))),
         device_(*devices_[static_cast<size_t>(context_.local_rank()) % devices_.size()]),
         stream_(or_stop(device_.make_stream())) {
     int blamed_rank = -1;
     workers_ = or_stop(Workers::join(context_.get(), {.name = StrategyName::multi_worker_mirrored},
                                      0, &blamed_rank));
-    const NcclLibrary nccl = or_stop(NcclLibrary::open(nccl_candidates(environment())));
+    const NcclLibrary nccl = or_stop(NcclLibrary::open(nccl_candidates(process_environment())));
     NcclMembership membership = {.rank = context_.rank(), .size = context_.size()};
     if (membership.rank == 0) membership.id = or_stop(make_nccl_id(nccl));
     or_stop(workers_->broadcast(std::as_writable_bytes(std::span(membership.id.bytes))));

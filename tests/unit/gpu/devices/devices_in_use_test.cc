@@ -64,5 +64,30 @@ TEST_CASE("other files and other drivers are named, and are no conflict") {
   CHECK(doubt({}).empty());
 }
 
+TEST_CASE("an encoding has all devices and texts, up to their limits") {
+  DevicesInUse devices = {.host = "node1",
+                          .uuids = {"GPU-a", "GPU-b"},
+                          .may_share = true,
+                          .nccl_version = 22809,
+                          .nccl_path = "/lib/libnccl.so.2",
+                          .driver_version = 13000};
+  const auto again = [](const DevicesInUse& given) {
+    Writer writer;
+    encode(given, writer);
+    CHECK(writer.view().size() <= devices_in_use_bytes_max);
+    Reader reader(writer.view());
+    DevicesInUse decoded = decode_devices_in_use(reader);
+    CHECK(reader.finish("devices").has_value());
+    return decoded;
+  };
+  CHECK(again(devices) == devices);
+  devices.host = devices.nccl_path = std::string(5000, 'h');
+  devices.uuids = std::vector<std::string>(100, std::string(1000, 'u'));
+  CHECK(again(devices).uuids.size() == 16);
+  Reader empty({});
+  decode_devices_in_use(empty);
+  CHECK_FALSE(empty.ok());
+}
+
 }  // namespace
 }  // namespace dt
