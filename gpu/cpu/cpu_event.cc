@@ -5,8 +5,10 @@
 namespace dt {
 
 Result<bool> CpuEvent::done() const {
+  // In this order: a call before the event fails before that is reached.
+  const bool reached = point_ == nullptr || point_->count() > 0;
   TRY(world_->status(device_));
-  return point_ == nullptr || point_->count() > 0;
+  return reached;
 }
 
 Result<> CpuEvent::synchronize(Time deadline) const {

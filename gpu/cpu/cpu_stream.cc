@@ -171,8 +171,9 @@ Result<> CpuStream::wait(const DeviceEvent& event) {
 }
 
 Result<bool> CpuStream::done() const {
+  const bool done = finished_.count() >= submitted_;
   TRY(world_->status(index_));
-  return finished_.count() >= submitted_;
+  return done;
 }
 
 Result<> CpuStream::synchronize(Time deadline) {
