@@ -14,6 +14,10 @@ int dtrain_alloc(dtrain_context* context, size_t bytes, void** memory, dtrain_er
   return dt::report_success(error);
 }
 
+int dtrain_uses_nccl(const dtrain_context* context) {
+  return context != nullptr && context->context->uses_nccl() ? 1 : 0;
+}
+
 int dtrain_free(dtrain_context* context, void* memory, dtrain_error* error) {
   const auto body = [&]() -> dt::Result<> {
     if (memory == nullptr) return {};

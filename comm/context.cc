@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "comm/driver/cores.h"
 #include "comm/engine/groups.h"
+#include "comm/program_store.h"
 #include "comm/transport/mesh.h"
 #include "rendezvous/store/client.h"
 
@@ -78,6 +79,16 @@ Result<ChosenAlgorithms> job_algorithms(const EngineSettings& settings) {
                                           printable(settings.algorithms), chosen.error().message));
 }
 
+/// Returns the wish of DTRAIN_DEVICE_COLLECTIVES, which must fit to the algorithms of the job.
+Result<DeviceCollectives> job_collectives(const EngineSettings& settings) {
+  const DeviceCollectives wanted = TRY(device_collectives(process_environment()));
+  if (settings.algorithms.empty()) return wanted;
+  if (wanted != DeviceCollectives::nccl) return DeviceCollectives::staged;
+  return fail(Errc::input,
+              "DTRAIN_DEVICE_COLLECTIVES is nccl, but the job has --algorithms or --deterministic, "
+              "by which NCCL cannot play; leave out one of them");
+}
+
 /// The transport of the job, which a program may choose itself if the user has not. Ranks compare
 /// it when they join.
 Result<Transport> job_transport(const EngineSettings& settings, Transport chosen) {
@@ -148,6 +159,7 @@ Result<std::shared_ptr<Context>> Context::join(const InitOptions& options,
   TRY(check_agrees("DTRAIN_RANK", options.rank, layout.rank));
   TRY(check_agrees("DTRAIN_SIZE", options.size, layout.size));
   TRY(check_attempt(options.claim, layout, blamed_rank));
+  const DeviceCollectives wanted = TRY(job_collectives(client->engine_settings()));
   ChosenAlgorithms algorithms = TRY(job_algorithms(client->engine_settings()));
   const Transport transport = TRY(job_transport(client->engine_settings(), options.transport));
   const Duration dead_after = options.dead_after.value_or(client->dead_after());
@@ -178,6 +190,8 @@ Result<std::shared_ptr<Context>> Context::join(const InitOptions& options,
                                                        .spin = sharing ? spin_sharing : spin_alone,
                                                        .yield = sharing,
                                                        .stall_after = stall_after});
+  if (wanted != DeviceCollectives::staged)
+    shared->allow_nccl(claim.generation, layout.host, wanted == DeviceCollectives::nccl);
   shared->claim = std::move(claim);
   shared->dead_after = dead_after;
   return std::shared_ptr<Context>(
@@ -305,9 +319,27 @@ Result<Driver::Work> Context::start(const CallArguments& call) {
   return staged;
 }
 
+void Context::Shared::finish() {
+  driver.finish();
+  devices.disconnect();
+}
+
+void Context::Shared::allow_nccl(uint32_t generation, std::string host, bool required) {
+  const std::string prefix = format("nccl/{}/", generation);
+  // The keys end with this context: a later one connects the devices anew.
+  const auto set = [this, prefix](const std::string& key, const Bytes& value) {
+    return ProgramStore(driver, Duration::zero(), prefix).set(key, value, Lifetime::connection);
+  };
+  const auto wait = [this, prefix](const std::string& key, Duration limit) {
+    return ProgramStore(driver, limit, prefix).wait(key);
+  };
+  devices.allow_nccl({.store = {set, wait}, .host = std::move(host), .required = required});
+}
+
 void Context::finalize() {
   if (members_.group == 0) {
-    shared_->driver.finish();
+    shared_->devices.farewell();
+    shared_->finish();
     // No operation of this rank uses a buffer any more.
     shared_->memory.free_all();
   } else {

@@ -16,6 +16,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace dt {
@@ -63,6 +64,7 @@ class Context {
   const std::optional<Claim>& claim() const { return shared_->claim; }
   Duration dead_after() const { return shared_->dead_after; }
   ProgramMemory& memory() { return shared_->memory; }
+  bool uses_nccl() const { return shared_->devices.uses_nccl(); }
   /// The number of the group in the engine; 0: all ranks of the job.
   uint32_t group() const { return members_.group; }
   /// Fails all pending operations of the group. For the group of the whole job, fails those of all
@@ -94,6 +96,13 @@ class Context {
   struct Shared {
     explicit Shared(Driver::Parts parts)
         : memory(parts.mesh ? parts.mesh->shared_heap() : nullptr), driver(std::move(parts)) {}
+    Shared(const Shared&) = delete;
+    Shared& operator=(const Shared&) = delete;
+    ~Shared() { finish(); }
+    /// Ends all operations, then what they use.
+    void finish();
+    /// NCCL may connect the devices of the ranks.
+    void allow_nccl(uint32_t generation, std::string host, bool required);
     ProgramMemory memory;
     DeviceCalls devices;
     Driver driver;

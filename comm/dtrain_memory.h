@@ -7,9 +7,21 @@
  * Memory of devices: all operations of dtrain.h and dtrain_work.h but dtrain_all_reduce_sparse take
  * pointers to memory of a device. This is a GPU, whose memory CUDA or another library has
  * allocated, or a device that stands in for one. The library finds out where a pointer leads;
- * pinned memory is memory of the host. The data goes through pinned memory to the engine of the
- * host, and back. So results have the same bits as on the host. The library keeps up to 256 MiB of
- * pinned memory for each device.
+ * pinned memory is memory of the host.
+ *
+ * Operations are staged: the data goes through pinned memory to the engine of the host, and back.
+ * So results have the same bits as on the host. The library keeps up to 256 MiB of pinned memory
+ * for each device.
+ *
+ * With DTRAIN_DEVICE_COLLECTIVES=auto in the environment of all ranks, NCCL plays collectives of
+ * the whole job that have no name, no list, no scale and no compression. They need a type and
+ * reduction that NCCL has, or an average of floats, and no --algorithms or --deterministic. The
+ * first of them begins to connect the ranks' devices in the background. The ranks vote on NCCL
+ * before each. They are staged until a vote finds all devices connected (dtrain_uses_nccl), or that
+ * they cannot be connected. One on another device than the first is a _MISMATCH then, unless all
+ * ranks have another one. With nccl instead of auto, they fail after a vote that finds that NCCL
+ * cannot connect all ranks. dtrain_finalize waits up to 2 s for the other ranks to finalize where
+ * NCCL has played. No GPU has run this, so it is not the default.
  *
  * dtrain_op_options.stream: a stream of that device, such as a cudaStream_t. The input is read
  * after the earlier work of the stream. The stream's later work waits until the operation has
@@ -19,20 +31,22 @@
  * done when the result lies there. With a stream, it needs no wait: later work of the stream finds
  * the result.
  *
- * An operation begins when its input has been copied, and its timeout begins then. Later operations
- * that match by their order wait for that. The operations of one stream end in the order of the
- * calls, also named ones and messages. So all ranks call them in one order. The result of an
- * operation with counts for each rank lies on the device of its input. The buffers belong to the
- * operation until its work is done. dtrain_finalize waits for all copies, also for the stream's
- * work before them.
+ * A staged operation begins when its input has been copied, and its timeout begins then. That of
+ * NCCL begins with the call, and a vote has the same limit. Later operations that match by their
+ * order wait for that. The operations of one stream end in the order of the calls, also named ones
+ * and messages. So all ranks call them in one order. The result of an operation with counts for
+ * each rank lies on the device of its input. The buffers belong to the operation until its work is
+ * done. dtrain_finalize waits for all copies, also for the stream's work before them.
  *
  * Errors: _INPUT, before anything is sent: buffers on the host and on a device, or on two devices;
  * a stream of another device, or one with buffers on the host; memory that a range exceeds, as far
  * as its device can detect that; a stream that is being captured. A rank without elements ignores
  * its stream. _SYSTEM: no pinned memory is left (nothing was sent), or the
  * device has failed. Before the input was read, all operations of this rank fail then, now and
- * later, and those of the others with _PEER_LOST. _MISMATCH: some ranks give memory of the host,
- * and others of a device; but counts for each rank, sends and receives may have both.
+ * later, and those of the others with _PEER_LOST. The same holds when NCCL fails, or does not end
+ * in time (_TIMEOUT here). _MISMATCH:
+ * some ranks give memory of the host, and others of a device; but counts for each rank, sends and
+ * receives may have both.
  */
 
 #include "dtrain.h"
@@ -68,6 +82,10 @@ DTRAIN_API int dtrain_alloc(dtrain_context* context, size_t bytes, void** memory
 /* Frees memory of dtrain_alloc; NULL does nothing. Later accesses end the program. Fails with
  * _INPUT when no memory of dtrain_alloc of this job begins there. */
 DTRAIN_API int dtrain_free(dtrain_context* context, void* memory, dtrain_error* error);
+
+/* Returns 1 when the ranks have agreed that NCCL plays the collectives that it can, on memory of
+ * devices; else 0, as for NULL. It changes at most once, at the same call of all ranks. */
+DTRAIN_API int dtrain_uses_nccl(const dtrain_context* context);
 
 #ifdef __cplusplus
 }

@@ -18,15 +18,6 @@ Time later(Time time, Duration by) {
   return by > Time::max() - time ? Time::max() : time + by;
 }
 
-Result<std::string> stored_key(std::string_view key) {
-  if (key.size() > program_key_bytes_max) {
-    return fail(Errc::input, format("key '{}' has {} bytes, at most {} are allowed",
-                                    printable(key, 40), key.size(), program_key_bytes_max));
-  }
-  if (key.empty()) return fail(Errc::input, "a key must not be empty");
-  return std::string(program_key_prefix).append(key);
-}
-
 Bytes copy_of(ByteSpan bytes) {
   return {bytes.begin(), bytes.end()};
 }
@@ -37,9 +28,19 @@ std::string doing(std::string_view verb, std::string_view key) {
 
 }  // namespace
 
-ProgramStore::ProgramStore(Driver& driver, Duration timeout)
+ProgramStore::ProgramStore(Driver& driver, Duration timeout, std::string_view prefix)
     : driver_(driver),
+      prefix_(prefix),
       deadline_(timeout == Duration::zero() ? Time::max() : later(driver.running_time(), timeout)) {
+}
+
+Result<std::string> ProgramStore::stored_key(std::string_view key) const {
+  if (key.size() > program_key_bytes_max) {
+    return fail(Errc::input, format("key '{}' has {} bytes, at most {} are allowed",
+                                    printable(key, 40), key.size(), program_key_bytes_max));
+  }
+  if (key.empty()) return fail(Errc::input, "a key must not be empty");
+  return std::string(prefix_).append(key);
 }
 
 /// The store's own errors name the key. `what` names it in errors of this side.
@@ -54,11 +55,11 @@ Result<Reply> ProgramStore::ask(const Request& request, std::string_view what, T
   return reply;
 }
 
-Result<> ProgramStore::set(std::string_view key, ByteSpan value) {
+Result<> ProgramStore::set(std::string_view key, ByteSpan value, Lifetime lifetime) {
   // Checked here, too: a value that the store would refuse need not be sent.
   TRY(check_value(key, value));
   std::string stored = TRY(stored_key(key));
-  const SetRequest request{std::move(stored), copy_of(value), Lifetime::job};
+  const SetRequest request{std::move(stored), copy_of(value), lifetime};
   TRY(ask(request, doing("set", key), deadline_));
   return {};
 }

@@ -297,7 +297,7 @@ bool Collectives::advance(Time now) {
 }
 
 void Collectives::pop_front() {
-  last_kind_ = front().request.kind;
+  last_kind_ = called(front().request).kind;
   // Allocates nothing, unless it is the longest so far.
   if (!last_name_.empty() || !front().request.name.empty()) last_name_ = front().request.name;
   limits_.pop_to(front().sequence);

@@ -63,7 +63,17 @@ std::string compression_text(const OperationTerms& terms) {
 }
 
 std::string memory_text(MemoryKind memory) {
-  return memory == MemoryKind::host ? "memory of the host" : "memory of a device";
+  switch (memory) {
+    case MemoryKind::host:
+      return "memory of the host";
+    case MemoryKind::device:
+      return "memory of a device";
+    case MemoryKind::device_vote:
+      return "memory of a device with a vote on NCCL";
+    case MemoryKind::connected_device:
+      break;
+  }
+  return "memory of the device that NCCL connects";
 }
 
 std::string quorum_text(const Quorum& quorum) {
@@ -154,7 +164,8 @@ std::string differences_text(std::span<const Dissent> groups, const std::string&
 
 }  // namespace
 
-Descriptor Descriptor::of(const OperationRequest& request) {
+Descriptor Descriptor::of(const OperationRequest& made) {
+  const OperationRequest& request = called(made);
   Descriptor d{.kind = request.kind,
                .name_hash = hash_of_name(request.name),
                .name = request.name.substr(0, name_bytes_max)};
@@ -168,6 +179,7 @@ Descriptor Descriptor::of(const OperationRequest& request) {
 }
 
 uint64_t call_hash(const OperationRequest& request, uint64_t sequence) {
+  if (request.announced) return call_hash(*request.announced, sequence);
   // The fields that Descriptor::of uses.
   // Each mix takes some ns, so small fields share one: kind, type and reduction have 8 bits each.
   uint64_t fields = static_cast<uint8_t>(request.kind);
@@ -212,7 +224,7 @@ OperationTerms read_terms(Reader& reader) {
   terms.quorum = read_quorum(reader);
   terms.parts = reader.number<uint64_t>();
   terms.memory = reader.number<MemoryKind>();
-  if (terms.memory > MemoryKind::device) reader.refuse();
+  if (terms.memory > MemoryKind::connected_device) reader.refuse();
   terms.element_bytes = reader.number<uint32_t>();
   terms.element = reader.text();
   if (terms.element.size() > OperationTerms::element_name_bytes_max) reader.refuse();

@@ -181,7 +181,7 @@ void note_end(Operation& operation) {
 }  // namespace
 
 std::string label(const Operation& operation) {
-  const OperationRequest& r = operation.request;
+  const OperationRequest& r = called(operation.request);
   if (is_collective(r.kind) && operation.sequence > 0)
     return collective_label(r.kind, operation.sequence, r.name);
   std::string text(kind_name(r.kind));

@@ -2,6 +2,8 @@
 
 #include "base/format.h"
 #include "comm/collective/operation.h"
+#include "comm/device/connected_call.h"
+#include "comm/device/nccl_calls.h"
 #include "comm/device/staged_copies.h"
 
 #include <algorithm>
@@ -91,6 +93,48 @@ Result<std::shared_ptr<DeviceStream>> stream_of(const StagingDevice& device, voi
 
 }  // namespace
 
+void DeviceCalls::allow_nccl(NcclTerms terms) {
+  const std::lock_guard lock(mutex_);
+  nccl_ = std::move(terms);
+}
+
+bool DeviceCalls::uses_nccl() const {
+  const std::lock_guard lock(mutex_);
+  return connection_ && connection_->agreed() == DeviceRoute::nccl;
+}
+
+void DeviceCalls::farewell() {
+  const auto connection = [&] {
+    const std::lock_guard lock(mutex_);
+    return connection_;
+  }();
+  if (connection) connection->farewell();
+}
+
+void DeviceCalls::disconnect() {
+  const std::lock_guard lock(mutex_);
+  nccl_.reset();
+  if (connection_) connection_->close();
+  connection_.reset();
+}
+
+std::shared_ptr<NcclConnection> DeviceCalls::connection_for(
+    const OperationRequest& request, CallingRank self,
+    const std::shared_ptr<StagingDevice>& device) {
+  if (request.group != 0 || self.size == 1 || !nccl_can_play(request)) return nullptr;
+  const std::lock_guard lock(mutex_);
+  if (!nccl_) return nullptr;
+  if (!connection_) {
+    connection_ = NcclConnection::start({.self = self,
+                                         .host = nccl_->host,
+                                         .device = device,
+                                         .requires_nccl = nccl_->required,
+                                         .environment = process_environment(),
+                                         .store = nccl_->store});
+  }
+  return connection_->agreed() == DeviceRoute::staged ? nullptr : connection_;
+}
+
 Result<std::shared_ptr<StagingDevice>> DeviceCalls::device_at(const DevicePlace& place) {
   const std::lock_guard lock(mutex_);
   const auto found =
@@ -121,9 +165,19 @@ Result<std::shared_ptr<Operation>> DeviceCalls::stage(const CallArguments& call,
   if (!played->request.terms) played->request.terms.emplace();
   // Where counts differ, a rank without elements has no buffer, and so no place.
   if (!has_own_counts(call.kind)) played->request.terms->memory = MemoryKind::device;
-  auto copies = TRY(StagedCopies::start(
-      {.device = device, .stream = std::move(callers_stream), .ranges = std::move(ranges)},
-      played->request));
+  std::unique_ptr<DeviceCopies> copies;
+  if (auto connection = connection_for(operation->request, self, device)) {
+    copies = TRY(ConnectedCall::start({.connection = std::move(connection),
+                                       .self = self,
+                                       .device = device,
+                                       .stream = std::move(callers_stream),
+                                       .ranges = std::move(ranges),
+                                       .played = played}));
+  } else {
+    copies = TRY(StagedCopies::start(
+        {.device = device, .stream = std::move(callers_stream), .ranges = std::move(ranges)},
+        played->request));
+  }
   operation->staged =
       std::make_shared<StagedCall>(StagedCall{std::move(played), std::move(copies)});
   return operation;

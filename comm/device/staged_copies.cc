@@ -18,16 +18,6 @@ struct OwnedResult {
   DeviceBuffer memory;
 };
 
-/// True when the event is reached. Fails when the device has failed, and no copy runs any more.
-Result<bool> is_reached(const DeviceEvent& event) {
-  auto done = event.done();
-  if (done) return done;
-  // The events of a failed device are reached, too, but later.
-  auto passed = event.synchronize(Time());
-  if (!passed && passed.error().code == Errc::timeout) return false;
-  return done;
-}
-
 bool has_own_result(const OperationRequest& request) {
   return request.result && (has_own_counts(request.kind) || reduces(request.kind)) &&
          request.tensors.empty();
@@ -55,7 +45,8 @@ Result<std::unique_ptr<DeviceCopies>> StagedCopies::start(Terms terms, Operation
 Result<> StagedCopies::prepare(OperationRequest& played) {
   Device& device = terms_.device->device();
   const StagingLayout layout = lay_out(terms_.ranges);
-  memory_ = TRY(terms_.device->take_pinned(layout.bytes));
+  memory_ = std::move(terms_.memory);
+  if (memory_.bytes() < layout.bytes) memory_ = TRY(terms_.device->take_pinned(layout.bytes));
   auto input_copied = TRY(device.make_event());
   results_copied_ = TRY(device.make_event());
   input_copied_ = std::move(input_copied);
@@ -127,6 +118,7 @@ Result<> StagedCopies::make_result() {
 }
 
 Result<> StagedCopies::start_results() {
+  played_ = true;
   if (own_result_) TRY(make_result());
   return terms_.device->copy_results(results_, *results_copied_);
 }

@@ -36,6 +36,7 @@ class StagedCopies final : public DeviceCopies {
     std::shared_ptr<StagingDevice> device;
     std::shared_ptr<DeviceStream> stream = {};  ///< of the caller; null: none
     std::vector<BufferRanges> ranges;
+    DeviceBuffer memory = {};  ///< pinned; more is taken where it is too small
   };
   /// Queues the copies of the input, and makes the buffers of `played` those in pinned memory.
   /// Fails without an effect on the engine.
@@ -45,6 +46,8 @@ class StagedCopies final : public DeviceCopies {
   Result<bool> input_copied() override;
   Result<> start_results() override;
   Result<bool> results_copied() override;
+  /// For the input. When that is there, the engine tells the others.
+  bool others_wait() const override { return !played_; }
   void release() override;
   void finish() override;
 
@@ -62,7 +65,8 @@ class StagedCopies final : public DeviceCopies {
   std::unique_ptr<DeviceEvent> results_copied_ = {};
   std::vector<MemoryCopy> results_ = {};
   std::shared_ptr<StreamHold> hold_ = {};  ///< null: the caller has given no stream
-  /// Of operations whose result the engine allocates.
+  bool played_ = false;
+  /// For operations whose result the engine allocates.
   std::shared_ptr<OperationResult> own_result_ = {};
   size_t own_element_bytes_ = 0;
 };

@@ -59,6 +59,15 @@ void StagingDevice::keep_pinned(DeviceBuffer buffer) {
   kept_.push_back(std::move(buffer));
 }
 
+Result<bool> is_reached(const DeviceEvent& event) {
+  auto done = event.done();
+  if (done) return done;
+  // The events of a failed device are reached, too, but later.
+  auto passed = event.synchronize(Time());
+  if (!passed && passed.error().code == Errc::timeout) return false;
+  return done;
+}
+
 Result<> copy_all(DeviceStream& stream, std::span<const MemoryCopy> copies, DeviceEvent& copied) {
   Result<> queued;
   for (size_t i = 0; i < copies.size() && queued; ++i)

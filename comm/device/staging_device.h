@@ -44,6 +44,9 @@ class StagingDevice {
   std::unique_ptr<DeviceStream> results_ = {};
 };
 
+/// True when the event is reached. Fails when the device has failed, and no copy runs any more.
+Result<bool> is_reached(const DeviceEvent& event);
+
 /// Queues copies on a stream, and records the event behind them, also when a copy is refused.
 Result<> copy_all(DeviceStream& stream, std::span<const MemoryCopy> copies, DeviceEvent& copied);
 

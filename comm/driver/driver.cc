@@ -394,9 +394,10 @@ bool Driver::step(Time now) {
   return moved;
 }
 
-/// Moves operations on memory of devices. When an input is lost, the other ranks must learn it.
+/// Moves operations on memory of devices. When others wait in vain, they must learn it.
 bool Driver::step_staged(Time now) {
   if (staged_.empty()) return false;
+  stop_staged(now);
   const auto progress = staged_.step([&](const Work& work) { submit_to_engine(work, now); });
   if (!progress.result) abort(progress.result.error().message);
   return progress.moved;

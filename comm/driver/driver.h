@@ -154,6 +154,7 @@ class Driver {
   void submit_to_engine(const Work& work, Time now);
   void start_work(const Work& work);
   bool step_staged(Time now);
+  void stop_staged(Time now);
   void drop_inbox();
   /// True when operations pend, or other ranks may need this rank's steps.
   bool pending() const {
@@ -206,6 +207,7 @@ class Driver {
   Inbox inbox_;
   OperationPool operations_;  ///< of blocking calls
   StagedOperations staged_;
+  std::optional<Time> staged_lost_at_ = {};  ///< since when other ranks may not end their work
   CallerThreads callers_;
   std::thread thread_;
   bool driving_ = false;

@@ -14,6 +14,9 @@ namespace dt {
 
 namespace {
 
+/// After a rank has left, NCCL's kernels here end in microseconds, or never.
+constexpr Duration leave_grace = seconds(2);
+
 std::string awaited_key(const Request& request) {
   const WaitRequest* wait = std::get_if<WaitRequest>(&request);
   return wait == nullptr ? "" : shown_key(wait->key);
@@ -148,6 +151,16 @@ void Driver::start_staged(const Work& work) {
   const OperationMark mark(work->request.kind, work->request.name);
   work->staged->played->clock = Clock::now;
   start_work(work);
+}
+
+/// Ends work behind the engine that other ranks will not end. One that has left may have ended its
+/// part before, so that the work here gets some time.
+void Driver::stop_staged(Time now) {
+  const auto lost = staged_.others_work() ? parts_.engine->lost() : std::nullopt;
+  if (!lost) return staged_lost_at_.reset();
+  if (!staged_lost_at_) staged_lost_at_ = now;
+  if (parts_.engine->aborted() != nullptr || now - *staged_lost_at_ >= leave_grace)
+    staged_.stop(*lost);
 }
 
 Driver::Outcome Driver::run_staged(const Work& work) {

@@ -33,8 +33,8 @@ bool in_order(const OperationRequest& earlier, const OperationRequest& later) {
 bool StagedOperations::must_wait(const Operation& operation, size_t before) const {
   for (size_t i = 0; i < before; ++i) {
     const Entry& entry = entries_[i];
-    if (entry.phase == Phase::waits && in_order(entry.work->request, operation.request))
-      return true;
+    const bool submitted = entry.phase != Phase::waits && entry.phase != Phase::prepares;
+    if (!submitted && in_order(entry.work->request, operation.request)) return true;
   }
   return false;
 }
@@ -45,6 +45,10 @@ bool StagedOperations::concerns(const Operation& operation) const {
 
 void StagedOperations::add(Work work) {
   entries_.push_back({std::move(work)});
+}
+
+bool StagedOperations::works_with_others(const Entry& entry) {
+  return entry.phase == Phase::results && entry.call()->copies->others_wait();
 }
 
 bool StagedOperations::copies() const {
@@ -58,6 +62,18 @@ bool StagedOperations::has_group(uint32_t group) const {
       entries_, [&](const Entry& entry) { return entry.work->request.group == group; });
 }
 
+bool StagedOperations::others_work() const {
+  return std::ranges::any_of(entries_, works_with_others);
+}
+
+void StagedOperations::stop(const OperationFailure& why) {
+  for (const Entry& entry : entries_) {
+    if (!works_with_others(entry)) continue;
+    entry.work->blamed_rank = why.blamed_rank;
+    entry.call()->copies->stop({why.code, why.reason});
+  }
+}
+
 StagedOperations::Progress StagedOperations::step(const Submit& submit) {
   Progress progress;
   for (size_t i = 0; i < entries_.size(); ++i)
@@ -68,27 +84,37 @@ StagedOperations::Progress StagedOperations::step(const Submit& submit) {
 
 bool StagedOperations::advance(size_t index, const Submit& submit, Result<>& result) {
   bool moved = false;
-  if (entries_[index].phase == Phase::waits) moved |= begin(index, submit, result);
+  if (entries_[index].phase <= Phase::prepares) moved |= begin(index, submit, result);
   if (entries_[index].phase == Phase::played) moved |= play(entries_[index]);
-  if (entries_[index].phase == Phase::results) moved |= copy_results(entries_[index]);
+  if (entries_[index].phase == Phase::results) moved |= copy_results(entries_[index], result);
   return moved;
 }
 
 bool StagedOperations::begin(size_t index, const Submit& submit, Result<>& result) {
   Entry& entry = entries_[index];
   StagedCall* const call = entry.call();
-  if (call != nullptr) {
-    const Result<bool> copied = call->copies->input_copied();
-    if (copied && !*copied) return false;
-    if (!copied) {
-      result = tl::unexpected(copied.error());
-      end(entry, result);
-      return true;
+  if (entry.phase == Phase::waits && must_wait(*entry.work, index)) return false;
+  if (call == nullptr) {
+    entry.phase = Phase::ended;
+    submit(entry.work);
+    return true;
+  }
+  if (entry.phase == Phase::waits) {
+    if (const Work before = call->copies->before()) {
+      entry.phase = Phase::prepares;
+      submit(before);
     }
   }
-  if (must_wait(*entry.work, index)) return false;
-  entry.phase = call == nullptr ? Phase::ended : Phase::played;
-  submit(call == nullptr ? entry.work : call->played);
+  const Result<bool> copied = call->copies->input_copied();
+  if (copied && !*copied) return false;
+  if (!copied) {
+    if (call->copies->others_wait()) result = tl::unexpected(copied.error());
+    entry.work->blamed_rank = call->copies->blamed_rank();
+    end(entry, tl::unexpected(copied.error()));
+    return true;
+  }
+  entry.phase = Phase::played;
+  submit(call->played);
   return true;
 }
 
@@ -105,9 +131,13 @@ bool StagedOperations::play(Entry& entry) {
   return true;
 }
 
-bool StagedOperations::copy_results(Entry& entry) {
+bool StagedOperations::copy_results(Entry& entry, Result<>& result) {
   const Result<bool> copied = entry.call()->copies->results_copied();
-  if (copied && !*copied) return false;
+  if (copied && !*copied) {
+    if (auto why = entry.call()->copies->failing()) result = tl::unexpected(*std::move(why));
+    return false;
+  }
+  if (!copied && entry.call()->copies->others_wait()) result = tl::unexpected(copied.error());
   end(entry, copied ? Result<>() : Result<>(tl::unexpected(copied.error())));
   return true;
 }

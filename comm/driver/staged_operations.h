@@ -13,8 +13,9 @@ namespace dt {
 /// The pending operations on memory of devices, and those that must not overtake them. Called with
 /// the driver's mutex locked.
 ///
-///   add() ─ input copied, nothing before it waits ▶ played ─ ended well ▶ results ─ copied ▶ ended
-///                                                     └───── failed ─────────────────────────┘
+///   add() ─ nothing before it waits ▶ prepares ─ input copied ▶ played ─ ended well ▶ results ─ ▶
+///   ended
+///                                                     └───── failed ────────────────────────────┘
 ///
 /// An operation on memory of the host waits here, too, if one before it in its order waits. So
 /// ranks whose copies take different times still make their calls in one order.
@@ -35,8 +36,12 @@ class StagedOperations {
   /// The outcome of a step.
   struct Progress {
     bool moved = false;
-    Result<> result;  ///< fails when an input is lost: other ranks wait for it
+    Result<> result;  ///< fails when other ranks wait in vain: an input, or their work, is lost
   };
+  /// True when the results of some operation need the work of other ranks.
+  bool others_work() const;
+  /// Called before a step when other ranks will not end that work.
+  void stop(const OperationFailure& why);
   /// Moves all operations as far as they can without waiting.
   Progress step(const Submit& submit);
   /// Waits until no copy uses a buffer. The operations get no outcome. Requires that the engine has
@@ -44,18 +49,19 @@ class StagedOperations {
   void finish();
 
  private:
-  enum class Phase : uint8_t { waits, played, results, ended };
+  enum class Phase : uint8_t { waits, prepares, played, results, ended };
   struct Entry {
     Work work;
     Phase phase = Phase::waits;
     StagedCall* call() const { return work->staged.get(); }
   };
 
+  static bool works_with_others(const Entry& entry);
   bool must_wait(const Operation& operation, size_t before) const;
   bool advance(size_t index, const Submit& submit, Result<>& result);
   bool begin(size_t index, const Submit& submit, Result<>& result);
   static bool play(Entry& entry);
-  static bool copy_results(Entry& entry);
+  static bool copy_results(Entry& entry, Result<>& result);
   static void end(Entry& entry, Result<> outcome);
 
   std::vector<Entry> entries_;

@@ -370,6 +370,14 @@ size_t Engine::named_entries() const {
   return state_->groups.named_entries();
 }
 
+std::optional<OperationFailure> Engine::lost() const {
+  if (state_->aborted) return state_->aborted;
+  if (const CollectiveStop* const stop = state_->groups.stopped(0)) return stop->why;
+  const int rank = state_->peers.first_lost(ranks_from_0(size()));
+  if (rank < 0) return std::nullopt;
+  return OperationFailure{Errc::peer_lost, rank, state_->peers.gone_reason(rank)};
+}
+
 const OperationFailure* Engine::aborted() const {
   const std::optional<OperationFailure>& aborted = state_->aborted;
   return aborted ? &*aborted : nullptr;

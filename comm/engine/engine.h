@@ -104,6 +104,11 @@ class Engine {
   /// The failure (for example a death) that has aborted the engine; null while it runs.
   const OperationFailure* aborted() const;
 
+  /// Returns why other ranks may not end work that the engine does not play, such as NCCL's. The
+  /// engine was aborted, the job's collectives were stopped, or a rank has left or cannot be
+  /// reached. None: they will. A rank may have ended its part before it left.
+  std::optional<OperationFailure> lost() const;
+
   /// Appends the pending operations that are first in their group, or to or from their peer.
   void add_waits(std::vector<PendingWait>& waits) const;
   /// Returns the ranks for which one of these operations waits now, as far as this rank knows.

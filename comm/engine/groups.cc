@@ -210,6 +210,11 @@ int Groups::data_from(const Operation& operation) const {
   return named ? group->named->data_from() : group->collectives.data_from();
 }
 
+const CollectiveStop* Groups::stopped(uint32_t number) const {
+  const Group* const group = find_group(number);
+  return group == nullptr ? nullptr : group->collectives.stopped();
+}
+
 std::string Groups::last_before(const Operation& operation) const {
   const Group* group = find_group(operation.request.group);
   if (group == nullptr) return "";

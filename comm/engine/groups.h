@@ -97,6 +97,8 @@ class Groups {
   /// Handles the control frames of collectives. Frames of a group that this rank has not created
   /// yet wait until then.
   Result<> control(const Message& message, ByteSpan payload, Time now);
+  /// As Collectives::stopped().
+  const CollectiveStop* stopped(uint32_t group) const;
   Result<PayloadTarget> place(const Message& message);
   Result<> arrived(const Message& message);
 

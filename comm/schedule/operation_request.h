@@ -71,7 +71,15 @@ struct OperationRequest {
   std::shared_ptr<const Steps> steps = {};  ///< of a registered algorithm, instead of `algorithm`
   /// For operations whose result the engine allocates: set before submission.
   std::shared_ptr<OperationResult> result = {};
+  /// The call that follows this operation, which prepares it. The ranks compare that call, and
+  /// messages name it. Null for most.
+  std::shared_ptr<const OperationRequest> announced = {};
 };
+
+/// The call of the user, also where another operation prepares it.
+inline const OperationRequest& called(const OperationRequest& request) {
+  return request.announced ? *request.announced : request;
+}
 
 /// The type of the call, also while its data is compressed.
 inline ElementType called_type(const OperationRequest& request) {

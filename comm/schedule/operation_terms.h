@@ -12,7 +12,12 @@ enum class Compression : uint8_t { none, float16, bfloat16 };
 inline constexpr size_t compression_count = 3;
 
 /// Where the buffers of a call lie.
-enum class MemoryKind : uint8_t { host, device };
+enum class MemoryKind : uint8_t {
+  host,
+  device,
+  device_vote,       ///< a device, before the call on which the ranks vote on NCCL
+  connected_device,  ///< the one that NCCL connects with those of the other ranks
+};
 
 /// How many contributions a call of several tensors waits for. The contributions of other ranks are
 /// late.

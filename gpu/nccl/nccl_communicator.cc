@@ -109,12 +109,12 @@ Result<> NcclCommunicator::run(std::span<const NcclCall> calls, const NcclWait& 
   return settle(calls.size() == 1 ? first : "ncclGroupEnd", ended, wait);
 }
 
-Result<> NcclCommunicator::status() {
+Result<> NcclCommunicator::status(const NcclWait& wait) {
   static constexpr const char* name = "ncclCommGetAsyncError";
   TRY(check_usable(name));
   NcclStatus status = NcclStatus::success;
   const NcclStatus asked = nccl_->comm_async_error(comm_, &status);
-  return settle(name, asked == NcclStatus::success ? status : asked, {});
+  return settle(name, asked == NcclStatus::success ? status : asked, wait);
 }
 
 NcclStatus NcclCommunicator::start(const NcclCall& call) {

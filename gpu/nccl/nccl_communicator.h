@@ -57,7 +57,7 @@ class NcclCommunicator {
   Result<> run(const NcclCall& call, const NcclWait& wait) { return run({&call, 1}, wait); }
 
   /// Fails when the work that NCCL has enqueued has failed, as run() does.
-  Result<> status();
+  Result<> status(const NcclWait& wait);
 
   /// Ends a call that waits, and all later ones, with `why`. Called when a peer is dead: NCCL does
   /// not detect all deaths.

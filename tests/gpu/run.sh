@@ -53,7 +53,7 @@ done'
 # shellcheck disable=SC2016  # the inner shell expands it
 killed='folder=$(mktemp -d) && trap "rm -rf $folder" EXIT
 output=$("$@" "$folder" 2>&1); status=$?; printf "%s\n" "$output"
-[[ $status -eq 137 && $(grep -c "^rank [01], after .* rank 2" <<<"$output") -eq 2 ]]'
+[[ $status -eq 137 && $(grep -c "^rank [01][,:] .* rank 2" <<<"$output") -eq 2 ]]'
 
 rm -f "$results.new"
 printf '# Results on %s\n' "${reason%%: *}" | show
@@ -70,6 +70,12 @@ part 'Collectives of NCCL have the bits of the host' 120 "${ranks[@]}" "$build/t
 part 'The death of a rank in a collective is named by the others' 120 \
   bash -c "$killed" killed "${ranks[@]}" "$build/tests/gpu/nccl_ranks" killed
 part 'Collectives of dtrain bench have exact results in memory of the device' 180 bash -c "$measured" "${bench[@]}"
+for way in nccl staged; do
+  part "Collectives of libdtrain on memory of devices: $way" 120 \
+    "${ranks[@]}" -x DTRAIN_DEVICE_COLLECTIVES=$way "$build/tests/gpu/device_ranks" check "$way"
+done
+part 'The death of a rank in a collective of libdtrain is named by the others' 120 \
+  bash -c "$killed" killed "${ranks[@]}" -x DTRAIN_DEVICE_COLLECTIVES=nccl "$build/tests/gpu/device_ranks" killed
 part 'GPUs, by dtrain check' 60 "$build/dtrain" check -H localhost
 mv "$results.new" "$results"
 exit $failed

@@ -108,5 +108,40 @@ TEST_CASE("rows of a matrix and other memory of the library must lie on the host
         "it lies in memory of cpu:0; give memory of the host");
 }
 
+TEST_CASE("calls that NCCL can play are prepared by a vote, until the ranks stage them for good") {
+  const CpuDevices cpu({});
+  const DeviceBuffer memory = on_device(cpu.stream(0), std::vector<int>{1, 2, 3});
+  const CallArguments call = reduction(memory.at(), memory.at());
+  DeviceCalls calls;
+  const auto votes = [&](const CallArguments& made, CallingRank self) {
+    const auto staged = calls.stage(made, self).value();
+    REQUIRE(staged != nullptr);
+    DeviceCopies& copies = *staged->staged->copies;
+    const auto vote = copies.before();
+    if (!vote) return false;
+    // Here, all ranks stage them from now on.
+    *static_cast<int32_t*>(vote->request.output) = 0;
+    vote->outcome.emplace();
+    CHECK(copies.input_copied().has_value());
+    return true;
+  };
+  CHECK_FALSE(votes(call, {.size = 2}));
+  calls.allow_nccl({.store = {.set = [](const auto&, const auto&) { return Result<>(); },
+                              .wait = [](const auto&, Duration) -> Result<Bytes> {
+                                return fail(Errc::closed, "closed");
+                              }}});
+  CallArguments named = call;
+  named.name = "gradient";
+  CallArguments of_group = call;
+  of_group.group = 3;
+  CHECK_FALSE(votes(named, {.size = 2}));
+  CHECK_FALSE(votes(of_group, {.size = 2}));
+  CHECK_FALSE(votes(call, {.size = 1}));
+  CHECK(votes(call, {.size = 2}));
+  CHECK_FALSE(votes(call, {.size = 2}));
+  CHECK_FALSE(calls.uses_nccl());
+  calls.disconnect();
+}
+
 }  // namespace
 }  // namespace dt

@@ -14,19 +14,26 @@ struct TestCopies final : DeviceCopies {
     Result<bool> input = false;
     Result<> start = {};
     Result<bool> results = false;
+    bool others_wait = true;
+    int blamed_rank = -1;
+    std::shared_ptr<Operation> before = {};
     std::string calls = {};  ///< "start release finish"
   };
   explicit TestCopies(std::shared_ptr<State> given) : state(std::move(given)) {}
+  std::shared_ptr<Operation> before() override { return state->before; }
   Result<bool> input_copied() override { return state->input; }
   Result<> start_results() override {
     note("start");
     return state->start;
   }
   Result<bool> results_copied() override { return state->results; }
+  bool others_wait() const override { return state->others_wait; }
+  int blamed_rank() const override { return state->blamed_rank; }
+  void stop(const Error& why) override { note("stop:" + why.message); }
   void release() override { note("release"); }
   void finish() override { note("finish"); }
-  void note(const char* call) const {
-    state->calls += std::string(state->calls.empty() ? "" : " ") + call;
+  void note(const std::string& call) const {
+    state->calls += (state->calls.empty() ? "" : " ") + call;
   }
 
   std::shared_ptr<State> state;
@@ -96,6 +103,27 @@ TEST_CASE("the engine gets an operation when its input is there, and the caller 
   CHECK(queue.staged.empty());
 }
 
+TEST_CASE("an operation to play before is played in the order, and later ones wait") {
+  Queue queue;
+  Staged first(collective());
+  Staged second(collective());
+  first.state->before = on_host(collective());
+  second.state->before = on_host(collective());
+  second.state->input = true;
+  const Work last = on_host(collective());
+  queue.staged.add(first.work);
+  queue.staged.add(second.work);
+  queue.staged.add(last);
+  CHECK_FALSE(queue.step());
+  CHECK(queue.submitted == std::vector<Work>{first.state->before});
+  CHECK_FALSE(queue.step());
+  CHECK(queue.staged.concerns(*on_host(collective())));
+  first.state->input = true;
+  CHECK(queue.step());
+  CHECK(queue.submitted == std::vector<Work>{first.state->before, first.inner, second.state->before,
+                                             second.inner, last});
+}
+
 TEST_CASE("a failure of the engine has no results, and blames the same rank") {
   Queue queue;
   Staged call(collective());
@@ -109,6 +137,58 @@ TEST_CASE("a failure of the engine has no results, and blames the same rank") {
   CHECK(call.work->outcome->error().message == "rank 3 died");
   CHECK(call.work->blamed_rank == 3);
   CHECK(queue.lost.has_value());
+}
+
+TEST_CASE("lost work is reported where other ranks wait for it") {
+  for (const bool others_wait : {false, true}) {
+    Queue queue;
+    Staged call(collective());
+    call.state->input = true;
+    call.state->others_wait = others_wait;
+    call.state->results = fail(Errc::os, "NCCL has failed");
+    queue.staged.add(call.work);
+    queue.step();
+    call.inner->outcome.emplace();
+    CHECK(queue.step());
+    CHECK(call.work->outcome->error().message == "NCCL has failed");
+    CHECK(queue.lost.has_value() == !others_wait);
+  }
+}
+
+TEST_CASE("a failed job stops what waits for other ranks, and the dead rank is blamed") {
+  Queue queue;
+  Staged waits(collective());
+  Staged played(collective());
+  Staged results(collective());
+  results.state->input = played.state->input = true;
+  for (const Staged* call : {&results, &played, &waits})
+    queue.staged.add(call->work);
+  queue.step();
+  results.inner->outcome.emplace();
+  queue.step();
+  CHECK(queue.staged.others_work());
+  queue.staged.stop({Errc::peer_lost, 2, "rank 2 died"});
+  // The engine ends these.
+  CHECK(waits.state->calls.empty());
+  CHECK(played.state->calls.empty());
+  CHECK(results.state->calls == "start stop:rank 2 died");
+  results.state->results = fail(Errc::peer_lost, "rank 2 died");
+  queue.step();
+  CHECK(results.work->blamed_rank == 2);
+  CHECK_FALSE(queue.staged.others_work());
+}
+
+TEST_CASE("a failure before the engine's part that all ranks know ends this call alone") {
+  Queue queue;
+  Staged call(collective());
+  call.state->others_wait = false;
+  call.state->blamed_rank = 4;
+  call.state->input = fail(Errc::mismatch, "rank 4 differs");
+  queue.staged.add(call.work);
+  CHECK(queue.step());
+  CHECK(queue.lost.has_value());
+  CHECK(call.work->blamed_rank == 4);
+  CHECK(call.work->outcome->error().message == "rank 4 differs");
 }
 
 TEST_CASE("a lost input is reported, because other ranks wait for it") {
@@ -127,6 +207,7 @@ TEST_CASE("lost results fail this rank's call alone") {
   for (const bool at_start : {true, false}) {
     Queue queue;
     Staged call(collective());
+    call.state->others_wait = false;
     call.state->input = true;
     if (at_start) call.state->start = fail(Errc::os, "broken");
     if (!at_start) call.state->results = fail(Errc::os, "broken");

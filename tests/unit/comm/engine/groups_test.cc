@@ -315,5 +315,28 @@ TEST_CASE("messages of groups that never come are bounded") {
   CHECK(groups.place(message)->action == PayloadTarget::Action::wait);
 }
 
+TEST_CASE("work beside the engine is lost by a death, a stop, and a rank that has left") {
+  {
+    EngineGroup group(3);
+    CHECK_FALSE(group[0].lost().has_value());
+    group.notify(0, Notice::Kind::left, 2);
+    CHECK(group[0].lost()->reason == "rank 2 (host n2) has left the job");
+    CHECK(group[0].lost()->blamed_rank == 2);
+    CHECK(group[0].aborted() == nullptr);
+    group.notify(0, Notice::Kind::dead, 1, "exit status 1");
+    CHECK(group[0].lost()->reason == "rank 1 (host n1) died: exit status 1");
+  }
+  EngineGroup group(2);
+  OperationRequest hurried{.kind = OperationKind::barrier};
+  hurried.timeout = seconds(1);
+  const auto late = group.submit(0, hurried);
+  group.settle();
+  group.pass(seconds(2));
+  group.settle();
+  CHECK(failure_code(late) == Errc::timeout);
+  CHECK(group[0].lost()->code == Errc::timeout);
+  CHECK(group[1].lost().has_value());
+}
+
 }  // namespace
 }  // namespace dt

@@ -1,0 +1,206 @@
+#include "comm/device/connected_call.h"
+
+#include "base/format.h"
+#include "comm/collective/operation.h"
+#include "comm/device/nccl_calls.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+/// NCCL may notice the death of a rank before the job does, which knows the reason.
+constexpr Duration reason_max = seconds(1);
+
+Time end_of(const OperationRequest& request) {
+  if (request.timeout == Duration::zero()) return Time::max();
+  const Time now = Clock::now();
+  return request.timeout > Time::max() - now ? Time::max() : now + request.timeout;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DeviceCopies>> ConnectedCall::start(Terms terms) {
+  std::unique_ptr<ConnectedCall> made(new ConnectedCall(std::move(terms)));
+  const OperationRequest& request = made->terms_.played->request;
+  made->deadline_ = end_of(request);
+  made->task_ = make_nccl_task(request, made->terms_.self);
+  TRY(made->check_ranges());
+  TRY(made->take_memory());
+  TRY(made->hold_stream());
+  return std::unique_ptr<DeviceCopies>(std::move(made));
+}
+
+/// Copies are refused too late: behind a vote, the others wait for this rank.
+Result<> ConnectedCall::check_ranges() const {
+  const Device& device = terms_.device->device();
+  const auto lies_here = [&](const std::byte* at) {
+    const MemoryPlace place = device.place_of(at);
+    return place.kind == MemoryPlace::Kind::device && place.device == device.index();
+  };
+  for (const BufferRanges& ranges : terms_.ranges) {
+    const bool input = ranges.input_bytes == 0 || lies_here(ranges.input + ranges.input_bytes - 1);
+    const bool output =
+        ranges.output_bytes == 0 || lies_here(ranges.output + ranges.output_bytes - 1);
+    if (input && output) continue;
+    return fail(Errc::input, format("the {} exceeds its memory of {}", input ? "output" : "input",
+                                    device.name()));
+  }
+  return {};
+}
+
+/// Allocates all that the call can need. Behind the hold of a stream, CUDA might wait for that.
+Result<> ConnectedCall::take_memory() {
+  const size_t copied = task_->copied_input_bytes;
+  if (copied > 0) task_->copy = TRY(terms_.connection->take_copy(copied));
+  if (terms_.connection->agreed() == DeviceRoute::nccl && on_connected_device()) return {};
+  pinned_ = TRY(terms_.device->take_pinned(lay_out(terms_.ranges).bytes));
+  return {};
+}
+
+Result<> ConnectedCall::hold_stream() {
+  if (terms_.stream == nullptr) return {};
+  ready_ = TRY(terms_.device->device().make_event());
+  TRY(terms_.stream->record(*ready_));
+  auto hold = std::make_shared<StreamHold>();
+  TRY(terms_.stream->run_on_host([hold] { hold->wait(); }));
+  hold_ = std::move(hold);
+  return {};
+}
+
+ConnectedCall::~ConnectedCall() {
+  release();
+  finish();
+  terms_.device->keep_pinned(std::move(pinned_));
+  if (task_ && terms_.device->device().status())
+    terms_.connection->keep_copy(std::move(task_->copy));
+}
+
+std::shared_ptr<Operation> ConnectedCall::before() {
+  if (staged_ || terms_.connection->agreed() != DeviceRoute::undecided) return nullptr;
+  vote_.emplace(terms_.played->request, terms_.connection->wish());
+  vote_->operation()->clock = terms_.played->clock;
+  return vote_->operation();
+}
+
+/// True when the engine can play: a barrier, or the call in memory of the host.
+Result<bool> ConnectedCall::input_copied() {
+  if (staged_) return staged_->input_copied();
+  if (vote_) {
+    const auto voted = vote_->outcome();
+    if (!voted) return false;
+    if (!*voted) {
+      blamed_rank_ = vote_->blamed_rank();
+      return tl::unexpected(voted->error());
+    }
+    terms_.connection->agree(**voted);
+  }
+  switch (terms_.connection->agreed()) {
+    case DeviceRoute::nccl:
+      // On another device, the ranks find the difference.
+      return on_connected_device() ? announce() : stage();
+    case DeviceRoute::undecided:
+    case DeviceRoute::staged:
+      return stage();
+    case DeviceRoute::failed:
+      break;
+  }
+  if (terms_.connection->way() == NcclConnection::Way::failed)
+    return tl::unexpected(labelled(terms_.connection->reason()));
+  return tl::unexpected(labelled(
+      {Errc::unsupported,
+       "DTRAIN_DEVICE_COLLECTIVES is nccl, and NCCL cannot connect the devices of other ranks"}));
+}
+
+/// Replaces the engine's part by a barrier.
+Result<bool> ConnectedCall::announce() {
+  OperationRequest& request = terms_.played->request;
+  if (deadline_ != Time::max()) request.timeout = std::max(Duration(1), deadline_ - Clock::now());
+  request = prepare(std::move(request), MemoryKind::connected_device);
+  return true;
+}
+
+Result<bool> ConnectedCall::stage() {
+  staging_ = true;
+  if (ready_) {
+    const bool reached = TRY(is_reached(*ready_));
+    if (!reached) return false;
+  }
+  staged_ = TRY(StagedCopies::start(
+      {.device = terms_.device, .ranges = terms_.ranges, .memory = std::move(pinned_)},
+      terms_.played->request));
+  return staged_->input_copied();
+}
+
+Result<> ConnectedCall::start_results() {
+  if (staged_) return staged_->start_results();
+  task_->ready = ready_;
+  terms_.connection->begin(task_);
+  begun_ = true;
+  return {};
+}
+
+Result<bool> ConnectedCall::results_copied() {
+  if (staged_) return staged_->results_copied();
+  Result<bool> ended = terms_.connection->ended(*task_);
+  if (ended && !*ended) check_progress();
+  if (ended || (!stopped_ && !failing())) return ended ? ended : Result<bool>(false);
+  return tl::unexpected(labelled(stopped_ ? *stopped_ : std::move(ended).error()));
+}
+
+/// Called while NCCL has the task.
+void ConnectedCall::check_progress() {
+  if (Clock::now() >= deadline_)
+    terms_.connection->stop({Errc::timeout, "NCCL has not ended it in time"});
+  // An abort may free memory, and wait for the caller's stream then.
+  if (hold_ && terms_.connection->way() == NcclConnection::Way::failed) hold_->release();
+}
+
+/// The others must learn of a failure of NCCL. But it may be due to the death of a rank, which the
+/// job names soon.
+std::optional<Error> ConnectedCall::failing() {
+  if (staged_ || !begun_ || stopped_) return std::nullopt;
+  if (terms_.connection->way() != NcclConnection::Way::failed) return std::nullopt;
+  const Error why = terms_.connection->reason();
+  if (!failed_at_) failed_at_ = Clock::now();
+  const bool of_nccl = why.code == Errc::os || why.code == Errc::peer_lost;
+  if (of_nccl && Clock::now() - *failed_at_ < reason_max) return std::nullopt;
+  return labelled(why);
+}
+
+bool ConnectedCall::others_wait() const {
+  if (staged_) return staged_->others_wait();
+  // The others know, too, why it was stopped.
+  return staging_ || (begun_ && !stopped_);
+}
+
+void ConnectedCall::stop(const Error& why) {
+  if (!begun_) return;
+  if (!stopped_) stopped_ = why;
+  terms_.connection->stop(why);
+  // The abort may free memory, and wait for the caller's stream then.
+  if (hold_) hold_->release();
+}
+
+void ConnectedCall::release() {
+  if (staged_) staged_->release();
+  if (hold_) hold_->release();
+}
+
+void ConnectedCall::finish() {
+  if (staged_) staged_->finish();
+  if (!begun_) return;
+  const Result<bool> ended = terms_.connection->ended(*task_);
+  if (!ended || *ended) return;
+  terms_.connection->stop({Errc::closed, "the context has been finalized"});
+  terms_.connection->await_end(*task_);
+}
+
+Error ConnectedCall::labelled(Error why) const {
+  return std::move(why).during(label(*terms_.played));
+}
+
+}  // namespace dt

@@ -1,0 +1,390 @@
+#include "comm/device/nccl_connection.h"
+
+#include "base/format.h"
+#include "base/io/blocked_signals.h"
+#include "gpu/cuda/open_cuda.h"
+
+#include <algorithm>
+#include <bit>
+#include <system_error>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+using Way = NcclConnection::Way;
+
+/// Joining takes seconds on many hosts.
+constexpr Duration join_max = seconds(120);
+/// How long a rank that leaves waits for the others to do so.
+constexpr Duration farewell_max = seconds(2);
+/// How soon a failure of NCCL is noticed while its kernels run, and its thread has nothing to do.
+constexpr Duration check_every = milliseconds(100);
+/// How long a wait for the device lasts before it is checked whether the job still runs.
+constexpr Duration watch_every = milliseconds(1);
+
+bool has_ended(const NcclTask& task) {
+  if (!task.done) return false;
+  const Result<bool> done = task.done->done();
+  return done && *done;
+}
+
+constexpr std::string_view finalized = "the context has been finalized";
+
+std::string key_of(const char* step, int rank) {
+  return format("{}/{}", step, rank);
+}
+
+}  // namespace
+
+std::shared_ptr<NcclConnection> NcclConnection::start(Terms terms) {
+  std::shared_ptr<NcclConnection> made(new NcclConnection(std::move(terms)));
+  const BlockedSignals blocked;
+  try {
+    made->thread_ = std::thread([connection = made.get()] { connection->run(); });
+  } catch (const std::system_error& error) {
+    made->stop({Errc::os, format("a thread for NCCL cannot be started: {}", error.what())});
+  }
+  return made;
+}
+
+void NcclConnection::farewell() {
+  if (agreed() != DeviceRoute::nccl || way() != Way::nccl) return;
+  const Time end = Clock::now() + farewell_max;
+  if (!terms_.store.set(key_of("left", terms_.self.rank), Bytes(1))) return;
+  for (int rank = 0; rank < terms_.self.size; ++rank) {
+    const Duration left = end - Clock::now();
+    if (left <= Duration::zero() || !terms_.store.wait(key_of("left", rank), left)) return;
+  }
+}
+
+void NcclConnection::close() {
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+    // Joining may last.
+    if (way_ == Way::undecided && !stop_) stop_ = Error{Errc::closed, std::string(finalized)};
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+  const std::lock_guard lock(mutex_);
+  copies_.clear();
+}
+
+Way NcclConnection::way() const {
+  const std::lock_guard lock(mutex_);
+  return stop_ ? Way::failed : way_;
+}
+
+DeviceRoute NcclConnection::wish() const {
+  switch (way()) {
+    case Way::nccl:
+      return DeviceRoute::nccl;
+    case Way::undecided:
+      return DeviceRoute::undecided;
+    case Way::staged:
+      return DeviceRoute::staged;
+    case Way::failed:
+      break;
+  }
+  return terms_.requires_nccl ? DeviceRoute::failed : DeviceRoute::staged;
+}
+
+Error NcclConnection::reason() const {
+  const std::lock_guard lock(mutex_);
+  return stop_ ? *stop_ : Error{Errc::unsupported, staged_because_};
+}
+
+void NcclConnection::run() {
+  Result<ConnectionVerdict> verdict = connect();
+  if (!verdict) {
+    stop(std::move(verdict).error());
+  } else if (verdict->way == ConnectionVerdict::Way::failed) {
+    stop({Errc::unsupported, std::move(verdict->reason)});
+  } else if (verdict->way == ConnectionVerdict::Way::staged) {
+    const std::lock_guard lock(mutex_);
+    staged_because_ = std::move(verdict->reason);
+    way_ = Way::staged;
+    return;
+  } else if (communicator_ == nullptr) {
+    stop({Errc::protocol, "the other ranks have joined a communicator of NCCL without this one"});
+  } else {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!stop_) way_ = Way::nccl;
+    }
+    serve();
+  }
+  fail_all();
+}
+
+Result<ConnectionVerdict> NcclConnection::connect() {
+  ConnectionVerdict verdict = TRY(exchange("offer", make_offer()));
+  if (verdict.way != ConnectionVerdict::Way::nccl) return verdict;
+  ConnectionOffer joined = {.requires_nccl = terms_.requires_nccl};
+  if (const Result<> result = join(verdict.id); !result) joined.failure = result.error().message;
+  auto last = exchange("joined", joined);
+  if (!last || last->way != ConnectionVerdict::Way::nccl) leave();
+  return last;
+}
+
+/// Ends the communicator, and with it NCCL's kernels.
+void NcclConnection::leave() {
+  std::unique_ptr<NcclCommunicator> ending;
+  {
+    const std::lock_guard lock(mutex_);
+    ending = std::move(communicator_);
+  }
+  const std::shared_ptr<void> current = terms_.device->device().make_current();
+  ending.reset();
+}
+
+/// Opens this rank's library.
+ConnectionOffer NcclConnection::make_offer() {
+  const Device& device = terms_.device->device();
+  const auto share = terms_.environment.find("DTRAIN_GPU_SHARE");
+  ConnectionOffer offer = {.requires_nccl = terms_.requires_nccl};
+  offer.in_use.host = terms_.host;
+  offer.in_use.may_share = share != terms_.environment.end() && share->second == "1";
+  if (!device.uuid().empty()) offer.in_use.uuids = {device.uuid()};
+  auto opened = open_nccl_for(device, terms_.environment);
+  if (!opened) {
+    offer.failure = std::move(opened).error().message;
+    return offer;
+  }
+  library_ = *std::move(opened);
+  offer.in_use.nccl_version = library_->version();
+  offer.in_use.nccl_path = library_->path();
+  offer.in_use.driver_version = cuda_driver_version();
+  return offer;
+}
+
+/// Gives rank 0 what this rank offers, and returns rank 0's verdict on what all do.
+Result<ConnectionVerdict> NcclConnection::exchange(const char* step, const ConnectionOffer& own) {
+  const std::string key = format("{}/verdict", step);
+  if (terms_.self.rank > 0) {
+    TRY(terms_.store.set(key_of(step, terms_.self.rank), encode(own)));
+    const Bytes bytes = TRY(terms_.store.wait(key, Duration::zero()));
+    return decode_connection_verdict(bytes);
+  }
+  auto verdict = collect(step, own);
+  if (verdict) {
+    TRY(terms_.store.set(key, encode(*verdict)));
+    return verdict;
+  }
+  // The others learn of a death themselves. Else they must not wait for a verdict.
+  const Errc code = verdict.error().code;
+  if (code == Errc::peer_lost || code == Errc::closed) return verdict;
+  const std::string reason = "rank 0: " + verdict.error().message;
+  (void)terms_.store.set(key, encode({.way = ConnectionVerdict::Way::failed, .reason = reason}));
+  return verdict;
+}
+
+/// Rank 0: waits for the offers of all.
+Result<ConnectionVerdict> NcclConnection::collect(const char* step, const ConnectionOffer& own) {
+  std::vector<ConnectionOffer> offers = {own};
+  for (int rank = 1; rank < terms_.self.size; ++rank) {
+    const Bytes bytes = TRY(terms_.store.wait(key_of(step, rank), Duration::zero()));
+    ConnectionOffer offer = TRY(decode_connection_offer(bytes));
+    offers.push_back(std::move(offer));
+  }
+  ConnectionVerdict verdict = decide(offers);
+  if (verdict.way != ConnectionVerdict::Way::nccl || communicator_) return verdict;
+  auto id = make_nccl_id(*library_);
+  if (id) {
+    verdict.id = *id;
+    return verdict;
+  }
+  offers[0].failure = std::move(id).error().message;
+  return decide(offers);
+}
+
+Result<> NcclConnection::join(const NcclUniqueId& id) {
+  Device& device = terms_.device->device();
+  stream_ = TRY(device.make_stream());
+  const std::shared_ptr<void> current = device.make_current();
+  auto joined = TRY(NcclCommunicator::join(
+      *library_, {.id = id, .rank = terms_.self.rank, .size = terms_.self.size}, wait()));
+  const std::lock_guard lock(mutex_);
+  communicator_ = std::move(joined);
+  return {};
+}
+
+NcclWait NcclConnection::wait() {
+  return {.deadline = Clock::now() + join_max, .watch = [this]() -> Result<> {
+            if (auto why = stopped()) return tl::unexpected(*std::move(why));
+            return {};
+          }};
+}
+
+std::optional<Error> NcclConnection::stopped() const {
+  const std::lock_guard lock(mutex_);
+  return stop_;
+}
+
+/// Begins tasks until the end.
+void NcclConnection::serve() {
+  std::unique_lock lock(mutex_);
+  const auto wanted = [this] { return stop_ || closing_ || !queued_.empty(); };
+  while (true) {
+    if (on_device_.empty()) {
+      changed_.wait(lock, wanted);
+    } else {
+      changed_.wait_for(lock, check_every, wanted);
+    }
+    if (stop_ || (closing_ && queued_.empty())) return;
+    note_ends();
+    if (queued_.empty()) {
+      if (on_device_.empty()) continue;
+      const std::optional<Error> failure = check_kernels(lock);
+      if (failure && !stop_) stop_ = *failure;
+      continue;
+    }
+    const std::shared_ptr<NcclTask> task = std::move(queued_.front());
+    queued_.erase(queued_.begin());
+    on_device_.push_back(task);
+    lock.unlock();
+    Result<> started = start_on_device(*task);
+    lock.lock();
+    if (started) task->state = NcclTask::State::on_device;
+    if (started) continue;
+    if (!stop_) stop_ = std::move(started).error();
+    communicator_->stop(*stop_);  // so that it is aborted: its kernels may run
+  }
+}
+
+/// Asks NCCL, without the lock, whether its kernels work.
+std::optional<Error> NcclConnection::check_kernels(std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  Result<> works = communicator_->status(wait());
+  lock.lock();
+  if (works) return std::nullopt;
+  return std::move(works).error();
+}
+
+/// Forgets the tasks that have ended. Called with the mutex locked, before a stop.
+void NcclConnection::note_ends() {
+  std::erase_if(on_device_, [](const auto& task) {
+    if (!has_ended(*task)) return false;
+    task->state = NcclTask::State::ended;
+    return true;
+  });
+}
+
+Result<> NcclConnection::start_on_device(NcclTask& task) {
+  Device& device = terms_.device->device();
+  const std::shared_ptr<void> current = device.make_current();
+  task.done = TRY(device.make_event());
+  if (task.ready) TRY(stream_->wait(*task.ready));
+  if (task.copied_input_bytes > 0) {
+    TRY(stream_->copy(
+        {task.copy.at(), static_cast<const std::byte*>(task.call.from), task.copied_input_bytes}));
+    task.call.from = task.copy.at();
+  }
+  // Without a handle, NCCL does not know the order of the stream.
+  if (stream_->native() == nullptr) TRY(finish_stream());
+  task.call.stream = stream_->native();
+  TRY(communicator_->run(task.call, {.deadline = Time::max(), .watch = wait().watch}));
+  if (task.then) TRY(stream_->reduce(*task.then));
+  return stream_->record(*task.done);
+}
+
+/// Waits for the stream's work, unless the connection is stopped.
+Result<> NcclConnection::finish_stream() {
+  while (!TRY(stream_->done())) {
+    if (auto why = stopped()) return tl::unexpected(*std::move(why));
+    const Result<> done = stream_->synchronize(Clock::now() + watch_every);
+    if (!done && done.error().code != Errc::timeout) return done;
+  }
+  return {};
+}
+
+/// Ends NCCL's kernels, so that no buffer is used any more.
+void NcclConnection::fail_all() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!stop_) stop_ = Error{Errc::closed, std::string(finalized)};
+    const auto ended = [](const auto& task) { return has_ended(*task); };
+    if (communicator_ && !std::ranges::all_of(on_device_, ended)) communicator_->stop(*stop_);
+  }
+  leave();
+  const std::lock_guard lock(mutex_);
+  for (auto* const tasks : {&queued_, &on_device_}) {
+    for (const auto& task : *tasks)
+      task->state = NcclTask::State::failed;
+    tasks->clear();
+  }
+  way_ = Way::failed;
+  changed_.notify_all();
+}
+
+Result<DeviceBuffer> NcclConnection::take_copy(size_t bytes) {
+  // Few sizes, so that calls of nearly the same size share memory.
+  const size_t size = std::bit_ceil(bytes);
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find_if(
+        copies_, [&](const DeviceBuffer& buffer) { return buffer.bytes() == size; });
+    if (found != copies_.end()) {
+      DeviceBuffer buffer = std::move(*found);
+      copies_.erase(found);
+      return buffer;
+    }
+  }
+  return terms_.device->device().allocate(size);
+}
+
+void NcclConnection::keep_copy(DeviceBuffer buffer) {
+  const std::lock_guard lock(mutex_);
+  if (buffer.bytes() > 0) copies_.push_back(std::move(buffer));
+}
+
+void NcclConnection::begin(const std::shared_ptr<NcclTask>& task) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (way_ == Way::failed) {
+      task->state = NcclTask::State::failed;
+      return;
+    }
+    queued_.push_back(task);
+  }
+  changed_.notify_all();
+}
+
+Result<bool> NcclConnection::ended(const NcclTask& task) const {
+  using State = NcclTask::State;
+  const State before = [&] {
+    const std::lock_guard lock(mutex_);
+    return task.state;
+  }();
+  if (before == State::on_device) {
+    const Result<bool> reached = is_reached(*task.done);
+    if (!reached || !*reached) return reached;
+  }
+  // The kernels of a stopped connection end, too, but without results.
+  const std::lock_guard lock(mutex_);
+  if (task.state == State::failed) return tl::unexpected(*stop_);
+  return task.state == State::ended || (before == State::on_device && !stop_);
+}
+
+void NcclConnection::await_end(const NcclTask& task) {
+  while (true) {
+    const Result<bool> done = ended(task);
+    if (!done || *done) return;
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, watch_every);
+  }
+}
+
+void NcclConnection::stop(Error why) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (stop_ || way_ == Way::staged) return;
+    stop_ = std::move(why);
+    if (communicator_) communicator_->stop(*stop_);
+  }
+  changed_.notify_all();
+}
+
+}  // namespace dt

@@ -1,0 +1,139 @@
+#pragma once
+
+#include "base/bytes.h"
+#include "base/environment.h"
+#include "comm/device/buffer_ranges.h"
+#include "comm/device/connection_offer.h"
+#include "comm/device/nccl_vote.h"
+#include "comm/device/staging_device.h"
+#include "gpu/nccl/nccl_communicator.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace dt {
+
+/// A collective that NCCL plays.
+struct NcclTask {
+  NcclCall call;                  ///< its stream is set by the connection
+  size_t copied_input_bytes = 0;  ///< not 0: NCCL gets a copy of the input, in `copy`
+  DeviceBuffer copy = {};
+  std::optional<ArrayReduction> then = {};  ///< of the result
+  std::shared_ptr<DeviceEvent> ready = {};  ///< reached when the input is there; null: it is
+
+  // These are the connection's:
+  enum class State : uint8_t { queued, on_device, ended, failed };
+  State state = State::queued;
+  std::unique_ptr<DeviceEvent> done = {};  ///< of `on_device`
+};
+
+/// This rank's device among those of all ranks, which NCCL connects. A thread of its own connects
+/// them, and then begins the tasks in their order. All ranks have the same tasks in the same order.
+///
+///   undecided ─ all ranks can, and have joined ▶ nccl ─ a failure, stop() ▶ failed
+///       ├─ one of them cannot ▶ staged: the engine plays all calls
+///       └─ it cannot be decided, or one rank requires NCCL ▶ failed
+///
+/// The ranks decide through the job's store. Rank 0 collects their offers, and its verdict has the
+/// id of NCCL's communicator. Then it collects whether they have joined.
+class NcclConnection {
+ public:
+  /// The job's store. Waiting for a key fails when a rank dies, and when the context is finalized.
+  struct Store {
+    std::function<Result<>(const std::string& key, const Bytes& value)> set;
+    /// A limit of zero means none.
+    std::function<Result<Bytes>(const std::string& key, Duration limit)> wait;
+  };
+  struct Terms {
+    CallingRank self;
+    std::string host = {};  ///< of this rank, for messages
+    std::shared_ptr<StagingDevice> device;
+    bool requires_nccl = false;  ///< else it may stage
+    Environment environment;
+    Store store;
+  };
+  enum class Way : uint8_t { undecided, nccl, staged, failed };
+
+  /// Where no thread can be started, the connection has failed.
+  static std::shared_ptr<NcclConnection> start(Terms terms);
+  NcclConnection(const NcclConnection&) = delete;
+  NcclConnection& operator=(const NcclConnection&) = delete;
+  ~NcclConnection() { close(); }
+  /// Waits shortly until all ranks leave, where NCCL has played. Kernels of another rank may use
+  /// memory of this one after those here have ended.
+  void farewell();
+  /// Ends the thread, when no wait in the store lasts. All tasks have ended then.
+  void close();
+
+  const StagingDevice& device() const { return *terms_.device; }
+  /// A connection that was stopped has failed.
+  Way way() const;
+  /// The route that this rank votes for now.
+  DeviceRoute wish() const;
+  /// The route by which the last vote of all ranks ended.
+  DeviceRoute agreed() const { return agreed_.load(std::memory_order_relaxed); }
+  void agree(DeviceRoute route) { agreed_.store(route, std::memory_order_relaxed); }
+  /// The error of `failed`, or the reason of `staged`.
+  Error reason() const;
+
+  /// Returns memory of the device for a copy of an input. May wait for the device's work, and so
+  /// for operations under way. Fails with Errc::out_of_memory.
+  Result<DeviceBuffer> take_copy(size_t bytes);
+  /// Keeps it for later calls. Frees none before close(), since CUDA may wait for the device's work
+  /// then.
+  void keep_copy(DeviceBuffer buffer);
+
+  /// Requires that the devices were connected.
+  void begin(const std::shared_ptr<NcclTask>& task);
+  /// True when the results lie in memory of the device. Fails when the connection or the device
+  /// has failed, and no kernel uses the buffers any more.
+  Result<bool> ended(const NcclTask& task) const;
+  /// Waits until ended() is true or fails.
+  void await_end(const NcclTask& task);
+  /// Fails all tasks that have not ended, and all later ones.
+  void stop(Error why);
+
+ private:
+  explicit NcclConnection(Terms terms) : terms_(std::move(terms)) {}
+  void run();
+  Result<ConnectionVerdict> connect();
+  ConnectionOffer make_offer();
+  Result<ConnectionVerdict> exchange(const char* step, const ConnectionOffer& own);
+  Result<ConnectionVerdict> collect(const char* step, const ConnectionOffer& own);
+  Result<> join(const NcclUniqueId& id);
+  void serve();
+  Result<> start_on_device(NcclTask& task);
+  Result<> finish_stream();
+  void note_ends();
+  std::optional<Error> check_kernels(std::unique_lock<std::mutex>& lock);
+  NcclWait wait();
+  std::optional<Error> stopped() const;
+  void leave();
+  void fail_all();
+
+  const Terms terms_;
+  std::atomic<DeviceRoute> agreed_ = DeviceRoute::undecided;
+  std::optional<NcclLibrary> library_ = {};
+  std::unique_ptr<DeviceStream> stream_ = {};  ///< of NCCL alone
+
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  Way way_ = Way::undecided;
+  std::optional<Error> stop_ = {};
+  std::string staged_because_ = {};
+  bool closing_ = false;
+  std::vector<DeviceBuffer> copies_ = {};  ///< not in use
+  std::vector<std::shared_ptr<NcclTask>> queued_ = {};
+  std::vector<std::shared_ptr<NcclTask>> on_device_ = {};
+  std::unique_ptr<NcclCommunicator> communicator_ = {};  ///< reset by the thread alone
+  std::thread thread_;
+};
+
+}  // namespace dt

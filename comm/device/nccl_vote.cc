@@ -1,0 +1,32 @@
+#include "comm/device/nccl_vote.h"
+
+#include "comm/device/nccl_calls.h"
+
+namespace dt {
+
+struct NcclVote::Cast {
+  int32_t value = 0;
+  Operation operation = {};
+};
+
+NcclVote::NcclVote(const OperationRequest& call, DeviceRoute own) {
+  const auto cast = std::make_shared<Cast>();
+  cast->value = static_cast<int32_t>(own);
+  OperationRequest& request = cast->operation.request;
+  request = prepare(call, MemoryKind::device_vote);
+  request.kind = OperationKind::all_reduce;
+  request.type = ElementType::int32;
+  request.reduce = ReduceOp::min;
+  request.count = 1;
+  request.input = request.output = &cast->value;
+  value_ = {cast, &cast->value};
+  operation_ = {cast, &cast->operation};
+}
+
+std::optional<Result<DeviceRoute>> NcclVote::outcome() const {
+  if (!operation_->outcome) return std::nullopt;
+  if (!*operation_->outcome) return tl::unexpected(operation_->outcome->error());
+  return static_cast<DeviceRoute>(*value_);
+}
+
+}  // namespace dt

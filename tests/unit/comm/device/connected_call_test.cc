@@ -1,0 +1,247 @@
+#include "comm/device/connected_call.h"
+
+#include "comm/collective/descriptor.h"
+#include "comm/driver/device_copies.h"
+#include "tests/unit/comm/device/connected_ranks.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace dt {
+namespace {
+
+/// A sum of rank 0, over its numbers in place. The ranks have agreed on a route before; none: not
+/// yet.
+struct Sum {
+  explicit Sum(const ConnectedRanks& world, std::optional<DeviceRoute> agreed,
+               std::shared_ptr<DeviceStream> stream = {}, Duration timeout = {}) {
+    std::byte* const at = world.memory[0].at();
+    const CallingRank self = {.rank = 0, .size = static_cast<int>(world.ranks.size())};
+    played->request = {.kind = OperationKind::all_reduce, .count = 3, .input = at, .output = at};
+    played->request.name = "loss";
+    played->request.in_sequence = true;
+    played->request.timeout = timeout;
+    played->request.terms = OperationTerms{.memory = MemoryKind::device};
+    if (agreed) world.ranks[0]->agree(*agreed);
+    copies = ConnectedCall::start({.connection = world.ranks[0],
+                                   .self = self,
+                                   .device = world.devices[0],
+                                   .stream = std::move(stream),
+                                   .ranges = ranges_of(played->request, self),
+                                   .played = played})
+                 .value();
+  }
+  std::shared_ptr<Operation> played = std::make_shared<Operation>();
+  std::unique_ptr<DeviceCopies> copies;
+};
+
+TEST_CASE("where NCCL plays, the engine compares the call by a barrier") {
+  const ConnectedRanks world(2);
+  world.decided(0);
+  const Sum sum(world, DeviceRoute::nccl);
+  OperationRequest on_host = sum.played->request;
+  CHECK(sum.copies->input_copied().value());
+  const OperationRequest& request = sum.played->request;
+  CHECK(request.kind == OperationKind::barrier);
+  CHECK(request.in_sequence);
+  REQUIRE(request.announced != nullptr);
+  const Descriptor descriptor = Descriptor::of(request);
+  CHECK(descriptor.kind == OperationKind::all_reduce);
+  CHECK(descriptor.count == 3);
+  CHECK(descriptor.terms.memory == MemoryKind::connected_device);
+  CHECK(call_hash(request, 1) == call_hash(*request.announced, 1));
+  CHECK(call_hash(request, 1) != call_hash(on_host, 1));
+  CHECK_FALSE(sum.copies->others_wait());
+}
+
+TEST_CASE("after the barrier, NCCL sums") {
+  const ConnectedRanks world(1);
+  world.decided(0);
+  const Sum sum(world, DeviceRoute::nccl);
+  CHECK(sum.copies->input_copied().value());
+  CHECK(sum.copies->start_results());
+  CHECK(sum.copies->others_wait());
+  while (!sum.copies->results_copied().value())
+    std::this_thread::yield();
+  CHECK(values_of<float>(world.cpu.stream(0), world.memory[0], 3) == std::vector<float>{1, 1, 1});
+}
+
+TEST_CASE("the caller's stream goes on when the call is released") {
+  const ConnectedRanks world(1);
+  world.decided(0);
+  const auto stream = world.devices[0]->device().stream_at(&world.cpu.stream(0)).value();
+  const Sum sum(world, DeviceRoute::nccl, stream);
+  const auto behind = world.cpu.device(0).make_event().value();
+  CHECK(world.cpu.stream(0).record(*behind));
+  CHECK(sum.copies->input_copied().value());
+  CHECK(sum.copies->start_results());
+  while (!sum.copies->results_copied().value())
+    std::this_thread::yield();
+  CHECK_FALSE(behind->done().value());
+  sum.copies->release();
+  CHECK(behind->synchronize(much_later()));
+}
+
+TEST_CASE("a call that the ranks stage is staged, when the stream has its input") {
+  const ConnectedRanks world(1);
+  const auto stream = world.devices[0]->device().stream_at(&world.cpu.stream(0)).value();
+  Gate gate;
+  std::vector<float> late = {7, 8, 9};
+  CHECK(world.cpu.stream(0).run_on_host([&] { gate.pass(); }));
+  CHECK(world.cpu.stream(0).copy({world.memory[0].at(), bytes_at(late), 12}));
+  const Sum sum(world, DeviceRoute::staged, stream);
+  CHECK_FALSE(sum.copies->input_copied().value());
+  gate.open();
+  while (!sum.copies->input_copied().value())
+    std::this_thread::yield();
+  const OperationRequest& request = sum.played->request;
+  CHECK(request.kind == OperationKind::all_reduce);
+  CHECK(request.input != world.memory[0].at());
+  CHECK(static_cast<const float*>(request.input)[2] == 9);
+  static_cast<float*>(request.output)[0] = 5;
+  CHECK(sum.copies->start_results());
+  CHECK_FALSE(sum.copies->others_wait());
+  while (!sum.copies->results_copied().value())
+    std::this_thread::yield();
+  sum.copies->release();
+  CHECK(values_of<float>(world.cpu.stream(0), world.memory[0], 3) == std::vector<float>{5, 8, 9});
+}
+
+TEST_CASE("a range that exceeds its memory is refused before anything is sent") {
+  const ConnectedRanks world(1);
+  auto played = std::make_shared<Operation>();
+  std::byte* const at = world.memory[0].at();
+  played->request = {
+      .kind = OperationKind::all_reduce, .count = size_t{1} << 20, .input = at, .output = at};
+  const auto call = ConnectedCall::start({.connection = world.ranks[0],
+                                          .device = world.devices[0],
+                                          .ranges = ranges_of(played->request, {}),
+                                          .played = played});
+  REQUIRE_FALSE(call.has_value());
+  CHECK(call.error().message == "the input exceeds its memory of cpu:0");
+}
+
+TEST_CASE("a device that fails while the others play the call staged concerns them") {
+  const ConnectedRanks world(1);
+  const auto stream = world.devices[0]->device().stream_at(&world.cpu.stream(0)).value();
+  const Sum sum(world, DeviceRoute::staged, stream);
+  CHECK_FALSE(sum.copies->others_wait());
+  world.breaks = true;
+  Result<bool> copied = false;
+  while (copied && !*copied)
+    copied = sum.copies->input_copied();
+  CHECK_FALSE(copied.has_value());
+  CHECK(sum.copies->others_wait());
+}
+
+/// Ends a vote for a route.
+void end(const std::shared_ptr<Operation>& vote, DeviceRoute route) {
+  REQUIRE(vote != nullptr);
+  *static_cast<int32_t*>(vote->request.output) = static_cast<int32_t>(route);
+  vote->outcome.emplace();
+}
+
+TEST_CASE("a call waits for its vote, whose route holds for all later ones") {
+  const ConnectedRanks world(1);
+  world.decided(0);
+  const Sum first(world, std::nullopt);
+  auto vote = first.copies->before();
+  CHECK(*static_cast<const int32_t*>(vote->request.input) == 2);
+  CHECK_FALSE(first.copies->input_copied().value());
+  end(vote, DeviceRoute::undecided);
+  while (!first.copies->input_copied().value())
+    std::this_thread::yield();
+  CHECK(first.played->request.kind == OperationKind::all_reduce);
+  CHECK(first.copies->before() == nullptr);
+  const Sum second(world, std::nullopt);
+  end(second.copies->before(), DeviceRoute::nccl);
+  CHECK(second.copies->input_copied().value());
+  CHECK(second.played->request.kind == OperationKind::barrier);
+  CHECK(world.ranks[0]->agreed() == DeviceRoute::nccl);
+  const Sum third(world, std::nullopt);
+  CHECK(third.copies->before() == nullptr);
+  CHECK(third.copies->input_copied().value());
+  CHECK(third.played->request.kind == OperationKind::barrier);
+}
+
+TEST_CASE("a call fails with its vote") {
+  const ConnectedRanks world(1);
+  const Sum sum(world, std::nullopt);
+  const auto vote = sum.copies->before();
+  vote->outcome.emplace(fail(Errc::mismatch, "rank 2 differs"));
+  vote->blamed_rank = 2;
+  CHECK(sum.copies->input_copied().error().message == "rank 2 differs");
+  CHECK(sum.copies->blamed_rank() == 2);
+  CHECK_FALSE(sum.copies->others_wait());
+}
+
+TEST_CASE("a call on another device than the first is staged, and so differs from the others") {
+  ConnectedRanks world(2);
+  world.decided(0);
+  std::swap(world.devices[0], world.devices[1]);
+  std::swap(world.memory[0], world.memory[1]);
+  const Sum sum(world, DeviceRoute::nccl);
+  while (!sum.copies->input_copied().value())
+    std::this_thread::yield();
+  CHECK(sum.played->request.kind == OperationKind::all_reduce);
+  CHECK(sum.played->request.terms->memory == MemoryKind::device);
+}
+
+TEST_CASE("where a required NCCL is missing, the call fails") {
+  const ConnectedRanks world(1, "no_driver", true);
+  world.decided(0);
+  const Sum sum(world, DeviceRoute::failed);
+  std::string text = sum.copies->input_copied().error().message;
+  CHECK_MESSAGE(text.starts_with("all_reduce \"loss\": DTRAIN_DEVICE_COLLECTIVES is nccl, but "),
+                text);
+  CHECK_FALSE(sum.copies->others_wait());
+  const ConnectedRanks well(1);
+  well.decided(0);
+  text = Sum(well, DeviceRoute::failed).copies->input_copied().error().message;
+  CHECK_MESSAGE(text.ends_with("NCCL cannot connect the devices of other ranks"), text);
+}
+
+TEST_CASE("other ranks that will not end the call are its reason") {
+  const ConnectedRanks world(2);
+  world.decided(0);
+  const auto stream = world.devices[0]->device().stream_at(&world.cpu.stream(0)).value();
+  const Sum sum(world, DeviceRoute::nccl, stream);
+  sum.copies->stop({Errc::peer_lost, "too early: the engine waits"});
+  CHECK(sum.copies->input_copied().value());
+  CHECK(sum.copies->start_results());
+  sum.copies->stop({Errc::peer_lost, "rank 1 died"});
+  // An abort may wait for the stream.
+  CHECK(world.cpu.stream(0).synchronize(much_later()));
+  Result<bool> ended = false;
+  while (ended && !*ended)
+    ended = sum.copies->results_copied();
+  CHECK(ended.error().message == "all_reduce \"loss\": rank 1 died");
+  CHECK_FALSE(sum.copies->others_wait());
+}
+
+TEST_CASE("a call that other ranks do not join ends by its time, by a stop, or by the end") {
+  const ConnectedRanks world(2);
+  world.decided(0);
+  {
+    const Sum sum(world, DeviceRoute::nccl, {}, milliseconds(1));
+    CHECK(sum.copies->input_copied().value());
+    CHECK(sum.copies->start_results());
+    Result<bool> ended = false;
+    while (ended && !*ended)
+      ended = sum.copies->results_copied();
+    CHECK(ended.error().code == Errc::timeout);
+    CHECK(ended.error().message == "all_reduce \"loss\": NCCL has not ended it in time");
+  }
+  const ConnectedRanks others(2);
+  others.decided(0);
+  Sum sum(others, DeviceRoute::nccl);
+  CHECK(sum.copies->input_copied().value());
+  CHECK(sum.copies->start_results());
+  sum.copies->release();
+  sum.copies->finish();
+  CHECK(sum.copies->results_copied().error().code == Errc::closed);
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,51 @@
+#include "comm/device/nccl_vote.h"
+
+#include "comm/collective/descriptor.h"
+#include "comm/collective/operation.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace dt {
+namespace {
+
+OperationRequest call() {
+  return {.kind = OperationKind::broadcast, .peer = 1, .count = 5, .timeout = Duration(7)};
+}
+
+TEST_CASE("a vote takes the least wish of all ranks, and is compared as the call behind it") {
+  const NcclVote vote(call(), DeviceRoute::nccl);
+  const auto operation = vote.operation();
+  const OperationRequest& request = operation->request;
+  CHECK(request.kind == OperationKind::all_reduce);
+  CHECK(request.reduce == ReduceOp::min);
+  CHECK(request.count == 1);
+  CHECK(request.timeout == Duration(7));
+  CHECK(*static_cast<const int32_t*>(request.input) == 2);
+  CHECK(check_request(request, 0, 2).has_value());
+  const Descriptor descriptor = Descriptor::of(request);
+  CHECK(descriptor.kind == OperationKind::broadcast);
+  CHECK(descriptor.count == 5);
+  CHECK(descriptor.terms.memory == MemoryKind::device_vote);
+  CHECK(label(*operation) == "broadcast");
+}
+
+TEST_CASE("the outcome is that of the operation") {
+  const NcclVote vote(call(), DeviceRoute::nccl);
+  CHECK_FALSE(vote.outcome().has_value());
+  *static_cast<int32_t*>(vote.operation()->request.output) = 1;
+  vote.operation()->outcome.emplace();
+  CHECK(vote.outcome()->value() == DeviceRoute::undecided);
+}
+
+TEST_CASE("a vote that fails has no route, and blames the same rank") {
+  const NcclVote vote(call(), DeviceRoute::nccl);
+  vote.operation()->outcome.emplace(fail(Errc::peer_lost, "rank 3 died"));
+  vote.operation()->blamed_rank = 3;
+  CHECK(vote.outcome()->error().message == "rank 3 died");
+  CHECK(vote.blamed_rank() == 3);
+}
+
+}  // namespace
+}  // namespace dt
