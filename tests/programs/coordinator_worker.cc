@@ -4,23 +4,28 @@
 //    coordinator_worker CLOSURES [kill=INDEX:CLOSURE] [fail=CLOSURE] [unknown=1] [hang=1]
 //
 // The worker `kill` ends by SIGKILL within that closure of its own, from 1; INDEX -1 is every
-// worker. The closure with the argument `fail` fails. With `unknown`, the chief schedules a name
+// worker. The others wait for that in their first closures, by a file in the folder in which they
+// run. The closure with the argument `fail` fails. With `unknown`, the chief schedules a name
 // that no worker has. With `hang`, a closure never ends.
 
 #include "tests/programs/number.h"
 
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <dtrain/dtrain_coordinator.hpp>
 #include <dtrain/dtrain_ps.hpp>
 #include <exception>
+#include <filesystem>
+#include <fstream>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -58,6 +63,20 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+/// The file of a worker that kills itself.
+constexpr const char* killed_file = "killed";
+
+[[noreturn]] void die() {
+  std::ofstream(killed_file) << "killed\n";
+  std::raise(SIGKILL);
+  std::abort();
+}
+
+void await_death() {
+  while (!std::filesystem::exists(killed_file))
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
 void declare(dtrain::ParameterServers& ps) {
   ps.declare({{.name = "count", .shape = {1}, .learning_rate = 1}});
 }
@@ -68,7 +87,8 @@ void work(dtrain::ParameterServers& ps, const Options& options) {
   long run = 0;
   const auto add = [&](std::string_view argument) {
     const bool dies = options.kill_index == -1 || options.kill_index == index;
-    if (++run == options.kill_closure && dies) std::raise(SIGKILL);
+    if (++run == options.kill_closure && dies) die();
+    if (options.kill_index >= 0 && !dies) await_death();
     if (options.hang) std::printf("worker %ld: hangs\n", index);
     std::fflush(stdout);
     while (options.hang)
