@@ -144,7 +144,7 @@ test_a_server_that_never_answers() {
 test_a_server_that_is_no_sshd() {
   hosts_up 1
   instead_of_sshd "client.sendall(b'HTTP/1.0 400 Bad Request\\r\\n' * 2000); client.close()"
-  run_on_launcher "$DTRAIN" run --ssh libssh2 --connect-timeout 1s -H node1:1 true
+  run_on_launcher "$DTRAIN" run --ssh libssh2 --connect-timeout 3s -H node1:1 true
   expect_status 3
   expect_stderr_contains "'HTTP/1.0 400 Bad Request"
 }
