@@ -147,6 +147,8 @@ Result<bool> ConnectedCall::results_copied() {
   if (staged_) return staged_->results_copied();
   Result<bool> ended = terms_.connection->ended(*task_);
   if (ended && !*ended) check_progress();
+  // Also when the device has failed, and NCCL does not know it.
+  if (!ended) terms_.connection->stop(ended.error());
   if (ended || (!stopped_ && !failing())) return ended ? ended : Result<bool>(false);
   return tl::unexpected(labelled(stopped_ ? *stopped_ : std::move(ended).error()));
 }

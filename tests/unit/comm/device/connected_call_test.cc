@@ -15,13 +15,15 @@ namespace {
 /// yet.
 struct Sum {
   explicit Sum(const ConnectedRanks& world, std::optional<DeviceRoute> agreed,
-               std::shared_ptr<DeviceStream> stream = {}, Duration timeout = {}) {
+               std::shared_ptr<DeviceStream> stream = {}, Duration timeout = {},
+               ReduceOp reduce = ReduceOp::sum) {
     std::byte* const at = world.memory[0].at();
     const CallingRank self = {.rank = 0, .size = static_cast<int>(world.ranks.size())};
     played->request = {.kind = OperationKind::all_reduce, .count = 3, .input = at, .output = at};
     played->request.name = "loss";
     played->request.in_sequence = true;
     played->request.timeout = timeout;
+    played->request.reduce = reduce;
     played->request.terms = OperationTerms{.memory = MemoryKind::device};
     if (agreed) world.ranks[0]->agree(*agreed);
     copies = ConnectedCall::start({.connection = world.ranks[0],
@@ -218,6 +220,20 @@ TEST_CASE("other ranks that will not end the call are its reason") {
     ended = sum.copies->results_copied();
   CHECK(ended.error().message == "all_reduce \"loss\": rank 1 died");
   CHECK_FALSE(sum.copies->others_wait());
+}
+
+TEST_CASE("a device that fails behind NCCL ends the call") {
+  const ConnectedRanks world(1);
+  world.decided(0);
+  const Sum sum(world, DeviceRoute::nccl, {}, {}, ReduceOp::average);
+  CHECK(sum.copies->input_copied().value());
+  world.breaks = true;  // in the division
+  CHECK(sum.copies->start_results());
+  Result<bool> ended = false;
+  while (ended && !*ended)
+    ended = sum.copies->results_copied();
+  CHECK_FALSE(ended.has_value());
+  CHECK(sum.copies->others_wait());
 }
 
 TEST_CASE("a call that other ranks do not join ends by its time, by a stop, or by the end") {

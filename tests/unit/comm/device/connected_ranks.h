@@ -56,7 +56,9 @@ class TestStore {
 struct ConnectedRanks {
   explicit ConnectedRanks(int size, const char* words = "", bool required = false)
       : cpu({.count = size, .probe = [this](const ProbedCall& call) -> Result<> {
-               const bool fails = breaks && call.runs && call.call == DeviceCall::copy;
+               const bool computes =
+                   call.call == DeviceCall::copy || call.call == DeviceCall::reduce;
+               const bool fails = breaks && call.runs && computes;
                return fails ? Result<>(fail(Errc::os, "broken")) : Result<>();
              }}) {
     setenv("FAKE_NCCL", words, 1);
@@ -100,7 +102,7 @@ struct ConnectedRanks {
     return task;
   }
 
-  mutable std::atomic<bool> breaks = false;  ///< the next copy breaks its device
+  mutable std::atomic<bool> breaks = false;  ///< the next copy or reduction breaks its device
   CpuDevices cpu;
   TestStore store;
   std::vector<DeviceBuffer> memory = {};
