@@ -15,19 +15,14 @@ namespace {
 /// NCCL may notice the death of a rank before the job does, which knows the reason.
 constexpr Duration reason_max = seconds(1);
 
-Time end_of(const OperationRequest& request) {
-  if (request.timeout == Duration::zero()) return Time::max();
-  const Time now = Clock::now();
-  return request.timeout > Time::max() - now ? Time::max() : now + request.timeout;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<DeviceCopies>> ConnectedCall::start(Terms terms) {
   std::unique_ptr<ConnectedCall> made(new ConnectedCall(std::move(terms)));
-  const OperationRequest& request = made->terms_.played->request;
-  made->deadline_ = end_of(request);
-  made->task_ = make_nccl_task(request, made->terms_.self);
+  Operation& played = *made->terms_.played;
+  played.submitted = Clock::now();
+  made->deadline_ = deadline(played);
+  made->task_ = make_nccl_task(played.request, made->terms_.self);
   TRY(made->check_ranges());
   TRY(made->take_memory());
   TRY(made->hold_stream());
@@ -65,9 +60,7 @@ Result<> ConnectedCall::hold_stream() {
   if (terms_.stream == nullptr) return {};
   ready_ = TRY(terms_.device->device().make_event());
   TRY(terms_.stream->record(*ready_));
-  auto hold = std::make_shared<StreamHold>();
-  TRY(terms_.stream->run_on_host([hold] { hold->wait(); }));
-  hold_ = std::move(hold);
+  hold_ = TRY(StreamHold::begin(*terms_.stream));
   return {};
 }
 

@@ -4,10 +4,15 @@
 
 namespace dt {
 
-struct NcclVote::Cast {
+namespace {
+
+/// The operation and its memory.
+struct Cast {
   int32_t value = 0;
   Operation operation = {};
 };
+
+}  // namespace
 
 NcclVote::NcclVote(const OperationRequest& call, DeviceRoute own) {
   const auto cast = std::make_shared<Cast>();
@@ -19,14 +24,13 @@ NcclVote::NcclVote(const OperationRequest& call, DeviceRoute own) {
   request.reduce = ReduceOp::min;
   request.count = 1;
   request.input = request.output = &cast->value;
-  value_ = {cast, &cast->value};
   operation_ = {cast, &cast->operation};
 }
 
 std::optional<Result<DeviceRoute>> NcclVote::outcome() const {
   if (!operation_->outcome) return std::nullopt;
   if (!*operation_->outcome) return tl::unexpected(operation_->outcome->error());
-  return static_cast<DeviceRoute>(*value_);
+  return static_cast<DeviceRoute>(*static_cast<const int32_t*>(operation_->request.output));
 }
 
 }  // namespace dt

@@ -29,8 +29,6 @@ class NcclVote {
   int blamed_rank() const { return operation_->blamed_rank; }
 
  private:
-  struct Cast;  ///< the operation and its memory
-  std::shared_ptr<int32_t> value_;
   std::shared_ptr<Operation> operation_;
 };
 

@@ -25,6 +25,12 @@ bool has_own_result(const OperationRequest& request) {
 
 }  // namespace
 
+Result<std::shared_ptr<StreamHold>> StreamHold::begin(DeviceStream& stream) {
+  auto hold = std::make_shared<StreamHold>();
+  TRY(stream.run_on_host([hold] { hold->wait(); }));
+  return hold;
+}
+
 void StreamHold::wait() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return released_; });
@@ -72,9 +78,7 @@ Result<> StagedCopies::copy_inputs(const StagingLayout& layout) {
   }
   if (terms_.stream == nullptr) return terms_.device->copy_inputs(inputs, *input_copied_);
   TRY(copy_all(*terms_.stream, inputs, *input_copied_));
-  auto hold = std::make_shared<StreamHold>();
-  TRY(terms_.stream->run_on_host([hold] { hold->wait(); }));
-  hold_ = std::move(hold);
+  hold_ = TRY(StreamHold::begin(*terms_.stream));
   return {};
 }
 

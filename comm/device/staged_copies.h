@@ -15,6 +15,8 @@ namespace dt {
 /// Holds a stream until the operation before it has ended.
 class StreamHold {
  public:
+  /// Holds the later work of the stream.
+  static Result<std::shared_ptr<StreamHold>> begin(DeviceStream& stream);
   void wait();
   void release();
 
