@@ -281,14 +281,13 @@ def check_header_guards(tree):
 
 
 def check_type_names(tree):
-    """No two headers give one name to different types: to the linker they would be one, and tests
-    link all folders into one program. dtrain.hpp has a namespace of its own."""
+    """No two headers give one name of a namespace to different types: to the linker they would be one,
+    and tests link all folders into one program."""
     homes = {}
-    for path, text in code_of(tree).items():
-        if not path.endswith(HEADERS) or path in PUBLIC or path.startswith(("tests/", "examples/")):
-            continue
+    for path, text in ((p, t) for p, t in code_of(tree).items() if p.endswith(HEADERS)):
+        space = re.search(r"^namespace ([\w:]+)", text, re.M)
         for match in re.finditer(r"^(?:struct|class|enum(?: class)?) (\w+)\b[^;(]*\{", text, re.M):
-            home = homes.setdefault(match.group(1), path)
+            home = homes.setdefault((space and space.group(1), match.group(1)), path)
             if home != path:
                 yield f"{path}:{line_of(text, match.start())}: {match.group(1)} is a type of {home}, too"
 
@@ -442,8 +441,8 @@ BAD = [
     (check_preprocessor, 0, {"comm/dtrain.h": "#ifdef __cplusplus\n#endif\n"}),
     (check_preprocessor, 1, {"comm/dtrain.hpp": "#if __cplusplus <= 201703L\n#endif\n#if A\n#endif\n"}),
     (check_header_guards, 2, {"base/a.h": "int a();\n", "comm/dtrain.h": H}),
-    (check_type_names, 1, {"base/a.h": "struct A {\n};\nstruct B;\n",
-                           "comm/a.h": "class A final : public X {\n};\nstruct B {};\n"}),
+    (check_type_names, 1, {"base/a.h": "struct A {\n};\nstruct B;\n", "b.h": "namespace c {\nstruct A {\n",
+                           "tests/sim/a.h": "class A final : public X {\n};\nstruct B {};\n"}),
     (check_tests_exist, 1, {"base/a.cc": "", "tests/unit/base/b_test.cc": ""}),
     (check_tests_exist, 0, {"base/x/a.cc": "", "tests/unit/base/x/a_test.cc": ""}),
     (check_tests_exist, 2, {"base/a.cc": "", "tests/unit/base/a_test.cc": "",

@@ -80,7 +80,7 @@ bool ExactWorker::blame(const Call& call, const std::string& what) const {
 
 bool ExactWorker::play(Call call) {
   for (int number = 0; number < placement_count; ++number) {
-    const auto placement = static_cast<Placement>(number);
+    const auto placement = static_cast<BufferPlacement>(number);
     if (!allows(call.kind, placement)) continue;
     ++calls_;
     call.root = calls_ % self_.size;
@@ -154,7 +154,7 @@ bool ExactWorker::equal_on_all(PlayedCall& call) {
 
 bool ExactWorker::play_random(OperationKind kind, ElementType type, size_t count) {
   ++calls_;
-  PlayedCall played({.kind = kind, .type = type, .count = count}, self_, Placement::separate);
+  PlayedCall played({.kind = kind, .type = type, .count = count}, self_, BufferPlacement::separate);
   const size_t elements = input_count(played.call(), self_.rank, self_.size);
   for (size_t i = 0; i < elements; ++i)
     store(type, played.input() + i * element_bytes(type), random_value(i, self_.rank));

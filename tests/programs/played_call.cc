@@ -13,7 +13,7 @@ dtrain_buffers PlayedCall::buffers() {
     buffers.count = ragged_count(call_, self_.rank);
     buffers.output = nullptr;
   }
-  if (placement_ != Placement::one_buffer) return buffers;
+  if (placement_ != BufferPlacement::one_buffer) return buffers;
   const bool to_root = call_.kind == OperationKind::reduce || call_.kind == OperationKind::gather;
   const bool scatters = call_.kind == OperationKind::scatter;
   if (to_root ? !is_root() : scatters && is_root()) buffers.output = nullptr;
@@ -148,8 +148,8 @@ std::string PlayedCall::fault() {
 
 bool PlayedCall::has_right_result() {
   // A scatter whose root has no output copies nothing there.
-  const bool no_output =
-      call_.kind == OperationKind::scatter && is_root() && placement_ == Placement::one_buffer;
+  const bool no_output = call_.kind == OperationKind::scatter && is_root() &&
+                         placement_ == BufferPlacement::one_buffer;
   if (!writes_output() || no_output) return true;
   const Bytes wanted = expected_output(call_, self_.rank, self_.size);
   return std::equal(wanted.begin(), wanted.end(), output());

@@ -10,7 +10,7 @@
 namespace dt {
 
 /// How a call passes its memory.
-enum class Placement : uint8_t {
+enum class BufferPlacement : uint8_t {
   separate,    ///< input and output
   same,        ///< both pointers are equal
   one_buffer,  ///< one pointer is NULL, on the ranks that need only one
@@ -18,10 +18,10 @@ enum class Placement : uint8_t {
 inline constexpr int placement_count = 3;
 
 /// True when calls of that kind may pass their memory so.
-inline bool allows(OperationKind kind, Placement placement) {
-  if (placement == Placement::separate) return true;
+inline bool allows(OperationKind kind, BufferPlacement placement) {
+  if (placement == BufferPlacement::separate) return true;
   if (has_own_counts(kind) || kind >= OperationKind::barrier) return false;
-  if (placement == Placement::one_buffer) return kind != OperationKind::reduce_scatter;
+  if (placement == BufferPlacement::one_buffer) return kind != OperationKind::reduce_scatter;
   return reduces(kind) || kind == OperationKind::all_to_all || kind == OperationKind::broadcast;
 }
 
@@ -34,12 +34,12 @@ struct GroupPlace {
 /// One rank's part of a call, by the functions of dtrain.h, with its memory and its result.
 class PlayedCall {
  public:
-  PlayedCall(const Call& call, GroupPlace self, Placement placement)
+  PlayedCall(const Call& call, GroupPlace self, BufferPlacement placement)
       : call_(call),
         self_(self),
         placement_(placement),
         input_(std::max(input_count(call, self.rank, self.size),
-                        placement == Placement::same ? output_count(call, self.size) : 0),
+                        placement == BufferPlacement::same ? output_count(call, self.size) : 0),
                element_bytes(call.type)),
         output_(output_count(call, self.size), element_bytes(call.type)),
         counts_(split_counts(call, self.rank, self.size)) {
@@ -57,7 +57,9 @@ class PlayedCall {
     const size_t part = call_.count * element_bytes(call_.type);
     return output_.data() + (own_part ? static_cast<size_t>(self_.rank) * part : 0);
   }
-  std::byte* output() { return placement_ == Placement::same ? input_.data() : output_.data(); }
+  std::byte* output() {
+    return placement_ == BufferPlacement::same ? input_.data() : output_.data();
+  }
 
   /// Makes the call. Blocks until it is done, and returns its status.
   int run(dtrain_context* context, dtrain_error& error);
@@ -85,7 +87,8 @@ class PlayedCall {
     return from_root ? is_root() : !receives();
   }
   bool input_in_output() const {
-    if (placement_ != Placement::one_buffer || call_.kind == OperationKind::scatter) return false;
+    if (placement_ != BufferPlacement::one_buffer || call_.kind == OperationKind::scatter)
+      return false;
     const bool to_root = call_.kind == OperationKind::reduce || call_.kind == OperationKind::gather;
     return !to_root || is_root();
   }
@@ -115,7 +118,7 @@ class PlayedCall {
 
   Call call_;
   GroupPlace self_;
-  Placement placement_;
+  BufferPlacement placement_;
   GuardedMemory input_;
   GuardedMemory output_;
   std::vector<size_t> counts_;

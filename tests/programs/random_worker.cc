@@ -154,9 +154,9 @@ Made RandomWorker::make(const RandomPhase& phase, size_t index) {
   const SimGroup& group = plan_.groups()[planned.group];
   const GroupPlace self{.rank = group.rank_of(rank_), .size = group.size()};
   const Call call = planned.odd_rank == self.rank ? odd_call(planned, index) : planned;
-  Placement placement = Placement::separate;
-  if (random_.percent(50)) placement = static_cast<Placement>(random_.below(placement_count));
-  if (!allows(call.kind, placement)) placement = Placement::separate;
+  BufferPlacement placement = BufferPlacement::separate;
+  if (random_.percent(50)) placement = static_cast<BufferPlacement>(random_.below(placement_count));
+  if (!allows(call.kind, placement)) placement = BufferPlacement::separate;
   return {.index = index, .call = std::make_unique<PlayedCall>(call, self, placement)};
 }
 

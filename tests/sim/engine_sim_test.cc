@@ -25,12 +25,12 @@ bool may_be_in_place(OperationKind kind) {
 
 }  // namespace
 
-World::World(uint64_t seed) : seed_(seed), random_(seed), plan_(make_plan(random_)) {
+EngineWorld::EngineWorld(uint64_t seed) : seed_(seed), random_(seed), plan_(make_plan(random_)) {
   connect();
   schedule_fault();
 }
 
-void World::connect() {
+void EngineWorld::connect() {
   ranks_.resize(static_cast<size_t>(plan_.size));
   std::vector<std::vector<int>> locals(static_cast<size_t>(plan_.hosts));
   for (int number = 0; number < plan_.size; ++number)
@@ -84,7 +84,7 @@ void World::connect() {
 
 /// Returns a session whose frames have MACs, as over TCP. The keys need no secret here: the point
 /// is that the engine runs the same code.
-std::unique_ptr<Session> World::session(int self, int other) const {
+std::unique_ptr<Session> EngineWorld::session(int self, int other) const {
   if (!plan_.sealed) return nullptr;
   const auto key = [](int from, int to) {
     Digest digest = {};
@@ -95,11 +95,11 @@ std::unique_ptr<Session> World::session(int self, int other) const {
   return std::make_unique<Session>(key(self, other), key(other, self));
 }
 
-void World::schedule_fault() {
+void EngineWorld::schedule_fault() {
   if (plan_.fault != Fault::none) at(now_ + plan_.fault_at, [this] { strike(); });
 }
 
-void World::strike() {
+void EngineWorld::strike() {
   Rank& victim = rank(plan_.victim);
   switch (plan_.fault) {
     case Fault::none:
@@ -133,14 +133,14 @@ void World::strike() {
 
 /// Ends a task: its engine never steps again. The others get a notice, sooner or later than the end
 /// of its links.
-void World::end_task(int number, Notice::Kind kind) {
+void EngineWorld::end_task(int number, Notice::Kind kind) {
   if (!rank(number).alive) return;
   rank(number).alive = false;
   if (kind == Notice::Kind::left || random_.percent(50)) end_links(number);
   notify_others(number, kind);
 }
 
-void World::end_links(int number) {
+void EngineWorld::end_links(int number) {
   for (int other = 0; other < plan_.size; ++other) {
     if (other == number) continue;
     wire(number, other).end_after(random_.up_to(milliseconds(20)));
@@ -148,7 +148,7 @@ void World::end_links(int number) {
   }
 }
 
-void World::notify_others(int number, Notice::Kind kind) {
+void EngineWorld::notify_others(int number, Notice::Kind kind) {
   for (int other = 0; other < plan_.size; ++other) {
     if (other == number) continue;
     const std::string cause = kind == Notice::Kind::dead ? "killed by SIGKILL" : "";
@@ -161,7 +161,7 @@ void World::notify_others(int number, Notice::Kind kind) {
 }
 
 /// A rank leaves: its process ends, or it finalizes, and its process lives on.
-void World::leave(int number) {
+void EngineWorld::leave(int number) {
   Rank& user = rank(number);
   if (!user.alive || user.closing) return;
   if (random_.percent(50)) return end_task(number, Notice::Kind::left);
@@ -170,7 +170,7 @@ void World::leave(int number) {
 }
 
 /// The rank sends what is queued. Without a notice, the others learn by this that it has left.
-bool World::step_closing(int number) {
+bool EngineWorld::step_closing(int number) {
   Rank& user = rank(number);
   const bool moved = user.engine->step(now_);
   if (!user.engine->idle() && now_ < *user.closing) return moved;
@@ -180,7 +180,7 @@ bool World::step_closing(int number) {
   return true;
 }
 
-void World::run() {
+void EngineWorld::run() {
   const Time end = now_ + time_limit;
   while (complaint_.empty()) {
     bool moved = run_events();
@@ -210,7 +210,7 @@ void World::run() {
   if (complaint_.empty()) complaint_ = format("seed {}: the run never ends", seed_);
 }
 
-bool World::run_events() {
+bool EngineWorld::run_events() {
   bool moved = false;
   while (!events_.empty() && events_.begin()->first <= now_) {
     const std::function<void()> event = std::move(events_.begin()->second);
@@ -221,7 +221,7 @@ bool World::run_events() {
   return moved;
 }
 
-bool World::step_user(int number) {
+bool EngineWorld::step_user(int number) {
   Rank& user = rank(number);
   const auto& actions = plan_.program.by_rank[static_cast<size_t>(number)];
   bool moved = false;
@@ -234,7 +234,7 @@ bool World::step_user(int number) {
   return moved;
 }
 
-void World::create_group(int number, size_t index) {
+void EngineWorld::create_group(int number, size_t index) {
   Rank& user = rank(number);
   const SimGroup& group = plan_.groups[index];
   if (user.engine->next_group() > group.number && user.engine->aborted() == nullptr)
@@ -249,12 +249,12 @@ void World::create_group(int number, size_t index) {
   if (left) leave_group(number, index);
 }
 
-void World::leave_group(int number, size_t index) {
+void EngineWorld::leave_group(int number, size_t index) {
   rank(number).engine->leave_group(plan_.groups[index].number);
   rank(number).in_group[index] = false;
 }
 
-void World::submit(int number, size_t index) {
+void EngineWorld::submit(int number, size_t index) {
   const Call& original = plan_.program.calls[index];
   const SimGroup& group = group_of(original);
   const int self = group.rank_of(number);
@@ -296,7 +296,7 @@ void World::submit(int number, size_t index) {
   rank(number).running.push_back(std::move(running));
 }
 
-Duration World::timeout_of(int number, size_t group) {
+Duration EngineWorld::timeout_of(int number, size_t group) {
   if (plan_.tight_timeouts && plan_.limited[group]) return milliseconds(random_.between(20, 500));
   if (plan_.is_in_a_hurry(number) && plan_.limited[group])
     return milliseconds(random_.between(1, 60));
@@ -307,7 +307,7 @@ Duration World::timeout_of(int number, size_t group) {
 
 /// Judges the operations that have ended and frees their buffers. A sanitizer then reports an
 /// engine that still uses a buffer.
-bool World::collect(int number) {
+bool EngineWorld::collect(int number) {
   return std::erase_if(rank(number).running, [&](const Running& running) {
            if (!running.operation->outcome) return false;
            judge(number, running);
@@ -315,7 +315,7 @@ bool World::collect(int number) {
          }) > 0;
 }
 
-void World::maybe_leave(int number) {
+void EngineWorld::maybe_leave(int number) {
   Rank& user = rank(number);
   const auto& actions = plan_.program.by_rank[static_cast<size_t>(number)];
   if (user.next_action < actions.size() || !user.running.empty()) return;
@@ -324,12 +324,12 @@ void World::maybe_leave(int number) {
   if ((user.engine->idle() && !waits) || *user.finished <= now_) leave(number);
 }
 
-bool World::all_ranks_finished() const {
+bool EngineWorld::all_ranks_finished() const {
   return std::none_of(ranks_.begin(), ranks_.end(), [](const Rank& r) { return r.alive; });
 }
 
 /// True when no rank will make a call, and nothing is under way.
-bool World::at_rest() const {
+bool EngineWorld::at_rest() const {
   if (!plan_.rests || rested_ || !events_.empty()) return false;
   for (const auto& [ends, wire] : wires_)
     if (wire->next_event() != Time::max()) return false;
@@ -343,7 +343,7 @@ bool World::at_rest() const {
   return true;
 }
 
-void World::rest() {
+void EngineWorld::rest() {
   rested_ = true;
   std::vector<Engine*> engines;
   for (const Rank& user : ranks_)
@@ -354,14 +354,14 @@ void World::rest() {
                       static_cast<int>(plan_.fault), plan_.victim, plan_.size, broken);
 }
 
-size_t World::bytes_sent() const {
+size_t EngineWorld::bytes_sent() const {
   size_t sent = 0;
   for (const auto& [ends, wire] : wires_)
     sent += wire->sent();
   return sent;
 }
 
-Time World::next_time() const {
+Time EngineWorld::next_time() const {
   Time next = events_.empty() ? Time::max() : events_.begin()->first;
   for (const auto& [ends, wire] : wires_)
     next = std::min(next, wire->next_event());
@@ -381,7 +381,7 @@ Time World::next_time() const {
   return next;
 }
 
-void World::judge(int number, const Running& running) {
+void EngineWorld::judge(int number, const Running& running) {
   if (running.operation->outcome->has_value()) {
     judge_success(number, running);
   } else {
@@ -389,7 +389,7 @@ void World::judge(int number, const Running& running) {
   }
 }
 
-void World::judge_success(int number, const Running& running) {
+void EngineWorld::judge_success(int number, const Running& running) {
   const Call& call = call_of(running);
   const SimGroup& group = group_of(call);
   const int self = group.rank_of(number);
@@ -411,14 +411,14 @@ void World::judge_success(int number, const Running& running) {
   if (first->second != result) complain(number, running, "has other bits than a rank before");
 }
 
-void World::judge_join(int number, const Running& running) {
+void EngineWorld::judge_join(int number, const Running& running) {
   const OperationResult& result = *running.operation->request.result;
   const Bytes last(result.data.get(), result.data.get() + sizeof(int32_t));
   const auto [first, is_first] = last_joined_.emplace(running.call, last);
   if (first->second != last) complain(number, running, "has another last rank than a rank before");
 }
 
-bool World::has_right_result(int number, const Running& running) const {
+bool EngineWorld::has_right_result(int number, const Running& running) const {
   const Call& call = call_of(running);
   const SimGroup& group = group_of(call);
   const int self = group.rank_of(number);
@@ -433,7 +433,7 @@ bool World::has_right_result(int number, const Running& running) const {
          std::equal(wanted.begin(), wanted.end(), running.output->begin());
 }
 
-void World::judge_failure(int number, const Running& running) {
+void EngineWorld::judge_failure(int number, const Running& running) {
   const Call& call = call_of(running);
   const Error& error = running.operation->outcome->error();
   if (error.code == Errc::mismatch) return judge_mismatch(number, running);
@@ -441,7 +441,7 @@ void World::judge_failure(int number, const Running& running) {
     complain(number, running, "fails without a reason");
 }
 
-void World::judge_mismatch(int number, const Running& running) {
+void EngineWorld::judge_mismatch(int number, const Running& running) {
   const Call& call = call_of(running);
   const SimGroup& group = group_of(call);
   const std::string& text = running.operation->outcome->error().message;
@@ -465,7 +465,7 @@ void World::judge_mismatch(int number, const Running& running) {
   if (group.size() > 2 && !named) complain(number, running, "does not name the odd rank");
 }
 
-void World::complain(int number, const Running& running, const std::string& what) {
+void EngineWorld::complain(int number, const Running& running, const std::string& what) {
   if (!complaint_.empty()) return;
   const Operation& operation = *running.operation;
   complaint_ = format(
@@ -482,7 +482,7 @@ TEST_CASE("every operation on every live rank ends with the right result or a na
   const auto [first, seeds] = chosen_seeds();
   uint64_t rested = 0;
   for (uint64_t seed = first; seed < first + seeds; ++seed) {
-    World world(seed);
+    EngineWorld world(seed);
     world.run();
     CHECK_MESSAGE(world.complaint().empty(), world.complaint());
     rested += world.rested() ? 1 : 0;

@@ -14,7 +14,7 @@ inline bool has_text(const std::string& text, const std::string& part) {
 
 /// True when the fault can be the reason why this call fails. All others must have a result, also
 /// those of the victim in other groups.
-inline bool fault_concerns(const Plan& plan, const Call& call) {
+inline bool fault_concerns(const SimPlan& plan, const Call& call) {
   const SimGroup& group = plan.groups[call.group];
   const auto takes_part = [&](int job_rank) {
     const int member = group.rank_of(job_rank);
@@ -42,7 +42,7 @@ inline bool fault_concerns(const Plan& plan, const Call& call) {
 }
 
 /// True when a call of that rank may fail with this error after the fault.
-inline bool may_fail_with(const Plan& plan, int number, const Error& error) {
+inline bool may_fail_with(const SimPlan& plan, int number, const Error& error) {
   const std::string victim = format("rank {} (host n{})", plan.victim, plan.victim);
   switch (plan.fault) {
     case Fault::none:

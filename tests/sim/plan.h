@@ -23,7 +23,7 @@ enum class Fault {
 };
 
 /// Everything that a seed decides before its run.
-struct Plan {
+struct SimPlan {
   int size = 2;
   std::vector<SimGroup> groups;  ///< all ranks first
   Fault fault = Fault::none;
@@ -57,7 +57,7 @@ struct Plan {
 
 /// Returns the groups whose calls have tight timeouts. A link that falls silent needs them in every
 /// group that uses it, because nothing else ends their calls.
-inline std::vector<bool> limited_groups(Random& random, const Plan& plan) {
+inline std::vector<bool> limited_groups(Random& random, const SimPlan& plan) {
   std::vector<bool> limited;
   for (const SimGroup& group : plan.groups) {
     const bool uses_link = group.has(plan.victim) && group.has(plan.other);
@@ -66,7 +66,7 @@ inline std::vector<bool> limited_groups(Random& random, const Plan& plan) {
   return limited;
 }
 
-inline void draw_fault(Random& random, Plan& plan) {
+inline void draw_fault(Random& random, SimPlan& plan) {
   if (random.percent(65)) plan.fault = static_cast<Fault>(random.below(9));
   plan.victim = random.between(0, plan.size - 1);
   plan.other = (plan.victim + random.between(1, plan.size - 1)) % plan.size;
@@ -94,8 +94,8 @@ inline Wire::Nature random_wires(Random& random, const Program& program) {
           .cut = tiny || random.percent(70)};
 }
 
-inline Plan make_plan(Random& random) {
-  Plan plan;
+inline SimPlan make_plan(Random& random) {
+  SimPlan plan;
   plan.size = random.between(2, 9);
   plan.groups = random_groups(random, plan.size);
   draw_fault(random, plan);

@@ -17,9 +17,9 @@ namespace dt {
 
 /// Runs a plan in virtual time and checks the outcome of every operation. `complaint` has the
 /// first broken promise.
-class World {
+class EngineWorld {
  public:
-  explicit World(uint64_t seed);
+  explicit EngineWorld(uint64_t seed);
   void run();
   const std::string& complaint() const { return complaint_; }
   /// True when all ranks were idle at once, and have been judged then.
@@ -82,7 +82,7 @@ class World {
 
   uint64_t seed_;
   Random random_;
-  Plan plan_;
+  SimPlan plan_;
   Time now_ = Time(seconds(1000));
   std::map<std::pair<int, int>, std::shared_ptr<Wire>> wires_;
   std::vector<Rank> ranks_;

@@ -8,10 +8,10 @@
 namespace dt {
 namespace {
 
-void check_same(World& world, const std::vector<Call>& calls) {
+void check_same(World& world, const std::vector<ApiCall>& calls) {
   check_all_well(world.run([&](dtrain::Context& context) {
     const CpuDevices cpu({});
-    for (const Call& call : calls) {
+    for (const ApiCall& call : calls) {
       const Elements expected = result_on_host(context.get(), call);
       for (const bool gives_stream : {false, true}) {
         const Elements result = result_on_device(context.get(), call, cpu.stream(0), gives_stream);
@@ -22,7 +22,7 @@ void check_same(World& world, const std::vector<Call>& calls) {
 }
 
 TEST_CASE("every operation has the same results on memory of a device as on that of the host") {
-  std::vector<Call> calls;
+  std::vector<ApiCall> calls;
   for (const int type : {DTRAIN_FLOAT32, DTRAIN_INT16, DTRAIN_UINT64}) {
     for (auto kind = OperationKind::all_reduce; kind <= OperationKind::all_to_all;
          kind = static_cast<OperationKind>(static_cast<int>(kind) + 1)) {
@@ -41,7 +41,7 @@ TEST_CASE("every operation has the same results on memory of a device as on that
 }
 
 TEST_CASE("every type and reduction has the same results on memory of a device") {
-  std::vector<Call> calls;
+  std::vector<ApiCall> calls;
   for (int type = DTRAIN_INT8; type <= DTRAIN_BOOL; ++type) {
     for (int op = DTRAIN_SUM; op <= DTRAIN_ADASUM; ++op) {
       const bool floating = is_floating(static_cast<ElementType>(type - 1));

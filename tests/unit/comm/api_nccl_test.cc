@@ -49,8 +49,8 @@ Elements whole_numbers(size_t bytes, int rank) {
   return elements;
 }
 
-std::vector<Call> calls_of(int type, const MakeBytes& make) {
-  std::vector<Call> calls;
+std::vector<ApiCall> calls_of(int type, const MakeBytes& make) {
+  std::vector<ApiCall> calls;
   for (auto kind = OperationKind::all_reduce; kind <= OperationKind::all_to_all;
        kind = static_cast<OperationKind>(static_cast<int>(kind) + 1)) {
     calls.push_back({.kind = kind, .type = type, .make = make});
@@ -100,8 +100,8 @@ struct DeviceRank {
 
 TEST_CASE("NCCL's collectives have the results of the engine") {
   const Variables variables("nccl");
-  std::vector<Call> calls = calls_of(DTRAIN_FLOAT32, whole_numbers<float>);
-  for (const Call& call : calls_of(DTRAIN_INT32, whole_numbers<int32_t>))
+  std::vector<ApiCall> calls = calls_of(DTRAIN_FLOAT32, whole_numbers<float>);
+  for (const ApiCall& call : calls_of(DTRAIN_INT32, whole_numbers<int32_t>))
     calls.push_back(call);
   for (const int size : {2, 3, 4}) {
     World world({.size = size, .per_host = 2});
@@ -109,7 +109,7 @@ TEST_CASE("NCCL's collectives have the results of the engine") {
       DeviceRank rank(context);
       CHECK(dtrain_uses_nccl(context.get()) == 0);
       rank.reach_nccl();
-      for (const Call& call : calls) {
+      for (const ApiCall& call : calls) {
         const Elements expected = result_on_host(context.get(), call);
         for (const bool gives_stream : {false, true}) {
           const Elements result =

@@ -36,7 +36,7 @@ inline size_t bytes_of_type(int type) {
 using MakeBytes = std::function<Elements(size_t bytes, int rank)>;
 
 /// One operation and the size of its buffers.
-struct Call {
+struct ApiCall {
   OperationKind kind;
   int type = DTRAIN_FLOAT32;
   int op = DTRAIN_SUM;
@@ -63,7 +63,7 @@ struct Call {
 };
 
 /// Performs the call. Sends and receives go round in a ring, so only the sends are on a stream.
-inline int perform(dtrain_context* context, const Call& call, dtrain_buffers buffers,
+inline int perform(dtrain_context* context, const ApiCall& call, dtrain_buffers buffers,
                    const dtrain_op_options* options, dtrain_error* error) {
   const int size = dtrain_size(context);
   const int root = size - 1;
@@ -99,7 +99,7 @@ inline int perform(dtrain_context* context, const Call& call, dtrain_buffers buf
 }
 
 /// Returns the output of the call on memory of the host.
-inline Elements result_on_host(dtrain_context* context, const Call& call) {
+inline Elements result_on_host(dtrain_context* context, const ApiCall& call) {
   const int rank = dtrain_rank(context);
   const int size = dtrain_size(context);
   Elements output = call.make(call.bytes(call.parts_out(size)), rank + 100);
@@ -114,7 +114,7 @@ inline Elements result_on_host(dtrain_context* context, const Call& call) {
 }
 
 /// The same on memory of the stream's device. Gives the operation the stream if that is wanted.
-inline Elements result_on_device(dtrain_context* context, const Call& call, DeviceStream& stream,
+inline Elements result_on_device(dtrain_context* context, const ApiCall& call, DeviceStream& stream,
                                  bool gives_stream) {
   const int rank = dtrain_rank(context);
   const int size = dtrain_size(context);
