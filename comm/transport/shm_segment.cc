@@ -1,20 +1,16 @@
 #include "comm/transport/shm_segment.h"
 
 #include "base/format.h"
-#include "base/io/blocked_signals.h"
+#include "comm/memory/sealed_memory.h"
 #include "comm/memory/shared_area.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/sysinfo.h>
 
 #include <algorithm>
 #include <bit>
 #include <cassert>
-#include <cerrno>
-#include <csignal>
 #include <optional>
 #include <string>
 
@@ -30,7 +26,6 @@ constexpr size_t ring_bytes_min = size_t{2} << 10;
 constexpr size_t all_rings_bytes_max = size_t{32} << 20;
 constexpr size_t page_bytes = 4096;
 constexpr uint64_t all_heap_bytes_max = uint64_t{1} << 45;
-constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW;
 
 struct alignas(shared_line_bytes) SleepFlag {
   std::atomic<uint32_t> asleep;
@@ -100,13 +95,6 @@ size_t heap_part_bytes(int slots) {
   return may_make(heap_at(slots) + part * static_cast<uint64_t>(slots)) ? part : 0;
 }
 
-/// posix_fallocate with signals blocked. A signal would interrupt it with nothing done, and a
-/// profiler's timer sends one every few milliseconds.
-int allocate(int fd, size_t begin, size_t bytes) {
-  const BlockedSignals blocked;
-  return posix_fallocate(fd, static_cast<off_t>(begin), static_cast<off_t>(bytes));
-}
-
 }  // namespace
 
 size_t ShmSegment::ring_bytes(int slots) {
@@ -117,34 +105,20 @@ size_t ShmSegment::ring_bytes(int slots) {
 
 Result<std::shared_ptr<ShmSegment>> ShmSegment::create(int slots,
                                                        const AvailableMemory& available) {
-  const std::string what = format("shared memory for {} local ranks", slots);
   const size_t bytes = segment_bytes(slots);
-  // The kernel ends processes when a limit is reached, so what it has left is compared first.
-  const std::optional<uint64_t> have = available();
-  if (have && bytes > *have) return too_little_memory(what, bytes, have);
-  Fd memory(memfd_create("dtrain", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!memory) return fail_errno("cannot make shared memory");
-  const int error = allocate(memory.get(), 0, bytes);
-  if (error == ENOSPC || error == ENOMEM) return too_little_memory(what, bytes, have);
-  if (error != 0)
-    return fail_errno(format("cannot allocate {} KiB of {}", bytes >> 10, what), error);
+  Fd memory =
+      TRY(allocate_shared(format("shared memory for {} local ranks", slots), bytes, available));
   const size_t part = heap_part_bytes(slots);
   const uint64_t end = heap_at(slots) + part * static_cast<uint64_t>(slots);
   const uint64_t size = part > 0 ? end : may_make(pool_end(slots)) ? pool_end(slots) : bytes;
   if (ftruncate(memory.get(), static_cast<off_t>(size)) < 0)
     return fail_errno("cannot extend shared memory");
-  if (fcntl(memory.get(), F_ADD_SEALS, seals) < 0) return fail_errno("cannot seal shared memory");
+  TRY(seal_size(memory.get()));
   return map(std::move(memory), slots, {.has_pool = size > bytes, .heap_part_bytes = part});
 }
 
 Result<std::shared_ptr<ShmSegment>> ShmSegment::open(Fd memory, int slots) {
-  struct stat status = {};
-  if (fstat(memory.get(), &status) < 0) return fail_errno("cannot look at shared memory");
-  const int have = fcntl(memory.get(), F_GET_SEALS);
-  if (have < 0 || (have & seals) != seals) {
-    return fail(Errc::protocol, "the shared memory of this host is not sealed");
-  }
-  const auto bytes = static_cast<uint64_t>(status.st_size);
+  const uint64_t bytes = TRY(sealed_size(memory.get()));
   if (bytes == segment_bytes(slots) || bytes == pool_end(slots))
     return map(std::move(memory), slots, {.has_pool = bytes > segment_bytes(slots)});
   const uint64_t heap = bytes - std::min(bytes, heap_at(slots));
@@ -160,13 +134,9 @@ Result<std::shared_ptr<ShmSegment>> ShmSegment::open(Fd memory, int slots) {
 
 Result<std::shared_ptr<ShmSegment>> ShmSegment::map(Fd memory, int slots, Sparse sparse) {
   const size_t bytes = segment_bytes(slots);
-  void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
-  if (base == MAP_FAILED) return fail_errno("cannot map shared memory");
-  // A forked child must not be able to write into the rings. If the kernel refuses, the check of
-  // the process id at every call remains.
-  madvise(base, bytes, MADV_DONTFORK);
-  std::shared_ptr<ShmSegment> segment(new ShmSegment(
-      std::move(memory), static_cast<std::byte*>(base), slots, sparse.heap_part_bytes));
+  std::byte* const base = TRY(map_shared(memory.get(), bytes));
+  std::shared_ptr<ShmSegment> segment(
+      new ShmSegment(std::move(memory), base, slots, sparse.heap_part_bytes));
   if (sparse.has_pool) segment->map_pool();
   return segment;
 }
@@ -198,7 +168,7 @@ std::span<AreaPool::Tickets> ShmSegment::tickets() const {
 bool ShmSegment::back_pool(size_t begin, size_t bytes) const {
   const std::optional<uint64_t> have = available_memory();
   if (have && bytes > *have) return false;
-  return allocate(memory_.get(), pool_at(slots_) + begin, bytes) == 0;
+  return allocate_in(memory_.get(), pool_at(slots_) + begin, bytes) == 0;
 }
 
 std::atomic<uint32_t>& ShmSegment::asleep(int slot) const {
