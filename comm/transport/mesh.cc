@@ -144,13 +144,12 @@ void Mesh::add_pool(const LocalGroup& locals) {
 Result<> Mesh::add_local(MeshBuilder::Peer& peer, LocalGroup& locals) {
   auto shared = std::make_shared<ShmPeer>();
   shared->doorbell = TRY(locals.take_passed_fds(peer.slot, std::move(peer.connection->passed_fds)));
-  const ShmSegment::Pair out{locals.own_slot(), peer.slot};
-  const ShmSegment::Pair in{peer.slot, locals.own_slot()};
   const auto& segment = locals.segment();
+  ShmRings rings = ShmSegment::rings(segment, {locals.own_slot(), peer.slot});
   shared->socket = std::move(peer.connection->socket);
   shared->asleep = &segment->asleep(peer.slot);
-  locals_.push_back({.shared = shared, .in = &segment->control(in), .out = &segment->control(out)});
-  peers_.push_back({peer.task, std::make_unique<ShmLink>(segment, out, shared)});
+  locals_.push_back({.shared = shared, .in = rings.in, .out = rings.out});
+  peers_.push_back({peer.task, std::make_unique<ShmLink>(std::move(rings), shared)});
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace dt {
 
@@ -13,12 +14,11 @@ namespace {
 constexpr size_t piece_bytes = size_t{32} << 10;
 }  // namespace
 
-ShmLink::ShmLink(std::shared_ptr<ShmSegment> segment, ShmSegment::Pair pair,
-                 std::shared_ptr<ShmPeer> peer)
-    : segment_(std::move(segment)),
+ShmLink::ShmLink(ShmRings rings, std::shared_ptr<ShmPeer> peer)
+    : memory_(std::move(rings.memory)),
       peer_(std::move(peer)),
-      writer_(segment_->control(pair), segment_->data(pair)),
-      reader_(segment_->control({pair.to, pair.from}), segment_->data({pair.to, pair.from})) {
+      writer_(*rings.out, rings.out_data),
+      reader_(*rings.in, rings.in_data) {
 }
 
 Result<size_t> ShmLink::send_parts(std::span<const ByteSpan> parts) {

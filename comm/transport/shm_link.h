@@ -3,10 +3,12 @@
 #include "base/io/fd.h"
 #include "comm/transport/link.h"
 #include "comm/transport/shm_ring.h"
-#include "comm/transport/shm_segment.h"
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <span>
 
 namespace dt {
 
@@ -21,13 +23,20 @@ struct ShmPeer {
   void wake();
 };
 
+/// Two rings in memory that two tasks share, as one of them uses them.
+struct ShmRings {
+  std::shared_ptr<const void> memory;  ///< lives as long as they are used
+  RingControl* out = nullptr;          ///< of the ring to the peer
+  std::span<std::byte> out_data;
+  RingControl* in = nullptr;  ///< of the ring from the peer
+  std::span<std::byte> in_data;
+};
+
 /// A Link through two rings of the host's shared memory. Its only system calls wake a peer that
 /// sleeps.
 class ShmLink : public Link {
  public:
-  /// `pair.from` is our slot, `pair.to` the peer's.
-  ShmLink(std::shared_ptr<ShmSegment> segment, ShmSegment::Pair pair,
-          std::shared_ptr<ShmPeer> peer);
+  ShmLink(ShmRings rings, std::shared_ptr<ShmPeer> peer);
 
   Result<size_t> send_parts(std::span<const ByteSpan> parts) override;
   Result<size_t> receive(std::span<std::byte> into) override;
@@ -37,7 +46,7 @@ class ShmLink : public Link {
  private:
   Result<size_t> write(ByteSpan bytes);
 
-  std::shared_ptr<ShmSegment> segment_;
+  std::shared_ptr<const void> memory_;
   std::shared_ptr<ShmPeer> peer_;
   RingWriter writer_;
   RingReader reader_;

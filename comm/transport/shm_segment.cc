@@ -190,6 +190,15 @@ RingControl& ShmSegment::control(Pair pair) const {
   return reinterpret_cast<RingControl*>(base_ + controls_at(slots_))[ring_index(pair)];
 }
 
+ShmRings ShmSegment::rings(const std::shared_ptr<ShmSegment>& segment, Pair pair) {
+  const Pair back = {pair.to, pair.from};
+  return {.memory = segment,
+          .out = &segment->control(pair),
+          .out_data = segment->data(pair),
+          .in = &segment->control(back),
+          .in_data = segment->data(back)};
+}
+
 std::span<std::byte> ShmSegment::area(Area area) const {
   const size_t before = area == Area::named ? area_bytes(slots_) : 0;
   return {base_ + area_at(slots_) + before, SharedArea::bytes_for(slots_)};

@@ -5,6 +5,7 @@
 #include "comm/memory/area_pool.h"
 #include "comm/memory/available_memory.h"
 #include "comm/memory/shared_heap.h"
+#include "comm/transport/shm_link.h"
 #include "comm/transport/shm_ring.h"
 
 #include <atomic>
@@ -41,6 +42,8 @@ class ShmSegment {
   };
   RingControl& control(Pair pair) const;
   std::span<std::byte> data(Pair pair) const;
+  /// The rings of a ShmLink, for the task with the slot `pair.from`. They keep the segment.
+  static ShmRings rings(const std::shared_ptr<ShmSegment>& segment, Pair pair);
 
   /// The memory for collectives without a name, and for named ones; zero at first.
   enum class Area : uint8_t { unnamed, named };

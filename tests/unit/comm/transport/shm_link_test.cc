@@ -32,8 +32,8 @@ struct LinkPair {
     zero->asleep = &segment->asleep(0);
     one->asleep = &segment->asleep(1);
   }
-  ShmLink at_zero{segment, {0, 1}, one};
-  ShmLink at_one{segment, {1, 0}, zero};
+  ShmLink at_zero{ShmSegment::rings(segment, {0, 1}), one};
+  ShmLink at_one{ShmSegment::rings(segment, {1, 0}), zero};
 };
 
 bool rings(const Fd& doorbell) {
