@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "comm/ps/rendezvous_wait.h"
+#include "comm/transport/doorbell.h"
 
 #include <poll.h>
 
@@ -49,11 +50,17 @@ Result<std::unique_ptr<PsClient>> PsClient::connect(std::unique_ptr<PsDirectory>
                                     made->options_.role, made->options_.role));
   }
   TRY(random_bytes(std::as_writable_bytes(std::span(&made->session_, 1))));
+  if (made->shares_memory()) made->doorbell_ = TRY(make_doorbell());
   for (Server& server : made->servers_)
     TRY(made->connect_to(server, deadline));
   // The mode and the step may not be the first ones.
   TRY(made->await_replies(deadline));
   return made;
+}
+
+bool PsClient::shares_memory() const {
+  if (!options_.shares_memory.value_or(poll_.stays_awake())) return false;
+  return std::ranges::find(tasks_, self().agent, &TaskEntry::agent) != tasks_.end();
 }
 
 /// Waits until the server has published its endpoint.
@@ -85,7 +92,10 @@ uint32_t PsClient::part_of(const Server& server) const {
 
 /// Connects to the server that has the part, and sends the first request.
 Result<> PsClient::connect_to(Server& server, Time deadline) {
-  const PsDialler dialler{options_.claim, self().agent, options_.dead_after};
+  const PsDialler dialler{.claim = options_.claim,
+                          .agent = self().agent,
+                          .doorbell = doorbell_.get(),
+                          .dead_after = options_.dead_after};
   Deadline until(deadline);
   while (true) {
     const PeerEndpoint endpoint = TRY(await_endpoint(server, deadline));
@@ -162,19 +172,21 @@ Result<bool> PsClient::advance(Server& server) {
 }
 
 void PsClient::wait(Time deadline) {
-  std::vector<pollfd> fds = {{.fd = directory_->fd(), .events = POLLIN, .revents = 0}};
+  std::vector<pollfd> fds = {{.fd = directory_->fd(), .events = POLLIN, .revents = 0},
+                             {.fd = doorbell_.get(), .events = POLLIN, .revents = 0}};
+  waiting_.clear();
   const Time now = Clock::now();
   for (const Server& server : servers_) {
     // Later calls come here again, so no time limit of this wait is needed.
     if (server.connection != nullptr) server.connection->free_unused_memory(now);
     if (server.connection == nullptr || (!server.request && !server.attach)) continue;
-    const bool unsent = server.connection->unsent();
-    fds.push_back({.fd = server.connection->fd(),
-                   .events = static_cast<short>(unsent ? POLLIN | POLLOUT : POLLIN),
-                   .revents = 0});
+    fds.push_back(
+        {.fd = server.connection->fd(), .events = server.connection->events(), .revents = 0});
+    waiting_.push_back(server.connection.get());
   }
   // Whatever it returns, the caller tries all of them.
-  poll_.wait(fds, deadline);
+  poll_.wait(fds, waiting_, deadline);
+  if (fds[1].revents != 0) silence(doorbell_.get());
 }
 
 /// Connects to the server that has taken over. Without it, all later calls fail.

@@ -40,6 +40,9 @@ class PsClient {
     Duration dead_after = seconds(5);
     Duration call_timeout = {};         ///< of each later call; zero: none
     Placement::Options placement = {};  ///< without the number of servers
+    /// Shared memory to the servers of this host. None: where each task of the host can have a
+    /// core. On busier hosts, TCP moves more bytes each time that a task gets a core.
+    std::optional<bool> shares_memory = {};
   };
   /// Dials all tasks of the role. Fails with Errc::input when the job has none, and with
   /// Errc::timeout, which names the servers that do not serve.
@@ -120,6 +123,7 @@ class PsClient {
   };
 
   PsClient(std::unique_ptr<PsDirectory> directory, Options options);
+  bool shares_memory() const;
   Result<PeerEndpoint> await_endpoint(const Server& server, Time deadline);
   Result<> connect_to(Server& server, Time deadline);
   Result<> reconnect(Server& server, Time deadline);
@@ -160,6 +164,8 @@ class PsClient {
   bool initializes_ = false;       ///< this is the first rank
   uint32_t last_request_ = 0;
   AwakePoll poll_;
+  Fd doorbell_;  ///< servers of this host ring it; none without them
+  std::vector<MessageConnection*> waiting_;
   std::optional<Error> broken_;
 };
 

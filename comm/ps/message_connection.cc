@@ -12,14 +12,26 @@ namespace {
 
 constexpr uint8_t announcement = 1;
 constexpr uint8_t body_part = data_frame_bit | 1;
+/// Each receives 64 frames at most, and sends as many bytes.
+constexpr int rounds_max = 4;
 
 }  // namespace
 
 MessageConnection::MessageConnection(Fd socket, Session session, Options options)
     : options_(options),
       socket_(std::make_shared<TcpSocket>(std::move(socket), std::move(session))),
-      tcp_(socket_),
-      link_({.link = &tcp_, .generation = options.generation}) {
+      tcp_(std::make_unique<TcpLink>(socket_)),
+      link_({.link = tcp_.get(), .generation = options.generation}) {
+}
+
+MessageConnection::MessageConnection(std::unique_ptr<PairConnection> pair, Options options)
+    : options_(options),
+      pair_(std::move(pair)),
+      link_({.link = &pair_->link(), .generation = options.generation}) {
+}
+
+void MessageConnection::wake_up() {
+  if (pair_) pair_->wake_up();
 }
 
 Result<> MessageConnection::send(uint32_t id, Bytes body) {
@@ -37,6 +49,7 @@ Result<> MessageConnection::send(uint32_t id, std::shared_ptr<const MessageParts
   TRY(link_.send_control(announcement, id, length.view()));
   outgoing_.push_back({id, std::move(message)});
   queue_parts();
+  more_ = true;
   return {};
 }
 
@@ -58,6 +71,7 @@ bool MessageConnection::queue_parts() {
 }
 
 Result<> MessageConnection::advance() {
+  if (pair_) return advance_pair();
   socket_->report({.readable = true, .writable = true});
   // The link may hold bytes that it has read ahead, for which poll(2) reports nothing.
   while (TRY(link_.receive(*this))) {
@@ -66,6 +80,28 @@ Result<> MessageConnection::advance() {
     TRY(link_.flush());
   } while (queue_parts());
   return {};
+}
+
+/// Ends while the peer keeps up, too, since other connections wait.
+Result<> MessageConnection::advance_pair() {
+  more_ = false;
+  pair_->begin_round();
+  int rounds = 0;
+  while (TRY(move_some()))
+    if (++rounds == rounds_max) break;
+  more_ = rounds == rounds_max;
+  if (rounds > 0) return {};
+  pair_->look_for_end();
+  TRY(move_some());
+  return {};
+}
+
+/// Receives and sends; false when there was nothing to do.
+Result<bool> MessageConnection::move_some() {
+  const bool received = TRY(link_.receive(*this));
+  const bool flushed = TRY(link_.flush());
+  const bool queued = queue_parts();
+  return received || flushed || queued;
 }
 
 std::optional<MessageConnection::Received> MessageConnection::take() {

@@ -4,11 +4,14 @@
 #include "base/io/fd.h"
 #include "base/result.h"
 #include "comm/ps/message_memory.h"
+#include "comm/ps/pair_connection.h"
 #include "comm/ps/state/message_parts.h"
 #include "comm/transport/message_link.h"
 #include "comm/transport/tcp_link.h"
 #include "comm/transport/tcp_socket.h"
 #include "rendezvous/secure/handshake.h"
+
+#include <poll.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +27,7 @@ namespace dt {
 
 /// Messages of any length over an authenticated connection of two tasks, of which one may have no
 /// rank. A message is announced with its length, and follows in data frames. Never blocks: call
-/// advance() when poll(2) reports POLLIN, or POLLOUT while unsent().
+/// advance() when poll(2) reports something for fd() and events(), or when changed().
 class MessageConnection final : private MessageReceiver {
  public:
   struct Options {
@@ -48,11 +51,18 @@ class MessageConnection final : private MessageReceiver {
   using Placer = std::function<std::optional<std::span<std::byte>>(const Arriving& arriving)>;
 
   MessageConnection(Fd socket, Session session, Options options);
+  MessageConnection(std::unique_ptr<PairConnection> pair, Options options);
   MessageConnection(const MessageConnection&) = delete;
   MessageConnection& operator=(const MessageConnection&) = delete;
 
-  int fd() const { return socket_->get(); }
+  int fd() const { return pair_ ? pair_->fd() : socket_->get(); }
+  /// For poll(2). The socket beside shared memory could always be written.
+  short events() const { return !pair_ && unsent() ? POLLIN | POLLOUT : POLLIN; }
   bool unsent() const { return !link_.all_sent(); }
+  /// These three are those of a PairConnection. A TCP connection reports all by its events.
+  bool changed() const { return pair_ && (more_ || pair_->changed(unsent())); }
+  bool fall_asleep() { return !pair_ || (!more_ && pair_->fall_asleep(unsent())); }
+  void wake_up();
   void place_by(Placer placer) { placer_ = std::move(placer); }
   /// The number of messages that are not sent to their end.
   size_t outgoing() const { return outgoing_.size(); }
@@ -88,10 +98,15 @@ class MessageConnection final : private MessageReceiver {
   Result<> arrived(const Message& message) override;
   void complete(uint32_t id);
   bool queue_parts();
+  Result<> advance_pair();
+  Result<bool> move_some();
 
   Options options_;
+  // Either the first two or the third.
   std::shared_ptr<TcpSocket> socket_;
-  TcpLink tcp_;
+  std::unique_ptr<TcpLink> tcp_;
+  std::unique_ptr<PairConnection> pair_;
+  bool more_ = false;  ///< a next advance() has an effect that pair_ does not show
   MessageLink link_;
   Placer placer_;
   MessageMemory memory_;

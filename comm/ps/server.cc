@@ -8,6 +8,7 @@
 #include "comm/ps/checkpoint_file.h"
 #include "comm/ps/common_checkpoint.h"
 #include "comm/ps/rendezvous_wait.h"
+#include "comm/transport/doorbell.h"
 #include "comm/transport/peer_endpoint.h"
 #include "comm/transport/tcp_link.h"
 
@@ -101,10 +102,17 @@ Result<> PsServer::listen(Time deadline) {
   PeerListener::Options options{.claim = options_.claim, .tcp_ips = self.addresses};
   if (options.tcp_ips.empty()) options.tcp_ips = {client_.local().ip};
   options.held_port = options_.held_port;
+  if (transport_named(client_.engine_settings().transport) != Transport::tcp) {
+    options.local = true;
+    doorbell_ = TRY(make_doorbell());
+  }
   options.pending_max += connections;
   options.unaccepted_max = connections;
   const size_t sockets = options.tcp_ips.size() * PeerListener::sockets_for(connections);
-  TRY(ensure_open_files(connections + sockets + files_besides_clients,
+  // Each connection through shared memory needs a doorbell, and the memory until it is mapped.
+  const auto on_host =
+      static_cast<size_t>(std::ranges::count(client_.table().tasks, self.agent, &TaskEntry::agent));
+  TRY(ensure_open_files(connections + 2 * on_host + sockets + files_besides_clients,
                         format("the connections of {} tasks", client_.table().tasks.size())));
   listener_ = TRY(PeerListener::open(std::move(options)));
   if (ring_.copies < 2) return {};
@@ -154,7 +162,8 @@ Result<> PsServer::await_server(const TaskEntry& other, const std::function<bool
 }
 
 Result<> PsServer::dial_replica(const TaskEntry& next, Time deadline) {
-  const PsDialler dialler{options_.claim, client_.self().agent, options_.dead_after};
+  const PsDialler dialler{
+      .claim = options_.claim, .agent = client_.self().agent, .dead_after = options_.dead_after};
   const auto ask = [this](const Request& request, Time reply_deadline) {
     return ask_rendezvous(client_, request, reply_deadline);
   };
@@ -223,17 +232,18 @@ void PsServer::wait(Time until) {
   const size_t listening = polled_.size();
   polled_.push_back({.fd = client_.fd(), .events = POLLIN, .revents = 0});
   polled_.push_back({.fd = options_.stop_fd, .events = POLLIN, .revents = 0});
-  const auto events = [](bool unsent) {
-    return static_cast<short>(unsent ? POLLIN | POLLOUT : POLLIN);
-  };
+  const bool unsent = replica_ != nullptr && replica_->unsent();
   polled_.push_back({.fd = replica_ == nullptr ? -1 : replica_->fd(),
-                     .events = events(replica_ != nullptr && replica_->unsent()),
+                     .events = static_cast<short>(unsent ? POLLIN | POLLOUT : POLLIN),
                      .revents = 0});
+  const size_t doorbell = polled_.size();
+  polled_.push_back({.fd = doorbell_.get(), .events = POLLIN, .revents = 0});
   const size_t first_client = polled_.size();
+  waiting_.clear();
   for (const auto& [id, client] : clients_) {
-    polled_.push_back({.fd = client.connection->fd(),
-                       .events = events(client.connection->unsent()),
-                       .revents = 0});
+    polled_.push_back(
+        {.fd = client.connection->fd(), .events = client.connection->events(), .revents = 0});
+    waiting_.push_back(client.connection.get());
   }
   const Time now = Clock::now();
   for (auto& [id, client] : clients_)
@@ -243,16 +253,19 @@ void PsServer::wait(Time until) {
       std::ranges::any_of(clients_, [](const auto& entry) { return entry.second.ready; });
   until = ready ? Time::min() : std::min({until, replica_deadline_, listener_->next_deadline()});
   // After a failure of poll, the next round tries every connection.
-  if (poll_.wait(polled_, until) < 0) {
+  if (poll_.wait(polled_, waiting_, until) < 0) {
     for (pollfd& fd : polled_)
       fd.revents = fd.fd == options_.stop_fd ? short{0} : short{POLLERR};
   }
   listener_->take_events(std::span(polled_).first(listening));
   rendezvous_ready_ = polled_[listening].revents != 0;
   stopped_ = polled_[listening + 1].revents != 0;
+  if (polled_[doorbell].revents != 0) silence(doorbell_.get());
   size_t at = first_client;
-  for (auto& [id, client] : clients_)
-    client.ready = polled_[at++].revents != 0 || client.ready;
+  for (auto& [id, client] : clients_) {
+    const bool event = polled_[at++].revents != 0;
+    client.ready = event || client.connection->changed() || client.ready;
+  }
 }
 
 std::optional<uint32_t> PsServer::number_of(const TaskId& id) const {
@@ -279,7 +292,10 @@ Result<> PsServer::admit(PeerHandshake& handshake) const {
     handshake.refuse_peer(current.error().message);
     return current;
   }
-  tune_link(handshake.fd(), task(*number).agent == client_.self().agent, options_.dead_after);
+  const bool same_host = task(*number).agent == client_.self().agent;
+  if (handshake.local() && !same_host) return fail(Errc::refused, "a task of another host");
+  if (handshake.local()) return accept_on_host(handshake, doorbell_);
+  tune_link(handshake.fd(), same_host, options_.dead_after);
   return handshake.accept_peer({}, 0);
 }
 
@@ -315,8 +331,9 @@ void PsServer::add_client(AuthenticatedConnection connection, uint32_t number, u
   if (client.follows)
     options.message_bytes_max =
         std::max(options.message_bytes_max, options_.limits.bytes) + overhead;
-  client.connection = std::make_unique<MessageConnection>(std::move(connection.socket),
-                                                          connection.handshake.session(), options);
+  auto made = accepted_connection(std::move(connection), options);
+  if (!made) return report(std::move(made.error()).during(task(number).id.text()).message);
+  client.connection = *std::move(made);
   clients_.emplace(++last_client_, std::move(client));
 }
 

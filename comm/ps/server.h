@@ -114,6 +114,7 @@ class PsServer {
   PsServers ring_;
   std::map<uint32_t, ServedPart> parts_;
   std::optional<PeerListener> listener_;
+  Fd doorbell_;  ///< tasks of this host ring it; none with --transport tcp
   std::map<uint64_t, Client> clients_;
   uint64_t last_client_ = 0;
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> attached_;  ///< clients by part and task
@@ -122,6 +123,7 @@ class PsServer {
   Time replica_deadline_ = Time::max();  ///< until then the launcher reports a broken replica's end
   std::vector<Notice> notices_;          ///< the last one about each other task
   std::vector<pollfd> polled_;
+  std::vector<MessageConnection*> waiting_;
   AwakePoll poll_;
   bool connected_ = false;  ///< to the other servers, if they are needed
   bool stopped_ = false;

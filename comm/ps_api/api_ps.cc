@@ -363,8 +363,9 @@ dtrain_ps* dtrain_ps_connect(const dtrain_ps_options* options, dtrain_error* err
 }
 
 void dtrain_ps_close(dtrain_ps* ps) {
-  const std::unique_ptr<dtrain_ps> owned(ps);
+  // A fork does not have the connections' memory, and may have other memory in its place.
   if (ps == nullptr || ps->fork_detector.forked()) return;
+  const std::unique_ptr<dtrain_ps> owned(ps);
   const dt::Result<> left = dt::guarded([&]() -> dt::Result<> {
     const std::scoped_lock alone(ps->mutex);
     ps->client->leave(dt::leave_timeout);

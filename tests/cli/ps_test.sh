@@ -54,6 +54,31 @@ test_large_variables_are_divided_over_the_servers() {
   expect_stdout_contains 'worker 0: w = 3 3, step 3'
 }
 
+# Prints how many processes of the job have mapped memory that libdtrain shares.
+sharing() {
+  local process count=0
+  for process in $(marked_pids); do
+    ! grep -qs memfd:dtrain "/proc/$process/maps" || count=$((count + 1))
+  done
+  echo $count
+}
+
+test_a_server_and_a_worker_of_its_host_share_memory() {
+  (($(nproc) > 1)) || skip 'each task needs a core'
+  local transport users
+  for transport in auto tcp; do
+    start_dtrain run --role ps=1,worker=1 --strategy parameter_server --transport $transport --no-tag \
+      "$worker" 20 async 0 "until=go.$transport:10"
+    wait_for 20 stdout_has 'worker 0: step 10'
+    users=$(sharing)
+    : >"go.$transport"
+    finish
+    expect_status 0
+    expect_stdout_contains 'worker 0: w = 20 20, step 20, own pushes 20, stale 0'
+    if [[ $transport == auto ]]; then expect test "$users" = 2; else expect test "$users" = 0; fi
+  done
+}
+
 test_a_dead_worker_is_dropped_and_asynchronous_training_succeeds_without_it() {
   run_ps 2 3 --ps-mode async --report report.json -- 30 async 0 kill=1:10
   expect_status 0

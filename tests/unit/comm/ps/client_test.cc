@@ -9,9 +9,11 @@
 namespace dt {
 namespace {
 
-TEST_CASE("asynchronous pushes of several workers to several servers all count, also encrypted") {
-  for (const bool encrypt : {false, true}) {
-    PsJob job({.workers = 3, .servers = 2, .encrypt = encrypt});
+using Network = PsJob::Network;
+
+TEST_CASE("asynchronous pushes of several workers to several servers all count on each network") {
+  for (const Network network : {Network::tcp, Network::encrypted, Network::one_host}) {
+    PsJob job({.workers = 3, .servers = 2, .network = network});
     const std::string failure = job.run([](int index, PsClient& ps) {
       declare(ps, {"w", {0, 0, 0}});
       declare(ps, {"v", std::vector<float>(3)});
@@ -58,7 +60,13 @@ TEST_CASE("synchronous steps average the gradients of all workers") {
 }
 
 TEST_CASE("large variables are divided over the servers, and come back whole") {
-  PsJob job({.workers = 1, .servers = 3});
+  Network network = Network::tcp;
+  SUBCASE("over TCP") {
+  }
+  SUBCASE("in shared memory") {
+    network = Network::one_host;
+  }
+  PsJob job({.workers = 1, .servers = 3, .network = network});
   const std::string failure = job.run([](int, PsClient& ps) {
     constexpr size_t rows = 1000;
     constexpr size_t row = 300;
@@ -160,8 +168,8 @@ TEST_CASE("a worker whose declaration differs gets an error that names both work
         "float32[2], sgd");
 }
 
-TEST_CASE("the death of a server ends a call with an error that names it") {
-  PsJob job({.workers = 2, .servers = 2});
+void check_death_of_server(Network network) {
+  PsJob job({.workers = 2, .servers = 2, .network = network});
   const PsJob::Worker worker = job.join(0);
   declare(*worker.ps, {"w", {1}});
   SUBCASE("while the call waits") {
@@ -189,6 +197,14 @@ TEST_CASE("the death of a server ends a call with an error that names it") {
         "the connection to the parameter server ps:0 on store0 is broken: "));
   }
   CHECK_FALSE(worker.ps->step());
+}
+
+TEST_CASE("the death of a server ends a call with an error that names it") {
+  check_death_of_server(Network::tcp);
+}
+
+TEST_CASE("the death of a server of this host ends a call with an error that names it") {
+  check_death_of_server(Network::one_host);
 }
 
 TEST_CASE("after a worker's death, a synchronous step of all workers ends by name") {
@@ -274,8 +290,8 @@ TEST_CASE("all servers save and load; files of different steps are refused") {
 }
 
 TEST_CASE("long values of a reply stay those of one step while others push") {
-  for (const bool encrypt : {false, true}) {
-    PsJob job({.workers = 2, .encrypt = encrypt});
+  for (const Network network : {Network::tcp, Network::encrypted, Network::one_host}) {
+    PsJob job({.workers = 2, .network = network});
     // No socket holds so much, so the server has a part of the reply.
     constexpr size_t count = 6'000'000;
     const VariableSpec variable = plain_variable("w", {count});

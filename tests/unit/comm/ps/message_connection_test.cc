@@ -1,7 +1,9 @@
 #include "comm/ps/message_connection.h"
 
 #include "tests/unit/comm/ps/connected.h"
+#include "tests/unit/comm/ps/connected_pair.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -32,28 +34,125 @@ std::optional<MessageConnection::Received> move_until_received(MessageConnection
   return std::nullopt;
 }
 
+void exchange_messages(MessageConnection& worker, MessageConnection& server) {
+  uint32_t id = 7;
+  for (const size_t size : {size_t{1}, size_t{300'000}, size_t{5'000'000}}) {
+    ++id;
+    REQUIRE(worker.send(id, pattern(size, id)));
+    const auto request = move_until_received(worker, server);
+    REQUIRE(request);
+    CHECK(request->id == id);
+    CHECK(*request->body == pattern(size, id));
+    REQUIRE(server.send(id, pattern(size, 1)));
+    const auto reply = move_until_received(server, worker);
+    REQUIRE(reply);
+    CHECK(*reply->body == pattern(size, 1));
+  }
+  CHECK_FALSE(worker.unsent());
+  CHECK(worker.outgoing() == 0);
+}
+
+constexpr MessageConnection::Options long_messages{.generation = 1, .message_bytes_max = 8 << 20};
+
 TEST_CASE("messages of any length arrive whole, both ways, also encrypted") {
   for (const bool encrypt : {false, true}) {
     ConnectedTasks tasks = connect_tasks(encrypt);
-    const MessageConnection::Options options{.generation = 1, .message_bytes_max = 8 << 20};
-    MessageConnection worker = connection_of(tasks.worker, options);
-    MessageConnection server = connection_of(tasks.server, options);
-    uint32_t id = 7;
-    for (const size_t size : {size_t{1}, size_t{300'000}, size_t{5'000'000}}) {
-      ++id;
-      REQUIRE(worker.send(id, pattern(size, id)));
-      const auto request = move_until_received(worker, server);
-      REQUIRE(request);
-      CHECK(request->id == id);
-      CHECK(*request->body == pattern(size, id));
-      REQUIRE(server.send(id, pattern(size, 1)));
-      const auto reply = move_until_received(server, worker);
-      REQUIRE(reply);
-      CHECK(*reply->body == pattern(size, 1));
-    }
-    CHECK_FALSE(worker.unsent());
-    CHECK(worker.outgoing() == 0);
+    MessageConnection worker = connection_of(tasks.worker, long_messages);
+    MessageConnection server = connection_of(tasks.server, long_messages);
+    exchange_messages(worker, server);
   }
+}
+
+TEST_CASE("messages of any length arrive whole through shared memory, both ways") {
+  ConnectedPair pair;
+  MessageConnection worker(std::move(pair.dialler), long_messages);
+  MessageConnection server(std::move(pair.acceptor), long_messages);
+  exchange_messages(worker, server);
+}
+
+TEST_CASE("a connection through shared memory has changed when bytes or room have come") {
+  ConnectedPair pair;
+  constexpr uint32_t messages = 99;
+  MessageConnection::Options options = long_messages;
+  options.incoming_max = messages;
+  MessageConnection worker(std::move(pair.dialler), options);
+  MessageConnection server(std::move(pair.acceptor), options);
+  CHECK_FALSE(worker.changed());
+  CHECK_FALSE(server.changed());
+  // The first message of several is longer than the ring.
+  REQUIRE(worker.send(1, pattern(1'000'000, 1)));
+  for (uint32_t id = 2; id <= messages; ++id)
+    REQUIRE(worker.send(id, pattern(10, id)));
+  uint32_t received = 0;
+  while (worker.unsent() || server.changed()) {
+    REQUIRE(worker.advance());
+    REQUIRE(server.changed());
+    CHECK_FALSE(server.fall_asleep());
+    REQUIRE(server.advance());
+    REQUIRE((!worker.unsent() || worker.changed()));
+    while (server.take())
+      ++received;
+  }
+  CHECK(received == messages);
+  CHECK(server.fall_asleep());
+  server.wake_up();
+}
+
+TEST_CASE("a task with unsent bytes sleeps while the ring is full, and not before it has tried") {
+  ConnectedPair pair;
+  MessageConnection worker(std::move(pair.dialler), long_messages);
+  MessageConnection server(std::move(pair.acceptor), long_messages);
+  REQUIRE(worker.send(1, pattern(1'000'000, 1)));
+  CHECK(worker.changed());
+  CHECK_FALSE(worker.fall_asleep());
+  REQUIRE(worker.advance());
+  CHECK(worker.unsent());
+  CHECK(worker.events() == POLLIN);
+  REQUIRE(worker.fall_asleep());
+  CHECK_FALSE(worker.changed());
+  REQUIRE(server.advance());
+  CHECK(worker.changed());
+  pollfd doorbell = {.fd = pair.dialler_doorbell.get(), .events = POLLIN, .revents = 0};
+  CHECK(poll(&doorbell, 1, 0) == 1);
+}
+
+TEST_CASE("an advance ends although the peer keeps up, and knows that there is more") {
+  ConnectedPair pair;
+  MessageConnection::Options options = long_messages;
+  options.incoming_max = 1000;
+  MessageConnection worker(std::move(pair.dialler), options);
+  MessageConnection server(std::move(pair.acceptor), options);
+  uint32_t sent = 0;
+  for (; sent < 900; ++sent)
+    REQUIRE(worker.send(sent, pattern(10, sent)));
+  REQUIRE(worker.advance());
+  REQUIRE(server.advance());
+  CHECK(server.changed());
+  uint32_t received = 0;
+  for (int i = 0; i < 100 && received < sent; ++i) {
+    REQUIRE(worker.advance());
+    REQUIRE(server.advance());
+    while (server.take())
+      ++received;
+  }
+  CHECK(received == sent);
+}
+
+TEST_CASE("a connection through shared memory whose other end is gone gives what had come") {
+  ConnectedPair pair;
+  MessageConnection server(std::move(pair.acceptor), long_messages);
+  {
+    MessageConnection worker(std::move(pair.dialler), long_messages);
+    REQUIRE(worker.send(1, pattern(100, 1)));
+    REQUIRE(worker.advance());
+  }
+  pollfd end = {.fd = server.fd(), .events = POLLIN, .revents = 0};
+  CHECK(poll(&end, 1, 0) == 1);
+  Result<> advanced = server.advance();
+  if (advanced) advanced = server.advance();
+  REQUIRE_FALSE(advanced);
+  CHECK(advanced.error().code == Errc::closed);
+  CHECK(*server.take().value().body == pattern(100, 1));
 }
 
 TEST_CASE("a message that is too long loses its body, and the connection stays up") {

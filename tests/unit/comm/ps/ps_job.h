@@ -20,12 +20,14 @@
 
 namespace dt {
 
-/// Workers with ranks, and parameter servers without.
-inline TaskTable table_with_servers(int workers, int servers, int per_host = 1) {
+/// Workers with ranks, so many on each host, and parameter servers without. Each of these has a
+/// host of its own, or all are on the first host of workers.
+inline TaskTable table_with_servers(int workers, int servers, int per_host = 1,
+                                    bool one_host = false) {
   TaskTable table = table_of_workers(workers, per_host);
   for (int i = 0; i < servers; ++i) {
     table.tasks.push_back({.id = {"ps", i},
-                           .agent = 100 + i,
+                           .agent = one_host ? 0 : 100 + i,
                            .host = "store" + std::to_string(i),
                            .addresses = {"127.0.0.1"}});
   }
@@ -36,17 +38,17 @@ inline TaskTable table_with_servers(int workers, int servers, int per_host = 1) 
 /// as a departure or a death does.
 class PsJob {
  public:
+  enum class Network { tcp, encrypted, one_host };
   struct Options {
     int workers = 2;
     int servers = 1;
-    int per_host = 1;  ///< workers
+    int per_host = 1;  ///< workers; with one_host, all are on one
     PsServer::Options server = {};
-    bool encrypt = false;
+    Network network = Network::tcp;
   };
   explicit PsJob(Options options)
       : options_(std::move(options)),
-        rendezvous_(table_with_servers(options_.workers, options_.servers, options_.per_host),
-                    {.engine = {.encrypt_data = options_.encrypt}}),
+        rendezvous_(table_of(options_), {.engine = {.encrypt_data = encrypts()}}),
         outcomes_(static_cast<size_t>(options_.servers)) {
     for (int i = 0; i < options_.servers; ++i)
       stops_.emplace_back(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -63,7 +65,7 @@ class PsJob {
   RendezvousFixture& rendezvous() { return rendezvous_; }
   Claim claim(const TaskId& task) const {
     Claim claim = rendezvous_.claim(task);
-    claim.encrypt_data = options_.encrypt;
+    claim.encrypt_data = encrypts();
     return claim;
   }
   /// Ends a server. Its connections close.
@@ -92,7 +94,9 @@ class PsJob {
     return std::make_unique<RendezvousDirectory>(rendezvous_.join_worker(index));
   }
   Worker join(int index) {
-    PsClient::Options options{.claim = claim({"worker", index}), .copies = options_.server.copies};
+    PsClient::Options options{.claim = claim({"worker", index}),
+                              .copies = options_.server.copies,
+                              .shares_memory = options_.network == Network::one_host};
     return {must(PsClient::connect(directory(index), std::move(options), soon()))};
   }
   /// Runs `body` for each worker on a thread. Returns the text of the first exception.
@@ -117,6 +121,12 @@ class PsJob {
   }
 
  private:
+  static TaskTable table_of(const Options& options) {
+    const bool one_host = options.network == Network::one_host;
+    return table_with_servers(options.workers, options.servers,
+                              one_host ? options.workers : options.per_host, one_host);
+  }
+  bool encrypts() const { return options_.network == Network::encrypted; }
   void serve(int index) {
     const TaskId self{"ps", index};
     const auto client = rendezvous_.join(self);

@@ -33,20 +33,28 @@ TEST_CASE("a task with rank cannot serve") {
 }
 
 TEST_CASE("a worker may connect again, and later than others") {
-  PsJob job({.workers = 2});
-  {
-    const PsJob::Worker first = job.join(0);
-    declare(*first.ps, {"w", {1}});
-    push(*first.ps, "w", {1});
-    first.ps->leave(seconds(10));
+  for (const PsJob::Network network : {PsJob::Network::tcp, PsJob::Network::one_host}) {
+    PsJob job({.workers = 2, .network = network});
+    {
+      const PsJob::Worker first = job.join(0);
+      declare(*first.ps, {"w", {1}});
+      push(*first.ps, "w", {1});
+      first.ps->leave(seconds(10));
+    }
+    const PsJob::Worker second = job.join(1);
+    declare(*second.ps, {"w", {7}});
+    CHECK(pull(*second.ps, "w", 1) == std::vector<float>{0});
   }
-  const PsJob::Worker second = job.join(1);
-  declare(*second.ps, {"w", {7}});
-  CHECK(pull(*second.ps, "w", 1) == std::vector<float>{0});
 }
 
 TEST_CASE("a request that is too long is refused, and the server stays up") {
-  PsJob job({.workers = 1, .server = {.message_bytes_max = 10'000}});
+  PsJob::Network network = PsJob::Network::tcp;
+  SUBCASE("over TCP") {
+  }
+  SUBCASE("in shared memory") {
+    network = PsJob::Network::one_host;
+  }
+  PsJob job({.workers = 1, .server = {.message_bytes_max = 10'000}, .network = network});
   const std::string failure = job.run([](int, PsClient& ps) {
     declare(ps, {"w", {1}});
     const NamedValues large("large", std::vector<float>(5000));

@@ -35,7 +35,8 @@ TEST_CASE("with two copies, every push counts once, whichever server dies in bet
   for (const PsMode::Kind mode : {PsMode::Kind::async, PsMode::Kind::sync}) {
     for (const int victim : {0, 1, 2}) {
       CAPTURE(victim);
-      PsJob job({.workers = 2, .servers = 3, .server = two_copies});
+      const auto network = victim == 2 ? PsJob::Network::tcp : PsJob::Network::one_host;
+      PsJob job({.workers = 2, .servers = 3, .server = two_copies, .network = network});
       const std::string failure = job.run([&](int index, PsClient& ps) {
         declare_three(ps);
         if (index == 0) must(ps.set_mode(mode, 0));

@@ -4,8 +4,17 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdio>
+#include <fstream>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -94,6 +103,54 @@ TEST_CASE("a process uses collectives and parameter servers through one context"
     worker.join();
   for (const RankOutcome& outcome : outcomes)
     CHECK_MESSAGE(outcome.code == DTRAIN_OK, outcome.text);
+}
+
+struct Mapping {
+  void* at;
+  size_t bytes;
+};
+
+/// Returns where this process has mapped memory of libdtrain's connections.
+std::vector<Mapping> mapped_connections() {
+  std::vector<Mapping> found;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long begin = 0;
+    unsigned long end = 0;
+    if (!contains(line, "memfd:dtrain")) continue;
+    if (std::sscanf(line.c_str(), "%lx-%lx", &begin, &end) != 2) continue;
+    found.push_back({reinterpret_cast<void*>(begin), end - begin});
+  }
+  return found;
+}
+
+/// In a fork: uses the places of the connections for other memory, and closes. Returns true if that
+/// memory is still there.
+bool keeps_memory(dtrain_ps* ps, const std::vector<Mapping>& places) {
+  for (const Mapping& place : places) {
+    if (mmap(place.at, place.bytes, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != place.at)
+      return false;
+  }
+  dtrain_ps_close(ps);
+  std::array<unsigned char, 1> resident = {};
+  return std::ranges::all_of(
+      places, [&](const Mapping& place) { return mincore(place.at, 1, resident.data()) == 0; });
+}
+
+TEST_CASE("a fork that closes the parameter servers loses no memory of its own") {
+  PsJob job({.workers = 1, .network = PsJob::Network::one_host});
+  const WorkerIdentity identity(job, 0);
+  const dtrain::ParameterServers ps({.identity = identity.get()});
+  const std::vector<Mapping> places = mapped_connections();
+  // The worker and the server have one each, if each can have a core.
+  CHECK(places.size() == (AwakePoll(job.rendezvous().table(), 0).stays_awake() ? 2 : 0));
+  const pid_t child = fork();
+  if (child == 0) _exit(keeps_memory(ps.get(), places) ? 0 : 1);
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
 }
 
 TEST_CASE("a context that is alone leads to no parameter server") {
