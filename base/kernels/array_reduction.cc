@@ -74,12 +74,15 @@ class PieceFold {
   void store(size_t at, size_t count) {
     if (reduction_.op == ReduceOp::average && !reduction_.partial)
       divide(wide_type_, first_.at(), count, reduction_.divisor);
-    if (reduction_.partial || !caster_) {
-      const size_t bytes = element_bytes(wide_type_);
-      std::memcpy(reduction_.into + at * bytes, first_.at(), count * bytes);
+    const bool narrows = !reduction_.partial && caster_;
+    const size_t bytes = element_bytes(narrows ? reduction_.type : wide_type_);
+    std::byte* const into = reduction_.into + at * bytes;
+    if (narrows) {
+      caster_->narrow(into, first_.at(), count);
     } else {
-      caster_->narrow(reduction_.into + at * element_bytes(reduction_.type), first_.at(), count);
+      std::memcpy(into, first_.at(), count * bytes);
     }
+    if (reduction_.also != nullptr) std::memcpy(reduction_.also + at * bytes, into, count * bytes);
   }
 
   const ArrayReduction& reduction_;
@@ -118,6 +121,7 @@ Result<> check(const ArrayReduction& reduction) {
   if (reduction.into == nullptr || std::ranges::any_of(reduction.partials, is_null) ||
       std::ranges::any_of(reduction.sources, is_null))
     return wrong("an array is null");
+  if (reduction.also == reduction.into) return wrong("both results have one place");
   return {};
 }
 
@@ -128,7 +132,7 @@ void reduce_arrays(const ArrayReduction& reduction) {
   arrays.insert(arrays.end(), reduction.sources.begin(), reduction.sources.end());
   const bool sums = reduction.partial && reduction.op == ReduceOp::average;
   Reducer(reduction.type, sums ? ReduceOp::sum : reduction.op)
-      .reduce_many({reduction.into}, arrays, reduction.count, reduction.divisor);
+      .reduce_many({reduction.into, reduction.also}, arrays, reduction.count, reduction.divisor);
 }
 
 }  // namespace dt

@@ -32,6 +32,7 @@ struct ArrayReduction {
   std::vector<const std::byte*> partials = {};  ///< results of partial ones, before all sources
   std::vector<const std::byte*> sources = {};   ///< of `type`
   std::byte* into = nullptr;  ///< may be one of the arrays, but not overlap them otherwise
+  std::byte* also = nullptr;  ///< gets the result as well, with the rules of `into`; null: none
   int divisor = 1;            ///< of an average whose result is not partial
   bool partial = false;       ///< `into` has the type of accumulators, and is not divided
   bool operator==(const ArrayReduction&) const = default;
@@ -42,8 +43,8 @@ struct ArrayReduction {
 };
 
 /// Fails with Errc::input for a reduction that no device can make. Such a reduction has no arrays,
-/// a null one, or a divisor below 1. Others are adasum, the average of booleans, and halves with
-/// partial arrays.
+/// a null one, two results in one place, or a divisor below 1. Others are adasum, the average of
+/// booleans, and halves with partial arrays.
 Result<> check(const ArrayReduction& reduction);
 
 /// Makes the reduction on this thread. Requires a reduction that check() accepts.

@@ -23,6 +23,10 @@ Result<CpuAccesses> accesses_of(const ArrayReduction& reduction, CpuAccesses acc
         {reduction.sources[i], reduction.array_bytes(), format("source {}", i)}));
   }
   TRY(accesses.add_for_kernel({reduction.into, reduction.result_bytes(), "the result"}));
+  if (reduction.also != nullptr) {
+    TRY(accesses.add_for_kernel(
+        {reduction.also, reduction.result_bytes(), "the other place of the result"}));
+  }
   return accesses;
 }
 

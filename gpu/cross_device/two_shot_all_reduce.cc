@@ -60,11 +60,17 @@ Result<> TwoShotAllReduce::order_all() {
   return {};
 }
 
+bool TwoShotAllReduce::is_accessible_pair() const {
+  return group_.size() == 2 && group_.device(0).can_access(group_.device(1)) &&
+         group_.device(1).can_access(group_.device(0));
+}
+
 Result<> TwoShotAllReduce::reduce_window(const CrossDeviceTerms& terms, const PackWindow& window) {
   TRY(order_all());
   for (size_t i = 0; i < group_.size(); ++i)
     TRY(reduce_part(terms, window, i));
   TRY(order_all());
+  if (is_accessible_pair()) return {};
   const size_t width = element_bytes(terms.type);
   for (size_t owner = 0; owner < group_.size(); ++owner) {
     const WindowPart part = part_of(window.count, owner, group_.size());
@@ -99,6 +105,7 @@ Result<> TwoShotAllReduce::reduce_part(const CrossDeviceTerms& terms, const Pack
     reduction.sources.push_back(source);
   }
   reduction.into = window.outputs[device] + skipped;
+  if (is_accessible_pair()) reduction.also = window.outputs[1 - device] + skipped;
   return group_.stream(device).reduce(reduction);
 }
 

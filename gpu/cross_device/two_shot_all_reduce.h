@@ -10,8 +10,9 @@
 namespace dt {
 
 /// All-reduce of tensors in two steps, to which all devices contribute equally. Each device reduces
-/// its part of the elements, then copies the parts of the others. Results are rounded once, in the
-/// order of the terms.
+/// its part of the elements, then copies the parts of the others. Two devices that can access each
+/// other need one step: each writes its part to both. Results are rounded once, in the order of
+/// the terms.
 class TwoShotAllReduce {
  public:
   /// `num_packs` as in make_packs(). The group must outlive this.
@@ -26,6 +27,7 @@ class TwoShotAllReduce {
  private:
   /// The largest window of a pack, in elements.
   size_t window_elements(const CrossDeviceTerms& terms, const Pack& pack) const;
+  bool is_accessible_pair() const;
   Result<> reduce_window(const CrossDeviceTerms& terms, const PackWindow& window);
   /// Makes the device's part of the result.
   Result<> reduce_part(const CrossDeviceTerms& terms, const PackWindow& window, size_t device);

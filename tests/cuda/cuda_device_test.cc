@@ -235,6 +235,25 @@ TEST_CASE("a reduction is one launch, of no more threads than elements need") {
   }
 }
 
+TEST_CASE("a reduction with two results is one launch and a copy") {
+  const CudaDevices cuda;
+  DeviceStream& stream = *cuda.streams[0];
+  const DeviceBuffer a = on_device(stream, std::vector<float>{1, 2, 3});
+  const DeviceBuffer b = on_device(stream, std::vector<float>{4, 5, 6});
+  fake_cuda().launches.clear();
+  CHECK(stream
+            .reduce({.type = ElementType::float32,
+                     .op = ReduceOp::sum,
+                     .count = 3,
+                     .sources = {a.at(), b.at()},
+                     .into = a.at(),
+                     .also = b.at()})
+            .has_value());
+  CHECK(values_of<float>(stream, a, 3) == std::vector<float>{5, 7, 9});
+  CHECK(values_of<float>(stream, b, 3) == std::vector<float>{5, 7, 9});
+  CHECK(fake_cuda().launches.size() == 1);
+}
+
 TEST_CASE("a batch of copies is one launch, and of more than a thousand two") {
   const CudaDevices cuda;
   DeviceStream& stream = *cuda.streams[1];

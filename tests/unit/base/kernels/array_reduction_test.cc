@@ -79,6 +79,23 @@ TEST_CASE("the result may replace any of the arrays") {
   });
 }
 
+TEST_CASE("a result has a second place, which may replace another one of the arrays") {
+  for_each_reduction([](const ElementFormat& format, ReduceOp op, const auto& arrays) {
+    for (const FoldOrder order : orders) {
+      std::vector<ElementArray> copies = arrays;
+      ArrayReduction reduction = reduction_of(copies, format.type, op);
+      reduction.order = order;
+      const std::vector<std::byte> expected = plain_fold(reduction);
+      reduction.into = copies.front().at();
+      reduction.also = copies.back().at();
+      REQUIRE(check(reduction).has_value());
+      reduce_arrays(reduction);
+      REQUIRE(has(copies.front(), expected));
+      REQUIRE(has(copies.back(), expected));
+    }
+  });
+}
+
 /// Returns the accumulators of the arrays from `begin` to `end`, after those of `before`.
 std::vector<std::byte> partial_of(const ArrayReduction& whole, size_t begin, size_t end,
                                   const std::vector<std::byte>& before = {}) {
@@ -167,6 +184,8 @@ TEST_CASE("a reduction that no device can make is refused with the reason") {
       {{.count = 1, .sources = {&byte, nullptr}, .into = &byte}, "cannot reduce: an array is null"},
       {{.count = 1, .partials = {nullptr}, .into = &byte}, "cannot reduce: an array is null"},
       {{.count = 1, .sources = {&byte}}, "cannot reduce: an array is null"},
+      {{.count = 1, .sources = {&byte}, .into = &byte, .also = &byte},
+       "cannot reduce: both results have one place"},
   };
   for (const Case& c : cases) {
     const Result<> result = check(c.reduction);

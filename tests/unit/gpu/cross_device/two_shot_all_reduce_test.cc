@@ -4,6 +4,8 @@
 #include "gpu/cross_device/pack_window.h"
 #include "tests/unit/gpu/replicas.h"
 
+#include <atomic>
+
 namespace dt {
 namespace {
 
@@ -37,6 +39,28 @@ TEST_CASE("two-shot: every device gets the bits of a plain fold, for each type a
         list.check_results(replicas, terms);
       });
     }
+  }
+}
+
+TEST_CASE("two-shot: two devices write both results, and copy only what they cannot access") {
+  for (const bool peer_access : {true, false}) {
+    std::atomic<bool> counts = false;
+    std::atomic<int> copies = 0;
+    const auto probe = [&](const ProbedCall& call) -> Result<> {
+      if (counts && !call.runs && call.call == DeviceCall::copy) ++copies;
+      return {};
+    };
+    Replicas replicas({.count = 2, .peer_access = peer_access, .probe = probe});
+    for (const bool in_place : {true, false}) {
+      const RandomTensor made =
+          replicas.make({.format = float32_format, .count = 100, .in_place = in_place});
+      REQUIRE(replicas.group().synchronize(much_later()).has_value());
+      counts = true;
+      REQUIRE(TwoShotAllReduce(replicas.group()).all_reduce({}, {&made.tensor, 1}).has_value());
+      counts = false;
+      replicas.check_results(made, {});
+    }
+    CHECK((copies == 0) == peer_access);
   }
 }
 
