@@ -175,6 +175,7 @@ Result<std::shared_ptr<Context>> Context::join(const InitOptions& options,
                                                          .generation = options.claim.generation,
                                                          .shared = mesh->shared_area(),
                                                          .named_shared = mesh->named_area(),
+                                                         .pool = mesh->area_pool(),
                                                          .host_memory = transport != Transport::tcp,
                                                          .algorithms = std::move(algorithms)},
                                          engine_peers(*mesh, self, layout.size));

@@ -31,6 +31,40 @@ TEST_CASE("ranks split by color, and have numbers of their own by key") {
   }));
 }
 
+bool plays_in_memory(const dtrain::Context& context) {
+  std::array<char, 4096> text = {};
+  dtrain_algorithms(context.get(), text.data(), text.size());
+  return contains(text.data(), "all_reduce=shm");
+}
+
+TEST_CASE("groups by color share the memory of their host, as the job does") {
+  World world({.size = 4, .per_host = 4});
+  check_all_well(world.run([](dtrain::Context& all) {
+    CHECK(plays_in_memory(all));
+    std::optional<dtrain::Context> pair = all.split(all.rank() / 2);
+    REQUIRE(pair);
+    CHECK(plays_in_memory(*pair));
+    CHECK(sum_over(*pair, all.rank()) == (all.rank() < 2 ? 1 : 5));
+    std::vector<int> many(1'000'000, all.rank());
+    pair->all_reduce(many);
+    CHECK(many == std::vector<int>(many.size(), all.rank() < 2 ? 1 : 5));
+  }));
+}
+
+TEST_CASE("groups have no memory where their ranks use TCP or are on several hosts") {
+  World::Options by_tcp{.size = 2, .per_host = 2};
+  by_tcp.transport = dtrain::Transport::tcp;
+  for (const World::Options& options : {by_tcp, World::Options{.size = 2, .per_host = 1}}) {
+    World world(options);
+    check_all_well(world.run([](dtrain::Context& all) {
+      std::optional<dtrain::Context> pair = all.split(0);
+      REQUIRE(pair);
+      CHECK_FALSE(plays_in_memory(*pair));
+      CHECK(sum_over(*pair, all.rank()) == 1);
+    }));
+  }
+}
+
 TEST_CASE("a rank without color is in no group, and pays nothing for it") {
   World world({.size = 3});
   check_all_well(world.run([](dtrain::Context& all) {
