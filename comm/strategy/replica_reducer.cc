@@ -36,12 +36,13 @@ Result<> ReplicaReducer::reduce(const std::vector<ReplicaTensors*>& by_replica, 
 Result<> ReplicaReducer::queue(const std::vector<ReplicaTensors*>& by_replica, ReduceOp op) {
   const ByReplica tensors = TRY(on_devices(by_replica));
   const bool average = op == ReduceOp::average && !workers_.alone();
-  const ReduceOp folded = average ? ReduceOp::sum : op;
-  TRY(reduce_on_devices(tensors, folded, !workers_.alone()));
+  // The engine divides as it adds, so that one device of each worker needs no other pass.
+  const bool divides = average && (devices_.count() > 1 || nccl_ != nullptr);
+  TRY(reduce_on_devices(tensors, average ? ReduceOp::sum : op, !workers_.alone()));
   if (!workers_.alone()) {
     TRY(devices_.synchronize());
-    TRY(reduce_over_workers(tensors[0], folded));
-    if (average) TRY(divide(tensors[0]));
+    TRY(reduce_over_workers(tensors[0], divides ? ReduceOp::sum : op));
+    if (divides) TRY(divide(tensors[0]));
     TRY(copy_to_others(tensors));
   }
   return copy_back(by_replica, tensors);

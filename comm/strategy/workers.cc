@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <vector>
 
 namespace dt {
@@ -68,12 +67,8 @@ Result<> Workers::join_all(const WorkerRecord& own) {
   doubts_ = doubtful_differences(records);
   reason_key_ = "dtrain.strategy/" + hex_text(records[0]->id);
   if (size == 1) return {};
-  std::vector<int> ranks(size);
-  std::iota(ranks.begin(), ranks.end(), 0);
-  TRY(checked(
-      dtrain_group(context_, {ranks.data(), static_cast<int>(size)}, &group_, &options, &error),
-      error));
-  return {};
+  // All ranks call this, so they need no agreement first.
+  return checked(dtrain_split(context_, {0, rank()}, &group_, &options, &error), error);
 }
 
 Workers::~Workers() {
@@ -131,16 +126,28 @@ Result<> Workers::status() const {
 Result<> Workers::all_reduce(std::span<const WorkerTensor> tensors, ReduceOp op) {
   if (alone()) return {};
   TRY(status());
-  std::vector<dtrain_buffers> buffers;
+  CallArguments call{.kind = OperationKind::all_reduce,
+                     .reduce = op,
+                     .group = group_->context->group(),
+                     .timeout = milliseconds(timeout_ms_)};
+  std::vector<CallTensor> list;
   for (const WorkerTensor& tensor : tensors)
-    buffers.push_back({nullptr, tensor.at, tensor.count, static_cast<int>(tensor.type) + 1});
-  dtrain_tensor_list list = {};
-  list.struct_size = sizeof list;
-  list.tensors = buffers.data();
-  list.count = buffers.size();
+    list.push_back({tensor.type, tensor.count, tensor.at, tensor.at});
+  if (list.size() == 1) {
+    call.type = list[0].type;
+    call.count = list[0].count;
+    call.input = call.output = list[0].output;
+  } else {
+    call.tensors = list;
+  }
   dtrain_error error = empty_c_error();
-  const dtrain_op_options options = call_options();
-  return checked(dtrain_all_reduce_list(group_, &list, static_cast<int>(op), &options, &error),
+  // Not by Context::run(), which would copy from and to the memory of CPU devices. The host can
+  // access it.
+  const Result<Driver::Outcome> outcome = guarded([&]() -> Result<Driver::Outcome> {
+    TRY(usable(&group_->context));
+    return group_->context->driver().run(call);
+  });
+  return checked(outcome ? report_outcome(*outcome, &error) : report(&error, outcome.error()),
                  error);
 }
 
