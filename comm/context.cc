@@ -1,5 +1,6 @@
 #include "comm/context.h"
 
+#include "base/finally.h"
 #include "base/format.h"
 #include "base/text.h"
 #include "comm/driver/cores.h"
@@ -195,6 +196,7 @@ Result<std::shared_ptr<Context>> Context::join(const InitOptions& options,
     shared->allow_nccl(claim.generation, layout.host, wanted == DeviceCollectives::nccl);
   shared->claim = std::move(claim);
   shared->dead_after = dead_after;
+  shared->host_memory = transport != Transport::tcp;
   return std::shared_ptr<Context>(
       new Context(std::move(members), std::move(layout), std::move(shared)));
 }
@@ -224,10 +226,8 @@ Context::SplitResult Context::split(const Context& parent, Part part,
   call.input = &proposals[rank];
   call.output = proposals.data();
   const Driver::Outcome outcome = driver.run(call);
-  if (!outcome.result) {
-    driver.release_place(place);
-    return {tl::unexpected(outcome.result.error()), outcome.blamed_rank};
-  }
+  // Its place stays reserved: others may have the proposal, and use that memory.
+  if (!outcome.result) return {tl::unexpected(outcome.result.error()), outcome.blamed_rank};
   if (part.color < 0) return {std::shared_ptr<Context>()};
 
   struct Candidate {
@@ -254,8 +254,44 @@ Context::SplitResult Context::split(const Context& parent, Part part,
   return {std::move(made)};
 }
 
+/// The agreement on a list of ranks has no places in the memory of hosts. So the members make a
+/// group by links, and split it as a whole. A barrier shows that all of them have the new group.
 Context::SplitResult Context::group(const Context& parent, std::span<const int> ranks,
                                     const CallArguments& options) {
+  SplitResult agreed = agreed_group(parent, ranks, options);
+  if (!agreed.context || !(*agreed.context)->can_share_memory()) return agreed;
+  std::shared_ptr<Context> by_links = *std::move(agreed.context);
+  SplitResult made = {std::shared_ptr<Context>()};
+  bool complete = false;
+  const Finally end([&] {  // also when memory has run out
+    if (complete) return;
+    // The others get errors.
+    if (made.context && *made.context) (*made.context)->finalize();
+    by_links->finalize();
+  });
+  CallArguments call{.name = "dtrain_group", .in_sequence = true, .timeout = options.timeout};
+  made = split(*by_links, {.color = 0, .key = by_links->layout_.rank}, call);
+  if (!made.context) return made;
+  call.group = by_links->members_.group;
+  const Driver::Outcome outcome = by_links->shared_->driver.run(call);
+  if (!outcome.result) return {tl::unexpected(outcome.result.error()), outcome.blamed_rank};
+  complete = true;
+  // Others may still need the answers of this rank there.
+  (*made.context)->agreed_ = std::move(by_links);
+  return made;
+}
+
+/// True when some of the ranks are on one host, and hosts have memory.
+bool Context::can_share_memory() const {
+  std::vector<int> hosts;
+  for (const TaskEntry& task : members_.tasks.tasks)
+    hosts.push_back(task.agent);
+  std::ranges::sort(hosts);
+  return shared_->host_memory && std::ranges::adjacent_find(hosts) != hosts.end();
+}
+
+Context::SplitResult Context::agreed_group(const Context& parent, std::span<const int> ranks,
+                                           const CallArguments& options) {
   // The number must stay the lowest new one until the members have agreed.
   const std::scoped_lock one_at_a_time(parent.shared_->splitting);
   std::vector<int> job_ranks;
@@ -345,6 +381,7 @@ void Context::finalize() {
     shared_->memory.free_all();
   } else {
     shared_->driver.leave_group(members_.group);
+    if (agreed_) agreed_->finalize();
   }
 }
 

@@ -87,7 +87,8 @@ class Context {
   /// timeout of `options`. Threads of one rank split one after the other.
   static SplitResult split(const Context& parent, Part part, const CallArguments& options);
   /// Makes a group of these ranks of the parent's group, in their order. This rank is one of them.
-  /// Only they call it. Threads of one rank make groups one after the other.
+  /// Only they call it. Threads of one rank make groups one after the other. The timeout of
+  /// `options` is for the agreement of the members, and for both calls for their memory.
   static SplitResult group(const Context& parent, std::span<const int> ranks,
                            const CallArguments& options);
 
@@ -108,6 +109,7 @@ class Context {
     Driver driver;
     std::optional<Claim> claim;  ///< none: a job of one rank
     Duration dead_after = {};
+    bool host_memory = false;  ///< ranks of one host share memory; equal on all ranks
     std::mutex splitting;
     ForkDetector fork_detector;
   };
@@ -119,6 +121,9 @@ class Context {
   };
 
   Context(Members members, RankLayout layout, std::shared_ptr<Shared> shared);
+  static SplitResult agreed_group(const Context& parent, std::span<const int> ranks,
+                                  const CallArguments& options);
+  bool can_share_memory() const;
   Result<Driver::Work> stage(const CallArguments& call);
   Result<Driver::Outcome> run_on_device(const CallArguments& call);
   static Result<std::shared_ptr<Context>> create_group(const Context& parent, uint32_t number,
@@ -129,6 +134,7 @@ class Context {
   Members members_;
   RankLayout layout_;
   std::shared_ptr<Shared> shared_;
+  std::shared_ptr<Context> agreed_ = {};  ///< the group whose members have made this one of memory
 };
 
 }  // namespace dt

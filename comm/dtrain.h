@@ -353,7 +353,7 @@ DTRAIN_API int dtrain_join(dtrain_context* context, int* last, const dtrain_op_o
  * job's context ends all groups, whose handles still have to be finalized.
  *
  * If several threads of a rank make groups, they must take turns in the same order on all ranks.
- * _SYSTEM after 524,287 groups in one job. A group costs the ranks outside nothing. */
+ * _SYSTEM after 524,287 groups in one job, or half of that by lists. Ranks outside pay nothing. */
 
 /* The arguments of one rank to dtrain_split; this struct will never get further fields. */
 typedef struct dtrain_part {

@@ -51,6 +51,24 @@ TEST_CASE("groups by color share the memory of their host, as the job does") {
   }));
 }
 
+TEST_CASE("groups by a list of ranks share the memory of each host") {
+  for (const int per_host : {2, 4}) {
+    World world({.size = 4, .per_host = per_host});
+    check_all_well(world.run([](dtrain::Context& all) {
+      const std::array list = {3, 2, 0};
+      std::optional<dtrain::Context> group = all.group(list);
+      CHECK(group.has_value() == (all.rank() != 1));
+      if (!group) return;
+      // Rank 0 is alone on its host, where each has two ranks.
+      CHECK(plays_in_memory(*group) == (group->local_size() == 3));
+      CHECK(list[static_cast<size_t>(group->rank())] == all.rank());
+      std::vector<int> many(1'000'000, all.rank());
+      group->all_reduce(many);
+      CHECK(many == std::vector<int>(many.size(), 5));
+    }));
+  }
+}
+
 TEST_CASE("groups have no memory where their ranks use TCP or are on several hosts") {
   World::Options by_tcp{.size = 2, .per_host = 2};
   by_tcp.transport = dtrain::Transport::tcp;
