@@ -166,7 +166,9 @@ def test_a_rank_ends_as_its_script_says(what):
     statement, status = ENDS[what]
     ended = run_job(2, f"{SCRIPT}\n{statement}\n")
     assert ended.status == status, ended
-    assert "SIG" not in ended.stderr, ended
+    # After the first failure, dtrain ends a rank that is not as far yet.
+    crashes = ended.stderr.replace("killed by SIGTERM (sent by dtrain", "")
+    assert "SIG" not in crashes, ended
 
 
 def test_any_thread_submits_and_waits():
