@@ -147,6 +147,8 @@ class Device {
   virtual std::string name() const = 0;  ///< "cpu:0", "cuda:0"
   /// "GPU-…", the same in all processes that can use this GPU. Empty: it is none.
   virtual std::string uuid() const { return {}; }
+  /// The maker's name of its model, such as "NVIDIA H100 80GB HBM3". Empty: it is no GPU.
+  virtual std::string model() const { return {}; }
   /// While the result lives, calls of this thread to libraries of its maker concern this device.
   virtual std::shared_ptr<void> make_current() const { return nullptr; }
   virtual DeviceMemory memory() const = 0;

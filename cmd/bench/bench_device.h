@@ -17,6 +17,7 @@ class BenchDevice {
 
   std::string name() const { return device_->name(); }
   std::string uuid() const { return device_->uuid(); }
+  std::string model() const { return device_->model(); }
   Result<DeviceBuffer> allocate(size_t bytes) { return device_->allocate(bytes); }
   /// Copies between the host and the device. Returns when the copy is done.
   Result<> copy(const MemoryCopy& copy);

@@ -19,6 +19,7 @@ struct RankRecord {
   std::array<char, 256> host = {};
   std::array<char, 64> device = {};
   std::array<char, 128> uuid = {};
+  std::array<char, 256> model = {};
   std::array<char, 1024> failure = {};
 };
 
@@ -32,6 +33,7 @@ RankRecord record_of(const BenchRank& rank) {
   put(rank.host, record.host);
   put(rank.device, record.device);
   put(rank.uuid, record.uuid);
+  put(rank.model, record.model);
   put(rank.failure, record.failure);
   return record;
 }
@@ -75,6 +77,7 @@ Result<std::vector<BenchRank>> exchange_ranks(CollectiveWorld& world, const Benc
                      .host = one.host.data(),
                      .device = one.device.data(),
                      .uuid = one.uuid.data(),
+                     .model = one.model.data(),
                      .failure = one.failure.data()});
   }
   return ranks;

@@ -16,6 +16,7 @@ struct BenchRank {
   std::string host = {};
   std::string device = {};   ///< "cuda:0"; empty: its buffers lie in memory of the host
   std::string uuid = {};     ///< of its GPU; empty: it has none
+  std::string model = {};    ///< likewise
   std::string failure = {};  ///< why it has no device
   bool operator==(const BenchRank&) const = default;
 };

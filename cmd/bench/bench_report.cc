@@ -50,6 +50,7 @@ std::string rank_line(size_t number, const BenchRank& rank) {
   std::string text = format("#  Rank {:>2} Pid {:>6} on {:>10}", number, rank.pid, rank.host);
   if (!rank.device.empty()) text += " device " + rank.device;
   if (!rank.uuid.empty()) text += " " + rank.uuid;
+  if (!rank.model.empty()) text += " " + rank.model;
   return text + "\n";
 }
 
@@ -61,7 +62,8 @@ Json rank_json(const BenchRank& rank) {
   return Json::Object{{"host", rank.host},
                       {"pid", rank.pid},
                       {"device", text_or_null(rank.device)},
-                      {"uuid", text_or_null(rank.uuid)}};
+                      {"uuid", text_or_null(rank.uuid)},
+                      {"model", text_or_null(rank.model)}};
 }
 
 }  // namespace
@@ -84,7 +86,7 @@ std::string BenchReport::begin() const {
       return table_begin();
     case BenchFormat::csv:
       return "label,operation,ranks,bytes,count,type,redop,mode,iterations,min_us,p50_us,p99_us,"
-             "mean_us,algbw,busbw,wrong\n";
+             "mean_us,algbw,busbw,wrong,device\n";
     case BenchFormat::json:
     case BenchFormat::peers:
       break;
@@ -166,9 +168,9 @@ std::string BenchReport::csv_rows(const SizeResult& result) const {
     text += format("{},{},{},{},{},{},{},{},", subject_.label, row_.name, subject_.size(),
                    result.shape.bytes, result.shape.count, subject_.options.type,
                    row_.reduces ? subject_.options.reduction : "none", mode_name(in_place));
-    text += format("{},{:.3f},{:.3f},{:.3f},{:.3f},{:.4f},{:.4f},{}\n", timing.iterations,
+    text += format("{},{:.3f},{:.3f},{:.3f},{:.3f},{:.4f},{:.4f},{},{}\n", timing.iterations,
                    timing.min_us, timing.p50_us, timing.p99_us, timing.mean_us, bandwidth.algorithm,
-                   bandwidth.bus, timing.wrong);
+                   bandwidth.bus, timing.wrong, subject_.options.device);
   }
   return text;
 }

@@ -82,6 +82,7 @@ BenchRank own_rank(const CollectiveWorld& world, const Result<OwnDevice>& device
   if (!device || *device == nullptr) return own;
   own.device = (*device)->name();
   own.uuid = (*device)->uuid();
+  own.model = (*device)->model();
   return own;
 }
 

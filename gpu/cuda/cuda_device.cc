@@ -17,6 +17,12 @@ std::string CudaDevice::uuid() const {
   return gpu_uuid_text({properties.uuid.bytes, sizeof properties.uuid.bytes});
 }
 
+std::string CudaDevice::model() const {
+  cudaDeviceProp properties = {};
+  if (!state_->check(cudaGetDeviceProperties(&properties, index()), "model")) return {};
+  return properties.name;
+}
+
 DeviceMemory CudaDevice::memory() const {
   const CurrentCudaDevice current(index());
   DeviceMemory memory;

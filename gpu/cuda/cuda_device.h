@@ -15,6 +15,7 @@ class CudaDevice final : public Device {
 
   int index() const override { return state_->index(); }
   std::string name() const override { return state_->name(); }
+  std::string model() const override;
   std::string uuid() const override;
   std::shared_ptr<void> make_current() const override {
     return std::make_shared<CurrentCudaDevice>(index());

@@ -43,15 +43,17 @@ TEST_CASE("open_cuda_devices opens all GPUs of the process") {
   CHECK(cuda.devices[0]->status().has_value());
 }
 
-TEST_CASE("devices have UUIDs, and streams handles that NCCL knows") {
+TEST_CASE("devices have UUIDs and models, and streams handles that NCCL knows") {
   const CudaDevices cuda;
   CHECK(cuda.devices[0]->uuid() == "GPU-00000000-0000-0000-0000-000000000001");
   CHECK(cuda.devices[1]->uuid() == "GPU-00000000-0000-0000-0000-000000000002");
+  CHECK(cuda.devices[0]->model() == "Fake GPU");
   CHECK(cuda.streams[0]->native() != nullptr);
   CHECK(cuda.streams[0]->native() != cuda.streams[1]->native());
   CHECK(cuda_driver_version() == 13000);
   fake_cuda().failures["cudaGetDeviceProperties"] = invalid_value;
   CHECK(cuda.devices[0]->uuid().empty());
+  CHECK(cuda.devices[0]->model().empty());
 }
 
 TEST_CASE("a stream of the program runs calls, and the program destroys it") {

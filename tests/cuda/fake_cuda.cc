@@ -182,6 +182,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (status != cudaSuccess) return status;
   *properties = {};
   properties->uuid.bytes[15] = static_cast<char>(device + 1);
+  std::strcpy(properties->name, "Fake GPU");
   return status;
 }
 cudaError_t cudaGetDeviceCount(int* count) {

@@ -20,7 +20,7 @@ std::vector<BenchRank> exchanged(const BenchRank& own) {
 TEST_CASE("ranks receive the records as they are") {
   for (const BenchRank& own :
        {BenchRank{.pid = 7, .host = "node1"},
-        BenchRank{.pid = 8, .host = "node2", .device = "cuda:3", .uuid = "GPU-1a2b"},
+        BenchRank{.pid = 8, .host = "node2", .device = "cuda:3", .uuid = "GPU-1a2b", .model = "T4"},
         BenchRank{.pid = int64_t{1} << 40, .host = "", .failure = "no usable GPU: none"}})
     CHECK(exchanged(own) == std::vector{own});
 }
@@ -29,11 +29,13 @@ TEST_CASE("long texts are cut") {
   const BenchRank longest = {.host = std::string(5000, 'h'),
                              .device = std::string(5000, 'd'),
                              .uuid = std::string(5000, 'u'),
+                             .model = std::string(5000, 'm'),
                              .failure = std::string(5000, 'f')};
   const BenchRank cut = exchanged(longest).front();
   CHECK(cut.host == std::string(255, 'h'));
   CHECK(cut.device == std::string(63, 'd'));
   CHECK(cut.uuid == std::string(127, 'u'));
+  CHECK(cut.model == std::string(255, 'm'));
   CHECK(cut.failure == std::string(1023, 'f'));
 }
 

@@ -75,10 +75,11 @@ TEST_CASE("the table names the device of each rank, and those that ranks share")
   subject.ranks[0].host = "node2";
   subject.ranks[0].device = subject.ranks[1].device = "cuda:0";
   subject.ranks[0].uuid = subject.ranks[1].uuid = "GPU-1a";
+  subject.ranks[1].model = "NVIDIA H100";
   const std::string header = BenchReport(subject).begin();
   CHECK(header.find("buffers user, device gpu\n") != std::string::npos);
   CHECK(header.find("#  Rank  0 Pid     11 on      node2 device cuda:0 GPU-1a\n"
-                    "#  Rank  1 Pid     22 on      node2 device cuda:0 GPU-1a\n"
+                    "#  Rank  1 Pid     22 on      node2 device cuda:0 GPU-1a NVIDIA H100\n"
                     "# Ranks 0, 1 share one GPU of node2: GPU-1a\n"
                     "#\n") != std::string::npos);
 }
@@ -92,13 +93,16 @@ TEST_CASE("json has the device of each rank, or null") {
   CHECK(*on_host.find("device") == Json("cpu"));
   CHECK(*device_of(on_host, 0).find("device") == Json());
   CHECK(*device_of(on_host, 0).find("uuid") == Json());
+  CHECK(*device_of(on_host, 0).find("model") == Json());
   subject.options.device = "gpu";
   subject.ranks[1].device = "cuda:1";
   subject.ranks[1].uuid = "GPU-1a";
+  subject.ranks[1].model = "NVIDIA H100";
   const Json on_gpu = Json::parse(BenchReport(subject).end({both_modes()})).value();
   CHECK(*on_gpu.find("device") == Json("gpu"));
   CHECK(*device_of(on_gpu, 1).find("device") == Json("cuda:1"));
   CHECK(*device_of(on_gpu, 1).find("uuid") == Json("GPU-1a"));
+  CHECK(*device_of(on_gpu, 1).find("model") == Json("NVIDIA H100"));
 }
 
 TEST_CASE("an operation without reduction has none, and one with a root names it") {
@@ -110,17 +114,20 @@ TEST_CASE("an operation without reduction has none, and one with a root names it
 }
 
 TEST_CASE("csv has a line of names and one line a mode") {
-  const BenchReport report(subject_with(BenchFormat::csv));
+  BenchSubject subject = subject_with(BenchFormat::csv);
+  const BenchReport report(subject);
   const std::string rows = report.size(both_modes());
   const auto lines = split(rows, '\n');
   REQUIRE(lines.size() == 3);
   CHECK(lines[0] ==
         "dtrain,all_reduce,2,4096,1024,float32,sum,out-of-place,20,1.000,1.500,9.250,2.000,"
-        "2.0480,2.0480,0");
+        "2.0480,2.0480,0,cpu");
   CHECK(split(lines[1], ',')[7] == "in-place");
   const std::string names = report.begin();
   CHECK(split(names, ',').size() == split(lines[0], ',').size());
   CHECK(report.end({both_modes()}).empty());
+  subject.options.device = "gpu";
+  CHECK(BenchReport(subject).size(one_mode()).ends_with(",0,gpu\n"));
 }
 
 TEST_CASE("the line for peers has their twelve fields, with the bandwidth of the median") {
