@@ -1,5 +1,7 @@
 #include "comm/ps/message_memory.h"
 
+#include "comm/memory/large_bytes.h"
+
 #include <utility>
 
 namespace dt {
@@ -16,7 +18,10 @@ std::shared_ptr<Bytes> MessageMemory::take(size_t size) {
   if (size < spare_->capacity() / used_part_min) return std::make_shared<Bytes>(size);
   used_ = true;
   auto taken = std::make_unique<Bytes>(std::exchange(*spare_, {}));
-  if (taken->capacity() < size) *taken = Bytes();
+  if (taken->capacity() < size) {
+    *taken = Bytes();  // frees its memory first
+    *taken = make_large_bytes(size);
+  }
   taken->resize(size);
   const auto give_back = [spare = spare_](Bytes* bytes) {
     const std::unique_ptr<Bytes> owned(bytes);

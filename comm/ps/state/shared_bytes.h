@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/bytes.h"
+#include "comm/memory/large_bytes.h"
 
 #include <cstddef>
 #include <cstring>
@@ -10,11 +11,11 @@
 
 namespace dt {
 
-/// The values of a variable, which replies refer to until they are sent. A change leaves those
-/// replies as they are: it then happens in a copy. For one thread.
+/// The values of a variable or of a slot, which replies refer to until they are sent. A change
+/// leaves those replies as they are: it then happens in a copy. For one thread.
 class SharedBytes {
  public:
-  explicit SharedBytes(size_t size) : bytes_(std::make_shared<Bytes>(size)) {}
+  explicit SharedBytes(size_t size = 0) : bytes_(std::make_shared<Bytes>(make_large_bytes(size))) {}
 
   size_t size() const { return bytes_->size(); }
   ByteSpan view() const { return *bytes_; }
@@ -25,18 +26,17 @@ class SharedBytes {
     if (bytes_.use_count() > 1) change_place();
     return *bytes_;
   }
-  bool operator==(const SharedBytes& other) const { return *bytes_ == *other.bytes_; }
 
  private:
   /// Copies into the memory of the copy before, if no reply refers to it any more.
   void change_place() {
     const bool free = spare_ != nullptr && spare_.use_count() == 1;
-    std::swap(bytes_, spare_);
     if (!free) {
-      bytes_ = std::make_shared<Bytes>(*spare_);
+      spare_ = std::make_shared<Bytes>(copy_to_large_bytes(*bytes_));
     } else if (!bytes_->empty()) {
-      std::memcpy(bytes_->data(), spare_->data(), bytes_->size());
+      std::memcpy(spare_->data(), bytes_->data(), bytes_->size());
     }
+    std::swap(bytes_, spare_);
   }
 
   std::shared_ptr<Bytes> bytes_;

@@ -36,12 +36,12 @@ TEST_CASE("the memory of the copy before is used again once no reply refers to i
   CHECK(values.view()[1] == std::byte{5});
 }
 
-TEST_CASE("copies of shared bytes are equal until one of them changes") {
+TEST_CASE("a copy of shared bytes has its own when it changes") {
   SharedBytes values(1);
   SharedBytes copy = values;
-  CHECK(copy == values);
+  CHECK(copy.view().data() == values.view().data());
   copy.writable()[0] = std::byte{1};
-  CHECK_FALSE(copy == values);
+  CHECK(copy.view()[0] == std::byte{1});
   CHECK(values.view()[0] == std::byte{0});
 }
 
