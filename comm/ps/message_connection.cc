@@ -12,8 +12,10 @@ namespace {
 
 constexpr uint8_t announcement = 1;
 constexpr uint8_t body_part = data_frame_bit | 1;
-/// Each receives 64 frames at most, and sends as many bytes.
+/// Each receives 64 frames at most, and sends as many bytes, or one part that is computed.
 constexpr int rounds_max = 4;
+/// An advance() over TCP begins no more parts of a message than this, since other connections wait.
+constexpr int sent_parts_max = 16;
 
 }  // namespace
 
@@ -63,7 +65,7 @@ bool MessageConnection::queue_parts() {
   bool queued = false;
   for (Outgoing& outgoing : outgoing_) {
     if (link_.sending(body_part, outgoing.id)) continue;
-    link_.send_data(body_part, outgoing.id, outgoing.message->parts[outgoing.next_part]);
+    link_.send_data(body_part, outgoing.id, outgoing.message->parts[outgoing.next_part].ready());
     ++outgoing.next_part;
     queued = true;
   }
@@ -76,9 +78,10 @@ Result<> MessageConnection::advance() {
   // The link may hold bytes that it has read ahead, for which poll(2) reports nothing.
   while (TRY(link_.receive(*this))) {
   }
+  int rounds = 0;
   do {
     TRY(link_.flush());
-  } while (queue_parts());
+  } while (queue_parts() && ++rounds < sent_parts_max);
   return {};
 }
 

@@ -2,28 +2,31 @@
 
 #include "comm/ps/state/messages.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace dt {
 
 MessageParts MessageParts::of(Bytes bytes) {
   MessageParts message{.own = std::make_shared<const Bytes>(std::move(bytes))};
-  message.parts.emplace_back(*message.own);
+  message.parts.push_back({*message.own});
   return message;
 }
 
 size_t MessageParts::size() const {
   size_t bytes = 0;
-  for (const ByteSpan part : parts)
-    bytes += part.size();
+  for (const MessagePart& part : parts)
+    bytes += part.bytes.size();
   return bytes;
 }
 
 Bytes MessageParts::joined() const {
   Bytes bytes;
   bytes.reserve(size());
-  for (const ByteSpan part : parts)
-    bytes.insert(bytes.end(), part.begin(), part.end());
+  for (const MessagePart& part : parts) {
+    const ByteSpan ready = part.ready();
+    bytes.insert(bytes.end(), ready.begin(), ready.end());
+  }
   return bytes;
 }
 
@@ -45,18 +48,31 @@ void PartsWriter::borrow_aligned(ByteSpan bytes, std::shared_ptr<const void> own
   if (owner != nullptr) owners_.push_back(std::move(owner));
 }
 
+void PartsWriter::borrow_later(ByteSpan bytes, std::shared_ptr<LaterBytes> later) {
+  if (bytes.size() < borrowed_bytes_min)
+    return copy_aligned(MessagePart{bytes, later.get()}.ready());
+  borrow_aligned(bytes);
+  borrowed_.back().later = later.get();
+  owners_.push_back(std::move(later));
+}
+
 MessageParts PartsWriter::take_parts() {
   MessageParts message{.own = std::make_shared<const Bytes>(take()), .parts = {}, .owners = {}};
   message.owners = std::move(owners_);
   const ByteSpan own = *message.own;
   size_t written = 0;
   const auto add_own = [&](size_t end) {
-    if (end > written) message.parts.push_back(own.subspan(written, end - written));
+    if (end > written) message.parts.push_back({own.subspan(written, end - written)});
     written = end;
   };
   for (const Borrowed& borrowed : borrowed_) {
     add_own(borrowed.at);
-    message.parts.push_back(borrowed.bytes);
+    const size_t most = borrowed.later ? later_part_bytes : borrowed.bytes.size();
+    for (ByteSpan rest = borrowed.bytes; !rest.empty();) {
+      const ByteSpan next = rest.first(std::min(rest.size(), most));
+      message.parts.push_back({next, borrowed.later});
+      rest = rest.subspan(next.size());
+    }
   }
   add_own(own.size());
   return message;

@@ -353,10 +353,15 @@ MessageParts encode_parts(const PsReply& reply) {
   writer.number(reply.step).number(reply.status.has_value());
   if (reply.status) encode(writer, *reply.status);
   writer.number(static_cast<uint32_t>(reply.values.size()));
-  for (const ByteSpan value : reply.values)
-    writer.borrow_aligned(value);
+  for (size_t i = 0; i < reply.values.size(); ++i) {
+    if (i < reply.later.size() && reply.later[i] != nullptr) {
+      writer.borrow_later(reply.values[i], reply.later[i]);
+    } else {
+      writer.borrow_aligned(reply.values[i]);
+    }
+  }
   MessageParts parts = writer.take_parts();
-  parts.owners = reply.owners;
+  parts.owners.insert(parts.owners.end(), reply.owners.begin(), reply.owners.end());
   return parts;
 }
 

@@ -139,6 +139,8 @@ struct PsReply {
   uint64_t step = 0;         ///< of the server
   std::optional<PsStatus> status = {};
   std::vector<ByteSpan> values = {};  ///< in the order of the pulls
+  /// Compute the values, in their order; null: it is there. Empty: all are.
+  std::vector<std::shared_ptr<LaterBytes>> later = {};
   /// Keep the values of a reply that is to be sent. None: the caller keeps them.
   std::vector<std::shared_ptr<const void>> owners = {};
 };

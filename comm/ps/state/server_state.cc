@@ -187,6 +187,7 @@ void PsServerState::reply(const Asked& asked, PsReply reply, std::optional<uint6
   Session& session = sessions_[asked.worker];
   if (session.last != asked.request) return;
   reply.values.clear();
+  reply.later.clear();
   reply.owners.clear();
   session.answered = true;
   session.answer = std::move(reply);
@@ -266,9 +267,14 @@ PsServerState::Verdict PsServerState::on(const Asked& asked, const PushRequest& 
     TRY(store_.hold(asked.worker, request, asked.owner));
     return PsReply{.verdict = PsVerdict::held};
   }
-  TRY(store_.push(request));
+  PsReply values;
+  if (silent_) {
+    TRY(store_.push(request));
+  } else {
+    TRY(store_.push_and_pull(request, asked.owner, values));
+  }
   if (coordinates()) coordinator_.applied_push(asked.worker, request.seen_step);
-  reply_values(asked, request.pulls);
+  reply(asked, std::move(values));
   return std::nullopt;
 }
 

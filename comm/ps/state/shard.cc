@@ -10,11 +10,8 @@ namespace dt {
 
 namespace {
 
-/// A block of a sum: in the innermost cache, together with as many values.
-constexpr size_t block_elements = 2048;
-
 template <class T>
-T* numbers(Bytes& bytes) {
+T* numbers(std::span<std::byte> bytes) {
   return reinterpret_cast<T*>(bytes.data());
 }
 
@@ -30,15 +27,8 @@ std::vector<int64_t> row_list(ByteSpan rows) {
 }
 
 template <class T>
-void fill(Bytes& bytes, double value) {
+void fill(std::span<std::byte> bytes, double value) {
   std::fill_n(numbers<T>(bytes), bytes.size() / sizeof(T), static_cast<T>(value));
-}
-
-template <class T>
-void add_scaled(T* into, const T* from, size_t count, double scale) {
-  const T factor = static_cast<T>(scale);
-  for (size_t i = 0; i < count; ++i)
-    into[i] += from[i] * factor;
 }
 
 }  // namespace
@@ -52,17 +42,31 @@ Shard::Shard(const VariableSpec& variable, ShardSpec spec)
       slots_used_(slot_count(variable.optimizer.kind)),
       value_(spec.rows * variable.row_bytes()) {
   for (size_t slot = 0; slot < slots_used_; ++slot) {
-    slots_[slot].resize(value_.size());
+    slots_[slot] = SharedBytes(value_.size());
     const double initial = initial_slot(optimizer_, slot);
     if (type_ == ElementType::float64) {
-      fill<double>(slots_[slot], initial);
+      fill<double>(slots_[slot].writable(), initial);
     } else {
-      fill<float>(slots_[slot], initial);
+      fill<float>(slots_[slot].writable(), initial);
     }
   }
 }
 
+/// Computes what an update has left for later.
+void Shard::settle() const {
+  if (const auto update = update_.lock())
+    update->compute_until(value_.view().data() + value_.size());
+  update_.reset();
+}
+
+Shard::Shared Shard::share() const {
+  Shared shared{value_.view(), value_.share(), update_.lock()};
+  if (shared.later != nullptr && shared.later->complete()) shared.later.reset();
+  return shared;
+}
+
 void Shard::initialize(ByteSpan values) {
+  settle();
   if (!values.empty()) std::memcpy(value_.writable().data(), values.data(), values.size());
   initialized_ = true;
 }
@@ -114,7 +118,7 @@ GradientSum Shard::sum_as(std::span<const ShardGradient> gradients,
     total.rows.erase(twice, total.rows.end());
   }
   total.values.resize((total.dense ? spec_.rows : total.rows.size()) * row_bytes());
-  T* const into = numbers<T>(total.values);
+  T* const into = numbers<T>(std::span(total.values));
   for (size_t i = 0; i < gradients.size(); ++i) {
     const T* const from = numbers<T>(gradients[i].values);
     if (!gradients[i].sparse) {
@@ -146,8 +150,10 @@ void Shard::apply(std::span<const ShardGradient> gradients, std::span<const doub
 template <class T>
 void Shard::apply_as(std::span<const ShardGradient> gradients, std::span<const double> scales,
                      double learning_rate) {
-  if (std::ranges::none_of(gradients, &ShardGradient::sparse))
-    return apply_dense<T>(gradients, scales, learning_rate);
+  if (std::ranges::none_of(gradients, &ShardGradient::sparse)) {
+    DenseUpdate<T>(dense_terms<T>(gradients, scales, learning_rate)).compute_all();
+    return;
+  }
   const GradientSum total = sum_as<T>(gradients, scales);
   const OptimizerUpdate<T> update = next_update<T>(learning_rate);
   const std::span<const T> gradient(numbers<T>(ByteSpan(total.values)),
@@ -159,36 +165,48 @@ void Shard::apply_as(std::span<const ShardGradient> gradients, std::span<const d
   }
 }
 
-/// Adds and updates block by block, so that the sum stays in the cache. A single gradient is used
-/// where it lies.
 template <class T>
-void Shard::apply_dense(std::span<const ShardGradient> gradients, std::span<const double> scales,
-                        double learning_rate) {
-  const OptimizerUpdate<T> update = next_update<T>(learning_rate);
-  const bool plain = gradients.size() == 1 && scales[0] == 1;
-  std::array<T, block_elements> sum;
-  const size_t count = spec_.rows * row_elements_;
-  for (size_t first = 0; first < count; first += block_elements) {
-    const size_t size = std::min(block_elements, count - first);
-    for (size_t i = 0; i < gradients.size() && !plain; ++i) {
-      const T* const from = numbers<T>(gradients[i].values) + first;
-      if (i == 0) std::fill_n(sum.begin(), size, T(0));
-      add_scaled(sum.data(), from, size, scales[i]);
-    }
-    const T* const gradient = plain ? numbers<T>(gradients[0].values) + first : sum.data();
-    update_elements(update, first, std::span(gradient, size));
-  }
+DenseUpdateTerms<T> Shard::dense_terms(std::span<const ShardGradient> gradients,
+                                       std::span<const double> scales, double learning_rate) {
+  DenseUpdateTerms<T> terms{.optimizer = optimizer_,
+                            .whole = next_update<T>(learning_rate),
+                            .scales = {scales.begin(), scales.end()}};
+  terms.whole.count = spec_.rows * row_elements_;
+  for (const ShardGradient& gradient : gradients)
+    terms.gradients.push_back(numbers<T>(gradient.values));
+  return terms;
+}
+
+std::shared_ptr<LaterBytes> Shard::apply_later(const ShardGradient& gradient, double scale,
+                                               double learning_rate,
+                                               std::shared_ptr<const void> owner) {
+  std::vector<std::shared_ptr<const void>> owners = {std::move(owner)};
+  const auto begin = [&]<class T>(DenseUpdateTerms<T> terms) -> std::shared_ptr<LaterBytes> {
+    owners.push_back(value_.share());
+    for (size_t slot = 0; slot < slots_used_; ++slot)
+      owners.push_back(slots_[slot].share());
+    terms.owners = std::move(owners);
+    return std::make_shared<DenseUpdate<T>>(std::move(terms));
+  };
+  const std::span gradients(&gradient, 1);
+  const std::span<const double> scales(&scale, 1);
+  const auto update = type_ == ElementType::float64
+                          ? begin(dense_terms<double>(gradients, scales, learning_rate))
+                          : begin(dense_terms<float>(gradients, scales, learning_rate));
+  update_ = update;
+  return update;
 }
 
 template <class T>
 OptimizerUpdate<T> Shard::next_update(double learning_rate) {
+  settle();
   ++updates_;
   OptimizerUpdate<T> update{
       .learning_rate = learning_rate == 0 ? optimizer_.learning_rate : learning_rate,
       .number = updates_};
   update.value = reinterpret_cast<T*>(value_.writable().data());
   for (size_t slot = 0; slot < slots_used_; ++slot)
-    update.slots[slot] = numbers<T>(slots_[slot]);
+    update.slots[slot] = numbers<T>(slots_[slot].writable());
   return update;
 }
 
@@ -204,6 +222,7 @@ void Shard::update_elements(OptimizerUpdate<T> update, size_t first, std::span<c
 }
 
 Bytes Shard::rows(ByteSpan rows) const {
+  settle();
   const std::vector<int64_t> list = row_list(rows);
   Bytes copied(list.size() * row_bytes());
   for (size_t i = 0; i < list.size(); ++i)
@@ -213,14 +232,16 @@ Bytes Shard::rows(ByteSpan rows) const {
 }
 
 void Shard::save(Writer& writer) const {
+  settle();
   encode(writer, spec_);
   writer.number(initialized_).number(updates_);
   encode_aligned(writer, value_.view());
   for (size_t slot = 0; slot < slots_used_; ++slot)
-    encode_aligned(writer, slots_[slot]);
+    encode_aligned(writer, slots_[slot].view());
 }
 
 void Shard::load(Reader& reader, ByteSpan whole) {
+  settle();
   if (decode_shard(reader) != spec_) return reader.refuse();
   initialized_ = reader.number<bool>();
   updates_ = reader.number<uint64_t>();
@@ -231,7 +252,7 @@ void Shard::load(Reader& reader, ByteSpan whole) {
   };
   read_into(value_.writable());
   for (size_t slot = 0; slot < slots_used_; ++slot)
-    read_into(slots_[slot]);
+    read_into(slots_[slot].writable());
 }
 
 }  // namespace dt

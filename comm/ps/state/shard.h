@@ -2,6 +2,8 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "comm/ps/state/dense_update.h"
+#include "comm/ps/state/later_bytes.h"
 #include "comm/ps/state/messages.h"
 #include "comm/ps/state/shared_bytes.h"
 #include "comm/ps/state/variable.h"
@@ -9,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -23,6 +26,9 @@ struct GradientSum {
 };
 
 /// The values of a shard and the numbers that its optimiser keeps.
+///
+/// A dense gradient may change them later, element by element, as somebody reads them. Only the
+/// sender of a reply sees a shard in which a part is changed: see share().
 class Shard {
  public:
   Shard(const VariableSpec& variable, ShardSpec spec);
@@ -44,10 +50,24 @@ class Shard {
   /// all pass check(). `learning_rate` 0: that of the variable.
   void apply(std::span<const ShardGradient> gradients, std::span<const double> scales,
              double learning_rate);
+  /// Does the same for one dense gradient, which `owner` keeps. The values change as they are read,
+  /// and at the latest when the result ends.
+  std::shared_ptr<LaterBytes> apply_later(const ShardGradient& gradient, double scale,
+                                          double learning_rate, std::shared_ptr<const void> owner);
   /// Adds the gradients, each multiplied by its scale. Requires that all pass check().
   GradientSum sum(std::span<const ShardGradient> gradients, std::span<const double> scales) const;
 
-  const SharedBytes& values() const { return value_; }
+  const SharedBytes& values() const {
+    settle();
+    return value_;
+  }
+  /// The values as they are now, whatever happens to the shard later.
+  struct Shared {
+    ByteSpan bytes;
+    std::shared_ptr<const void> owner;
+    std::shared_ptr<LaterBytes> later;  ///< computes `bytes`; null: they are there
+  };
+  Shared share() const;
   /// Copies the rows of a sparse pull.
   Bytes rows(ByteSpan rows) const;
 
@@ -55,10 +75,10 @@ class Shard {
   void save(Writer& writer) const;
   /// Reads what save() wrote. Makes the reader bad when it is another shard's.
   void load(Reader& reader, ByteSpan whole);
-  bool operator==(const Shard&) const = default;
 
  private:
   Result<> check_rows(bool sparse, ByteSpan rows) const;
+  void settle() const;
   uint64_t row_bytes() const { return row_elements_ * element_bytes(type_); }
   template <class T>
   GradientSum sum_as(std::span<const ShardGradient> gradients,
@@ -71,8 +91,8 @@ class Shard {
   void apply_as(std::span<const ShardGradient> gradients, std::span<const double> scales,
                 double learning_rate);
   template <class T>
-  void apply_dense(std::span<const ShardGradient> gradients, std::span<const double> scales,
-                   double learning_rate);
+  DenseUpdateTerms<T> dense_terms(std::span<const ShardGradient> gradients,
+                                  std::span<const double> scales, double learning_rate);
 
   std::string name_;  ///< for messages
   ElementType type_;
@@ -83,7 +103,8 @@ class Shard {
   uint64_t updates_ = 0;
   size_t slots_used_;
   SharedBytes value_;
-  std::array<Bytes, slots_max> slots_;
+  std::array<SharedBytes, slots_max> slots_;
+  mutable std::weak_ptr<LaterBytes> update_ = {};  ///< of `value_`, which may be complete
 };
 
 }  // namespace dt

@@ -150,6 +150,24 @@ Result<> VariableStore::push(const PushRequest& request) {
   return {};
 }
 
+Result<> VariableStore::push_and_pull(const PushRequest& request,
+                                      const std::shared_ptr<const void>& owner, PsReply& reply) {
+  TRY(check(request));
+  TRY(check(request.pulls));
+  std::vector<std::shared_ptr<LaterBytes>> updates;  // until the reply has them
+  for (const ShardGradient& gradient : request.gradients) {
+    Shard& at = shards_.at(gradient.shard);
+    if (gradient.sparse) {
+      at.apply({&gradient, 1}, {&request.scale, 1}, request.learning_rate);
+    } else {
+      updates.push_back(at.apply_later(gradient, request.scale, request.learning_rate, owner));
+    }
+  }
+  ++step_;
+  pull(request.pulls, reply);
+  return {};
+}
+
 Result<> VariableStore::hold(uint32_t worker, PushRequest request,
                              std::shared_ptr<const Bytes> body) {
   TRY(check(request));
@@ -208,12 +226,15 @@ void VariableStore::pull(std::span<const ShardPull> pulls, PsReply& reply) const
   for (const ShardPull& pull : pulls) {
     const Shard& at = shards_.at(pull.shard);
     if (!pull.sparse) {
-      reply.values.push_back(at.values().view());
-      reply.owners.push_back(at.values().share());
+      Shard::Shared shared = at.share();
+      reply.values.push_back(shared.bytes);
+      reply.later.push_back(std::move(shared.later));
+      reply.owners.push_back(std::move(shared.owner));
       continue;
     }
     const auto rows = std::make_shared<const Bytes>(at.rows(pull.rows));
     reply.values.emplace_back(*rows);
+    reply.later.emplace_back();
     reply.owners.push_back(rows);
   }
 }

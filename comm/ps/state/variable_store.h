@@ -45,6 +45,10 @@ class VariableStore {
 
   /// Applies the gradients of one worker.
   Result<> push(const PushRequest& request);
+  /// Does the same, and appends what the request pulls, as pull() does. A value that gets a dense
+  /// gradient is computed when the reply is sent. `owner` keeps what the request refers to.
+  Result<> push_and_pull(const PushRequest& request, const std::shared_ptr<const void>& owner,
+                         PsReply& reply);
   /// Keeps a worker's push for its round. `body` holds what the request refers to.
   Result<> hold(uint32_t worker, PushRequest request, std::shared_ptr<const Bytes> body);
   /// Applies the held pushes of the workers of a round, averaged, unless that has happened. The sum

@@ -99,6 +99,39 @@ TEST_CASE("large variables are divided over the servers, and come back whole") {
   CHECK_MESSAGE(failure.empty(), failure);
 }
 
+TEST_CASE("long values that come with a push are those after it") {
+  for (const Network network : {Network::tcp, Network::one_host}) {
+    PsJob job({.workers = 2, .servers = 2, .network = network});
+    const std::string failure = job.run([](int, PsClient& ps) {
+      constexpr size_t count = 400'000;
+      VariableSpec variable = plain_variable("w", {count});
+      variable.type = ElementType::float64;
+      const Bytes initial = bytes_of(std::vector<double>(count));
+      const PsClient::Declaration declared{variable, initial};
+      must(ps.declare({&declared, 1}));
+      const std::vector<double> gradient(count, -1);
+      std::vector<double> values(count);
+      const PsClient::Array array{.name = "w",
+                                  .gradient = std::as_bytes(std::span(gradient)),
+                                  .values = std::as_writable_bytes(std::span(values))};
+      for (int i = 1; i <= 10; ++i) {
+        must(ps.push({&array, 1}, true, {}));
+        // Each server has all elements of its part after a whole number of pushes.
+        for (const size_t first : {size_t{0}, count / 2}) {
+          const std::span part = std::span(values).subspan(first, count / 2);
+          CHECK(part[0] >= i);
+          CHECK(part[0] <= i + 10);
+          CHECK(std::ranges::all_of(part, [&](double value) { return value == part[0]; }));
+        }
+      }
+      must(ps.barrier());
+      must(ps.pull({&array, 1}));
+      CHECK(values == std::vector<double>(count, 20));
+    });
+    CHECK_MESSAGE(failure.empty(), failure);
+  }
+}
+
 TEST_CASE("gradients are clipped by the norm of all of them") {
   PsJob job({.workers = 1, .servers = 2});
   const std::string failure = job.run([](int, PsClient& ps) {

@@ -1,7 +1,9 @@
 #include "comm/ps/message_connection.h"
 
+#include "comm/ps/state/messages.h"
 #include "tests/unit/comm/ps/connected.h"
 #include "tests/unit/comm/ps/connected_pair.h"
+#include "tests/unit/comm/ps/state/ones.h"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -68,6 +70,38 @@ TEST_CASE("messages of any length arrive whole through shared memory, both ways"
   MessageConnection worker(std::move(pair.dialler), long_messages);
   MessageConnection server(std::move(pair.acceptor), long_messages);
   exchange_messages(worker, server);
+}
+
+/// Sends an array that is computed later, and checks that an advance() begins few parts of it.
+void send_later(MessageConnection& from, MessageConnection& to) {
+  const auto ones = std::make_shared<Ones>(7'000'000);
+  PartsWriter writer;
+  writer.borrow_later(ones->bytes, ones);
+  REQUIRE(from.send(1, writer.take_parts()));
+  CHECK(ones->computed == 0);
+  REQUIRE(from.advance());
+  CHECK(ones->computed > 0);
+  CHECK(ones->computed <= 20 * PartsWriter::later_part_bytes);
+  const auto received = move_until_received(from, to);
+  REQUIRE(received);
+  Writer whole;
+  encode_aligned(whole, Bytes(ones->bytes.size(), std::byte{1}));
+  CHECK(*received->body == whole.take());
+}
+
+TEST_CASE("an array that is computed later is computed as it is sent") {
+  SUBCASE("over TCP") {
+    ConnectedTasks tasks = connect_tasks(false);
+    MessageConnection worker = connection_of(tasks.worker, long_messages);
+    MessageConnection server = connection_of(tasks.server, long_messages);
+    send_later(server, worker);
+  }
+  SUBCASE("through shared memory") {
+    ConnectedPair pair;
+    MessageConnection worker(std::move(pair.dialler), long_messages);
+    MessageConnection server(std::move(pair.acceptor), long_messages);
+    send_later(server, worker);
+  }
 }
 
 TEST_CASE("a connection through shared memory has changed when bytes or room have come") {

@@ -1,6 +1,7 @@
 #include "comm/ps/state/message_parts.h"
 
 #include "comm/ps/state/messages.h"
+#include "tests/unit/comm/ps/state/ones.h"
 
 #include <doctest/doctest.h>
 
@@ -24,9 +25,34 @@ TEST_CASE("a message in parts has the bytes of one in one piece, and long arrays
   const MessageParts message = writer.take_parts();
   CHECK(message.joined() == whole.take());
   REQUIRE(message.parts.size() == 5);
-  CHECK(message.parts[1].data() == first.data());
-  CHECK(message.parts[3].data() == second.data());
+  CHECK(message.parts[1].bytes.data() == first.data());
+  CHECK(message.parts[3].bytes.data() == second.data());
   CHECK(message.size() == message.joined().size());
+}
+
+TEST_CASE("a long array that is computed later is cut into parts, each computed when it is ready") {
+  const auto ones = std::make_shared<Ones>(2 * PartsWriter::later_part_bytes + 1);
+  PartsWriter writer;
+  writer.borrow_later(ones->bytes, ones);
+  writer.number(uint8_t{7});
+  const MessageParts message = writer.take_parts();
+  REQUIRE(message.parts.size() == 5);
+  CHECK(ones->computed == 0);
+  CHECK(message.parts[1].ready().back() == std::byte{1});
+  CHECK(ones->computed == PartsWriter::later_part_bytes);
+  CHECK(message.joined() == [&] {
+    Writer whole;
+    encode_aligned(whole, Bytes(ones->bytes.size(), std::byte{1}));
+    return whole.number(uint8_t{7}).take();
+  }());
+}
+
+TEST_CASE("a short array that is computed later is computed at once") {
+  const auto ones = std::make_shared<Ones>(9);
+  PartsWriter writer;
+  writer.borrow_later(ones->bytes, ones);
+  CHECK(ones->computed == 9);
+  CHECK(writer.take_parts().joined().back() == std::byte{1});
 }
 
 TEST_CASE("a message keeps the owners of what it borrows") {

@@ -129,11 +129,11 @@ TEST_CASE("long gradients and values are no copies in the parts of a message") {
   const MessageParts push =
       encode_parts(PsRequest(PushRequest{.gradients = {{.shard = 1, .values = values}}}));
   REQUIRE(push.parts.size() == 3);
-  CHECK(push.parts[1].data() == values.data());
+  CHECK(push.parts[1].bytes.data() == values.data());
   const auto owner = std::make_shared<const Bytes>(values);
   const MessageParts reply = encode_parts(PsReply{.values = {*owner}, .owners = {owner}});
   REQUIRE(reply.parts.size() == 2);
-  CHECK(reply.parts[1].data() == owner->data());
+  CHECK(reply.parts[1].bytes.data() == owner->data());
   CHECK(owner.use_count() == 2);
 }
 

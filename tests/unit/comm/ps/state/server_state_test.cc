@@ -70,6 +70,68 @@ TEST_CASE("an asynchronous push is answered with the changed values") {
   CHECK(numbers_of<float>(reply.values.at(0)) == std::vector<float>{9, 18});
 }
 
+constexpr size_t long_count = 50'000;
+
+/// A server with a variable of many zeros, whose replies are not sent yet.
+struct LongServer {
+  LongServer() {
+    DeclaredWhole all(0, plain_variable("w", {long_count}), std::vector<float>(long_count));
+    handle(0, PsRequest(all.request));
+    state.take_deliveries();
+  }
+  void handle(uint32_t worker, const PsRequest& request) {
+    state.handle(worker, ++last, std::make_shared<const Bytes>(encode(request)));
+  }
+  void push(uint32_t worker, float gradient) {
+    const Bytes bytes = bytes_of(std::vector<float>(long_count, gradient));
+    handle(worker,
+           PushRequest{.gradients = {{.shard = 0, .values = bytes}}, .pulls = {{.shard = 0}}});
+  }
+  PsServerState state{{.workers = {{.id = {"worker", 0}, .host = "a", .takes_part = true},
+                                   {.id = {"worker", 1}, .host = "b", .takes_part = true},
+                                   {.id = {"ps", 0}, .host = "a"}}}};
+  uint32_t last = 0;
+};
+
+/// The value in a reply, which is the same in all elements.
+float only_value(const PsDelivery& delivery) {
+  const Bytes sent = delivery.reply.joined();
+  const std::vector<float> values = numbers_of<float>(decode_ps_reply(sent).value().values.at(0));
+  CHECK(values == std::vector<float>(long_count, values.at(0)));
+  return values.at(0);
+}
+
+TEST_CASE("long replies have the values after their own push, however late they are sent") {
+  LongServer server;
+  server.push(0, 1);
+  std::vector<PsDelivery> first = server.state.take_deliveries();
+  first[0].reply.parts[1].ready();  // the rest comes later
+  SUBCASE("behind another push") {
+    server.push(1, 10);
+    CHECK(only_value(server.state.take_deliveries()[0]) == -11);
+  }
+  SUBCASE("behind a pull of another worker") {
+    server.handle(1, PullRequest{.pulls = {{.shard = 0}}});
+    CHECK(only_value(server.state.take_deliveries()[0]) == -1);
+  }
+  SUBCASE("behind a checkpoint and its restoration") {
+    const Bytes saved = server.state.save();
+    server.push(1, 10);
+    REQUIRE(server.state.load(saved));
+    server.handle(1, PullRequest{.pulls = {{.shard = 0}}});
+    CHECK(only_value(server.state.take_deliveries().back()) == -1);
+  }
+  CHECK(only_value(first[0]) == -1);
+}
+
+TEST_CASE("a push has its whole effect when its reply is never sent") {
+  LongServer server;
+  server.push(0, 1);
+  server.state.take_deliveries();
+  server.handle(1, PullRequest{.pulls = {{.shard = 0}}});
+  CHECK(only_value(server.state.take_deliveries()[0]) == -1);
+}
+
 TEST_CASE("a worker waits for the values that rank 0 declares") {
   Server server;
   DeclaredWhole pair(0, plain_variable("w", {2}), {10, 20});

@@ -17,6 +17,12 @@ std::vector<float> values_of(const VariableStore& store, uint32_t shard) {
   return numbers_of<float>(reply.values[0]);
 }
 
+/// The values as they are sent.
+std::vector<float> sent_values(const PsReply& reply) {
+  const Bytes sent = encode(reply);
+  return numbers_of<float>(decode_ps_reply(sent).value().values.at(0));
+}
+
 /// A push of one gradient with the bytes that it refers to.
 std::pair<PushRequest, std::shared_ptr<const Bytes>> dense_push(const std::vector<float>& gradient,
                                                                 uint64_t round = 0) {
@@ -36,6 +42,42 @@ TEST_CASE("a push changes the values at once") {
   REQUIRE(store.push(push));
   CHECK(values_of(store, 0) == std::vector<float>{9, 18});
   CHECK(store.step() == 1);
+}
+
+TEST_CASE("what is pulled with a push is computed when somebody needs it") {
+  VariableStore store;
+  declare_pair(store);
+  const auto [push, body] = dense_push({1, 2});
+  PushRequest both = push;
+  both.pulls = {{.shard = 0}};
+  PsReply reply;
+  REQUIRE(store.push_and_pull(both, body, reply));
+  CHECK(store.step() == 1);
+  CHECK(numbers_of<float>(reply.values.at(0)) == std::vector<float>{10, 20});
+  SUBCASE("by the reply") {
+    CHECK(sent_values(reply) == std::vector<float>{9, 18});
+  }
+  SUBCASE("by the next push") {
+    const auto [next, next_body] = dense_push({1, 1});
+    REQUIRE(store.push(next));
+    CHECK(values_of(store, 0) == std::vector<float>{8, 17});
+  }
+  SUBCASE("by another pull") {
+    PsReply other;
+    store.pull(both.pulls, other);
+    CHECK(sent_values(other) == std::vector<float>{9, 18});
+  }
+  CHECK(numbers_of<float>(reply.values.at(0)) == std::vector<float>{9, 18});
+}
+
+TEST_CASE("a push that does not pull what it changes changes that at once") {
+  VariableStore store;
+  declare_pair(store);
+  const auto [push, body] = dense_push({1, 2});
+  PsReply reply;
+  REQUIRE(store.push_and_pull(push, body, reply));
+  CHECK(reply.values.empty());
+  CHECK(values_of(store, 0) == std::vector<float>{9, 18});
 }
 
 TEST_CASE("a push has its own learning rate and scale") {
