@@ -22,20 +22,28 @@ struct ThreadedCall {
   bool interrupted = false;
 };
 
-/// Waits up to one slice. True when the call has returned.
+/// Waits up to one slice. True when the call has returned. Other threads than the main one handle
+/// no signals, so they wait until then.
 template <class Outcome>
-bool wait_a_slice(ThreadedCall<Outcome>& call) {
+bool wait_a_slice(ThreadedCall<Outcome>& call, bool on_main_thread) {
   PyThreadState* thread = PyEval_SaveThread();
-  bool done = false;
+  bool done = true;
   {
     std::unique_lock lock(call.mutex);
-    done = call.changed.wait_for(lock, std::chrono::milliseconds(slice_ms),
-                                 [&] { return call.outcome.has_value(); });
+    const auto returned = [&] { return call.outcome.has_value(); };
+    if (on_main_thread) {
+      done = call.changed.wait_for(lock, std::chrono::milliseconds(slice_ms), returned);
+    } else {
+      call.changed.wait(lock, returned);
+    }
   }
   // In a daemon thread after the interpreter's end, this call does not return.
   PyEval_RestoreThread(thread);
   return done;
 }
+
+/// True also when Python cannot tell.
+bool on_main_thread();
 
 /// Runs a call of the library that has no asynchronous form. Returns its outcome, or nothing with a
 /// Python exception set, such as KeyboardInterrupt. In that case the thread remains until the call
@@ -59,7 +67,8 @@ auto run_interruptibly(Call call, Discard discard) -> std::optional<decltype(cal
     PyErr_SetString(PyExc_OSError, thrown.what());
     return std::nullopt;
   }
-  while (!wait_a_slice(*shared)) {
+  const bool main_thread = on_main_thread();
+  while (!wait_a_slice(*shared, main_thread)) {
     if (PyErr_CheckSignals() == 0) continue;
     const std::lock_guard lock(shared->mutex);
     shared->interrupted = true;

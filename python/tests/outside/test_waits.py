@@ -80,6 +80,24 @@ print(counts)
     assert ended.lines() == ["[30000]", "[]"]
 
 
+def test_a_thread_that_waits_for_the_store_sleeps():
+    """Only the main thread wakes up for signals, which it handles: ten times a second."""
+    script = """
+def switches():
+    with open(f"/proc/self/task/{thread.native_id}/status") as lines:
+        return next(int(line.split()[1]) for line in lines if line.startswith("voluntary"))
+thread = threading.Thread(target=world.store.wait, args=("never",), daemon=True)
+thread.start()
+while not switches(): time.sleep(0.01)
+before = switches()
+time.sleep(1)
+print(switches() - before < 5)
+"""
+    ended = run_job(1, script)
+    assert ended.status == 0, ended
+    assert ended.lines() == ["True"]
+
+
 def test_an_interrupt_is_answered_within_a_slice():
     """The best of some tries, because the machine may be busy with others."""
     tries = 8
