@@ -10,12 +10,13 @@ packages="g++ cmake ninja-build ccache libcli11-dev libexpected-dev libfmt-dev l
   libtomlplusplus-dev nlohmann-json3-dev"
 case ${1-build} in
   build) ;;
-  wheel) packages="$packages python3-dev python3-venv" ;;
+  wheel) packages="$packages python3-dev python3-venv advancecomp" ;;
   test) packages="$packages doctest-dev libbenchmark-dev pkg-config procps iproute2 time python3 python3-dev python3-venv
   shellcheck bash-completion zsh fish mandoc bsdextrautils dpkg-dev lintian
   openssh-client openssh-server iptables tcsh" ;;
   hosts) packages="openssh-client openssh-server iproute2 procps" ;;
-  frameworks) packages="g++ cmake python3 python3-dev python3-venv python3-torch libtorch-dev pybind11-dev" ;;
+  frameworks) packages="g++ cmake python3 python3-dev python3-venv python3-torch libtorch-dev pybind11-dev
+  advancecomp" ;;
   fuzz) packages="$packages clang libclang-rt-dev doctest-dev" ;;
   deb) packages="dpkg-dev" ;;
   gpu_toolkit) packages="python3 python3-venv" ;;

@@ -16,12 +16,5 @@ export CC=${CC:-cc} CXX=${CXX:-c++}
 # auditwheel checks in the tests that the tag is true.
 "$python" -m wheel tags --remove --platform-tag "manylinux_2_34_$(uname -m)" build/dist/dtrain-*.whl >/dev/null
 # The builder compresses for speed, and PyPI has limits.
-"$python" - build/dist/dtrain-*.whl <<'END'
-import os, sys, zipfile
-for name in sys.argv[1:]:
-    with zipfile.ZipFile(name) as wheel, zipfile.ZipFile(name + ".new", "w") as packed:
-        for entry in wheel.infolist():
-            packed.writestr(entry, wheel.read(entry), zipfile.ZIP_DEFLATED, 9)
-    os.replace(name + ".new", name)
-END
+advzip --quiet --recompress --shrink-normal build/dist/*.whl
 ls build/dist/*.whl
