@@ -188,10 +188,9 @@ END
 
 test_silent_strangers_do_not_keep_workers_from_joining() {
   write_silent_strangers
-  start_dtrain run -np 3 sh -c ': >up; until [ -e flooded ]; do sleep 0.02; done; exec "$0" stop' "$worker"
-  wait_for 20 test -e up
-  rank=$(pgrep -P "$(agent_of "$pid")" | head -n 1)
-  address=$(tr '\0' '\n' <"/proc/$rank/environ" | sed -n 's/^DTRAIN_RENDEZVOUS=//p')
+  start_dtrain run -np 3 sh -c 'echo "$DTRAIN_RENDEZVOUS" >up; until [ -e flooded ]; do sleep 0.02; done; exec "$0" stop' "$worker"
+  wait_for 20 test -s up
+  address=$(cat up)
   : >strangers
   /usr/bin/python3 silent.py "$address" >strangers &
   strangers=$!

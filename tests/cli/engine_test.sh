@@ -5,10 +5,11 @@
 worker=$(dirname "$DTRAIN")/tests/programs/collective_worker
 rounds=$(long_or 2 200)
 
-# expect_error_on_the_others TEXT: all three others print this error within a second of the death.
+# expect_error_on_the_others TEXT: all three others print this error soon after the death: within a second
+# where the machine has nothing else to do.
 expect_error_on_the_others() {
   [[ $(grep -cF "error: $1" "$out/stdout") -eq 3 ]] || fail "expected this error on all three others: $1"
-  [[ $(sed -n 's/.*after_ms: //p' "$out/stdout" | awk '$1 > 1000' | wc -l) -eq 0 ]] || fail 'an error came too late'
+  [[ $(sed -n 's/.*after_ms: //p' "$out/stdout" | awk -v most="$(long_or 5000 1000)" '$1 > most' | wc -l) -eq 0 ]] || fail 'an error came too late'
   rm -f stamp
 }
 

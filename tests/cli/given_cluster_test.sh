@@ -124,9 +124,10 @@ test_a_ps_serves_until_a_term() {
 
 test_tasks_that_others_may_need_are_not_ended_by_a_worker_here() {
   choose_ports 2
-  local spec="worker|127.0.0.1:${ports[0]};h2.invalid:1,ps|127.0.0.1:${ports[1]}" command='test -e go && exit; [ $DTRAIN_ROLE = ps ] || { echo finished; exit; }; trap "echo told; exit" TERM; while :; do sleep 0.05; done'
+  local spec="worker|127.0.0.1:${ports[0]};h2.invalid:1,ps|127.0.0.1:${ports[1]}" command='test -e go && exit; [ $DTRAIN_ROLE = ps ] || { echo finished; exit; }; trap "echo told; exit" TERM; : >trapped; while :; do sleep 0.05; done'
   start_dtrain run --cluster-spec "$spec" --no-tag sh -c "$command"
   wait_for 20 stdout_has finished
+  wait_for 20 test -e trapped
   expect kill -0 "$pid"
   signal TERM
   finish

@@ -172,7 +172,8 @@ test_closed_standard_streams_are_as_if_to_dev_null() { # S14
 
 test_a_job_ends_when_its_reader_has_gone_as_other_programs_do() {
   local ended
-  "$DTRAIN" run -np 2 sh -c 'exec 2>/dev/null; trap "touch ended.$RANK; exit 0" TERM; while echo line; do sleep 0.01; done' 2>errors |
+  "$DTRAIN" run -np 2 sh -c 'exec 2>/dev/null; trap "touch ended.$RANK; exit 0" TERM
+    touch set.$RANK; until [ -e set.0 -a -e set.1 ]; do sleep 0.01; done; while echo line; do sleep 0.01; done' 2>errors |
     head -n 2 >first || ended=${PIPESTATUS[0]}
   [[ ${ended-0} -eq 141 ]] || fail "ended with ${ended-0}, not SIGPIPE's 141"
   [[ $(wc -l <first) -eq 2 ]] || fail "got $(cat first)"

@@ -12,7 +12,7 @@ start_steady() { # TRANSPORT OPTION…
   rm -f stop
   start_dtrain run -np 3 --heartbeat 100ms --dead-after 1s "$@" "$worker" stop "$transport"
   wait_for 20 stdout_has '<stdout>:steady'
-  mapfile -t ranks < <(pgrep -P "$(pgrep -P "$pid" -x dtrain-agent)")
+  mapfile -t ranks < <(pgrep -P "$(pgrep -P "$pid" -x dtrain-agent)" -x steady_worker)
   [[ ${#ranks[@]} -eq 3 ]] || fail "expected 3 ranks, found ${ranks[*]}"
 }
 
@@ -32,11 +32,11 @@ test_a_paused_job_stands_still_and_nothing_of_it_expires() { # F33 R34
 }
 
 test_the_time_limit_stands_still_too() { # F33
-  start_dtrain run -np 1 --timeout 2s sh -c 'echo up; exec sleep 60'
+  start_dtrain run -np 1 --timeout 4s sh -c 'echo up; exec sleep 60'
   wait_for 5 stdout_has up
   signal TSTP
   wait_for 5 states_are T "$pid"
-  sleep 3
+  sleep 5
   signal CONT
   finish
   expect_status 124

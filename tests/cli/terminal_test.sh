@@ -157,10 +157,14 @@ END
 }
 
 test_an_answer_to_a_prompt_ends_its_line() {
-  (sleep 1 && echo yes) | script -qec "$DTRAIN run --color never -np 1 --stdin 0 sh -c 'printf \"> \"; read -r word; echo got it'" \
-    /dev/null | tr -d '\r' >terminal
-  expect_file terminal '[0]<stdout>:> yes
-[0]<stdout>:got it'
+  on_terminal <<'END'
+worker = 'printf "> "; read -r word; echo got it'
+with Terminal([dtrain, "run", "--color", "never", "-np", "1", "--stdin", "0", "sh", "-c", worker]) as t:
+    t.read_until("> ")
+    os.write(t.master, b"yes\n")
+    assert t.finish() == 0, t.text()
+    assert t.screen() == ["[0]<stdout>:> yes", "[0]<stdout>:got it"], t.screen()
+END
 }
 
 test_under_nohup_the_job_outlives_its_terminal() { # F27

@@ -65,7 +65,7 @@ test_values_that_dtrain_replaces_are_named_once() {
 
 test_all_failures_of_a_job_that_continues_are_counted() {
   # shellcheck disable=SC2016
-  run_dtrain run -np 4 --on-failure continue sh -c '[ $RANK = 3 ] || sleep 0.$RANK; [ $RANK = 3 ] || exit 1$RANK'
+  run_dtrain run -np 4 --on-failure continue sh -c '[ $RANK = 3 ] || sleep $RANK; [ $RANK = 3 ] || exit 1$RANK'
   expect_status 10
   expect_stderr_contains 'rank 0 (host localhost'
   expect_stderr_contains 'dtrain: and 2 more: ranks 1, 2 failed'

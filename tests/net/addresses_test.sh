@@ -193,6 +193,7 @@ test_a_host_that_loses_its_power_ends_the_job_and_serves_the_next() { # F21 F29
   pids=$(ip netns pids "$net-2")
   # shellcheck disable=SC2086  # one word a pid
   kill -KILL $pids
+  since_ms=$(now_ms)
   finish
   expect_status 3
   expect_within_ms 10000

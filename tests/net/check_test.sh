@@ -41,7 +41,7 @@ test_a_host_that_is_down_and_one_that_knows_no_key_fail_and_the_others_are_check
   hosts_up 3
   kill "$(cat "$out/net/node1/sshd.pid")"
   rm "$(home_of 2)/.ssh/authorized_keys"
-  run_on_launcher "$DTRAIN" check --connect-timeout 2s -H node1:1,node2:1,node3:1
+  run_on_launcher "$DTRAIN" check --connect-timeout 4s -H node1:1,node2:1,node3:1
   expect_status 1
   expect_stderr ''
   expect_stdout_contains 'Connection refused'
@@ -50,9 +50,9 @@ test_a_host_that_is_down_and_one_that_knows_no_key_fail_and_the_others_are_check
   expect_stdout_contains 'reaches this machine at 10.77.0.254'
   expect_stdout_contains '3 hosts: 2 failures'
   # The message is the same as that of `run`.
-  run_on_launcher "$DTRAIN" check --connect-timeout 2s --json -H node2
+  run_on_launcher "$DTRAIN" check --connect-timeout 4s --json -H node2
   text=$(/usr/bin/python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["hosts"][0]["findings"][0]["text"])' "$out/stdout")
-  run_on_launcher "$DTRAIN" run --connect-timeout 2s -H node2 true
+  run_on_launcher "$DTRAIN" run --connect-timeout 4s -H node2 true
   expect_stderr "dtrain: node2: $text"
   expect_no_processes
 }

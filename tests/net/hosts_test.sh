@@ -45,7 +45,7 @@ test_hosts_that_cannot_be_had_are_all_named_with_the_cause() {
   kill "$(cat "$out/net/node1/sshd.pid")"
   rm "$(home_of 2)/.ssh/authorized_keys"
   sed -i '/^node3/d' "$(launcher_home)/.ssh/known_hosts"
-  run_on_launcher "$DTRAIN" run --connect-timeout 2s -H node1:1,node2:1,node3:1,nosuchhost:1 true
+  run_on_launcher "$DTRAIN" run --connect-timeout 4s -H node1:1,node2:1,node3:1,nosuchhost:1 true
   expect_status 3
   expect_within_ms 12000
   expect_stderr_contains 'node1: cannot connect to 10.77.0.1:22: Connection refused; is the host up, and sshd running there?'

@@ -39,8 +39,8 @@ END
 test_servers_of_another_host_end_with_the_workers_and_have_completed() {
   hosts_up 2
   run_on_launcher "$DTRAIN" run -H node1:2,node2:2 --role worker=2@node1 --role ps=1@node2 --role evaluator=1@node2 \
-    --grace 10s --report "$out/report.json" --role-command "ps=sh -c 'trap \"echo told; exit 0\" TERM; while :; do sleep 0.05; done'" \
-    --role-command 'evaluator=sleep 600' "$collective" -1 none none
+    --grace 10s --report "$out/report.json" --role-command "ps=sh -c 'trap \"echo told; exit 0\" TERM; : >$out/trapped; while :; do sleep 0.05; done'" \
+    --role-command 'evaluator=sleep 600' sh -c "until [ -e $out/trapped ]; do sleep 0.02; done; exec $collective -1 none none"
   expect_status 0
   expect_stdout_contains '[ps:0]<stdout>:told'
   [[ $(grep -c 'reached the end' "$out/stdout") -eq 2 ]] || fail 'not every worker reached the end'

@@ -28,7 +28,7 @@ namespace {
 /// A process that looks often would sometimes be seen running.
 void sleep_until(const char* release) {
   while (!std::filesystem::exists(release))
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1000));
 }
 
 void come_late(dtrain::Context& world, std::string_view way, const char* release) {

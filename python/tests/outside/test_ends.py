@@ -16,7 +16,7 @@ try:
     {wait}
 except dtrain.Error as error:
     took = time.monotonic() - begin
-    print(rank, error.code, error.rank, error.host, "in time" if took < 1.3 else took, error, flush=True)
+    print(rank, error.code, error.rank, error.host, "in time" if took < 4 else took, error, flush=True)
 """
 
 
@@ -80,7 +80,7 @@ except KeyboardInterrupt:
     ended = finish(process, begin)
     assert ended.status == 130
     assert len(ended.lines()) == 2
-    assert max(float(line) for line in ended.lines()) - pressed < 1
+    assert max(float(line) for line in ended.lines()) - pressed < 4
     assert "Segmentation" not in ended.stderr
 
 
@@ -145,7 +145,7 @@ def test_the_interpreter_ends_with_operations_under_way(what):
     assert ended.status == status, ended
     # The end of one rank with a failure may end the other one earlier.
     assert ended.lines() == ["ready", "ready"][: len(ended.lines()) if status else 2]
-    assert ended.seconds < 4, ended
+    assert ended.seconds < 15, ended
     for fault in ("Segmentation", "terminate", "Fatal", "SIGABRT", "SIGSEGV"):
         assert fault not in ended.stderr, ended
     if what == "exception":

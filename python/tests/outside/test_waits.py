@@ -89,6 +89,7 @@ def switches():
 thread = threading.Thread(target=world.store.wait, args=("never",), daemon=True)
 thread.start()
 while not switches(): time.sleep(0.01)
+time.sleep(0.5)  # it waits for other locks before
 before = switches()
 time.sleep(1)
 print(switches() - before < 5)

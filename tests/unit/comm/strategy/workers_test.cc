@@ -166,14 +166,14 @@ TEST_CASE("a timeout between workers ends the strategy") {
   World world({.size = 2});
   const auto outcomes = world.run([](dtrain::Context& all) {
     dtrain::Strategy strategy =
-        make_strategy(all, {.name = several, .request = {.timeout_ms = 200}});
+        make_strategy(all, {.name = several, .request = {.timeout_ms = 2000}});
     if (all.rank() == 1) {
       all.store().wait("over");
       return;
     }
     const std::string text =
         error_text([&] { strategy.run([](Replica& replica) { replica.any(true); }); });
-    CHECK_MESSAGE(contains(text, "timed out after 200ms: rank 1"), text);
+    CHECK_MESSAGE(contains(text, "timed out after 2s: rank 1"), text);
     all.store().set("over", "1");
   });
   check_all_well(outcomes);

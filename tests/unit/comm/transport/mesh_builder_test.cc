@@ -33,7 +33,7 @@ TEST_CASE("a rank or size that disagrees with the job is refused") {
 }
 
 TEST_CASE("init names the ranks that have not joined in time") {
-  World world({.size = 4, .per_host = 2, .timeout = milliseconds(300)});
+  World world({.size = 4, .per_host = 2, .timeout = seconds(3)});
   const auto outcomes = world.on_threads([&](int rank) {
     if (rank < 2) dtrain::init(world.init_options(rank));
   });
@@ -120,7 +120,7 @@ TEST_CASE("shared memory alone is refused when ranks are on two hosts") {
 }
 
 TEST_CASE("ranks with different transports fail, and the message has the remedy") {
-  World world({.size = 2, .per_host = 2, .timeout = milliseconds(500)});
+  World world({.size = 2, .per_host = 2, .timeout = seconds(5)});
   const auto outcomes = world.on_threads([&](int rank) {
     dtrain::InitOptions options = world.init_options(rank);
     options.transport = rank == 0 ? Transport::tcp : Transport::shm;
@@ -133,7 +133,7 @@ TEST_CASE("ranks with different transports fail, and the message has the remedy"
 }
 
 TEST_CASE("hosts with different transports fail on every rank, with both transports") {
-  World world({.size = 4, .per_host = 2, .timeout = milliseconds(500)});
+  World world({.size = 4, .per_host = 2, .timeout = seconds(5)});
   const auto outcomes = world.on_threads([&](int rank) {
     dtrain::InitOptions options = world.init_options(rank);
     options.transport = rank < 2 ? Transport::automatic : Transport::tcp;

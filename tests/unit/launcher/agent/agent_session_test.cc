@@ -221,7 +221,7 @@ TEST_CASE_FIXTURE(Fixture, "AgentSession: the end of the link ends the tasks") {
 
 TEST_CASE_FIXTURE(Fixture,
                   "AgentSession: a launcher that is silent for the dead-after time is lost") {
-  dead_after = milliseconds(300);
+  dead_after = seconds(1);
   const pid_t pid = launch("exec sleep 60");
   await(MessageType::lease_over);
   run_to_end();
@@ -245,7 +245,7 @@ char state_of(pid_t pid) {
 
 TEST_CASE_FIXTURE(Fixture,
                   "AgentSession: a pause stops the tasks and the lease, both continue after") {
-  dead_after = milliseconds(300);
+  dead_after = seconds(1);
   const pid_t pid = launch("exec sleep 60");
   send(MessageType::pause, {});
   await(MessageType::paused);

@@ -93,9 +93,9 @@ TEST_CASE_FIXTURE(Fixture,
                                   {"broken", "", "ValueError: two lines"},
                                   {"nosuch", "", "ModuleNotFoundError: No module named 'nosuch'"}});
   wanted.imports = {"versioned", "slow"};
-  wanted.import_patience = seconds(2);
+  wanted.import_patience = seconds(5);
   CHECK(diagnose().modules == std::vector<PythonModule>{{"versioned", "1.2", ""},
-                                                        {"slow", "", "not imported within 2s"}});
+                                                        {"slow", "", "not imported within 5s"}});
   wanted.path = "/no/such/folder";
   CHECK(diagnose().modules[0].failure == "there is no Python");
 }

@@ -188,7 +188,7 @@ TEST_CASE_FIXTURE(Fixture, "TaskProcess: a signal reaches the whole group") {
 
 TEST_CASE_FIXTURE(
     Fixture, "TaskProcess: processes that a task has left keep its stream open, not the task") {
-  start("sleep 0.2 & exit 0");
+  start("sleep 2 & exit 0");
   run_until(*loop, [this] { return status.has_value(); });
   CHECK(task->output_open());
   run_to_end();

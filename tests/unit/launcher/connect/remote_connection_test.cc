@@ -152,7 +152,7 @@ TEST_CASE("a server that refuses is tried again until the time is over, by eithe
     Fixture f;
     f.configure(local_address(held.get()).value().port, "");
     f.login.implementation = implementation;
-    f.login.connect_timeout = milliseconds(600);
+    f.login.connect_timeout = seconds(3);
     CHECK(f.fail().find("Connection refused") != std::string::npos);
     CHECK(f.logged_that("Connection refused"));
     CHECK(f.logged_that("; trying again"));

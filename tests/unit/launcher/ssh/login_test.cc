@@ -249,7 +249,7 @@ TEST_CASE("an ssh-agent that never answers fails a session at its deadline, and 
   REQUIRE(bind(deaf.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
   REQUIRE(listen(deaf.get(), 1) == 0);
   const auto agent = KeyAgent::connect(*fixture.loop, path).value();
-  fixture.client.start(agent.get(), milliseconds(500));
+  fixture.client.start(agent.get(), seconds(3));
   CHECK(fixture.client.run() == "no answer in time while logging in");
   CHECK(fixture.run() == "ended");
 }

@@ -295,13 +295,13 @@ TEST_CASE("the session fails at the deadline, with the phase, when the server ne
   const auto loop = Loop::create().value();
   FakeServer silent{.loop = *loop, .sends = ""};
   SshClient client(*loop, silent.address());
-  client.start(nullptr, milliseconds(50));
+  client.start(nullptr, seconds(1));
   CHECK(client.run() == "no answer in time while waiting for the server's banner");
   CHECK(client.code() == Errc::timeout);
 
   FakeServer banner_only{.loop = *loop, .sends = "SSH-2.0-x\r\n"};
   SshClient second(*loop, banner_only.address());
-  second.start(nullptr, milliseconds(50));
+  second.start(nullptr, seconds(1));
   CHECK(second.run() == "no answer in time while exchanging keys");
 }
 
