@@ -53,7 +53,7 @@ test_a_stuck_console_does_not_hold_a_job_that_gets_a_term() { # R12 F13
   sleep 1 # two signals within 300 ms are one
   signal INT
   finish
-  expect_within_ms 6000
+  expect_within_ms "$(long_or 6000 3000)"
   expect_status 143
   expect_no_processes
 }
@@ -84,7 +84,7 @@ test_killing_the_agent_ends_its_ranks_and_names_the_host() { # F2 R2
     since_ms=$(now_ms)
     finish
     expect_status 3
-    expect_within_ms 5000
+    expect_within_ms "$(long_or 5000 2500)"
     expect_stderr_contains 'agent on localhost lost: its process ended: killed by SIGKILL'
     expect_no_processes
   done
@@ -139,7 +139,7 @@ test_a_crashed_worker_ends_the_others_at_once() { # F7
     touch go
     since_ms=$(now_ms)
     finish
-    expect_within_ms 5000
+    expect_within_ms "$(long_or 5000 1500)"
     expect_status $((128 + $(kill -l "$signal")))
     expect_stderr_contains "rank 2 (host localhost, pid $(cat pid.2)) failed: killed by SIG$signal"
     expect_no_processes
@@ -153,7 +153,7 @@ test_one_ctrl_c_reaches_every_worker_once_and_gives_130() { # F25 R11
     signal INT
     finish
     expect_status 130
-    expect_within_ms 5000
+    expect_within_ms "$(long_or 5000 2000)"
     expect_stdout_lines '[0]<stdout>:interrupted' '[1]<stdout>:interrupted' '[2]<stdout>:interrupted'
     expect_stderr_contains 'interrupted by SIGINT'
     expect_no_processes
@@ -199,7 +199,7 @@ test_workers_that_ignore_ctrl_c_are_killed_after_the_grace() { # R11
   signal INT
   finish
   expect_status 130
-  expect_within_ms 5000
+  expect_within_ms "$(long_or 5000 1500)"
   expect_no_processes
 }
 
@@ -211,7 +211,7 @@ test_a_second_ctrl_c_kills_at_once() { # F25 R11
     signal INT
     finish
     expect_status 130
-    expect_within_ms 5000
+    expect_within_ms "$(long_or 5000 2000)"
     expect_no_processes
   done
 }
@@ -302,7 +302,7 @@ test_helpers_of_a_failed_job_end_too() { # R14
 test_the_time_limit_gives_124() {
   run_dtrain run -np 2 --timeout 500ms sleep 60
   expect_status 124
-  expect_within_ms 5000
+  expect_within_ms "$(long_or 5000 2000)"
   expect_stderr_contains 'time limit of 500ms reached'
   expect_no_processes
 }
