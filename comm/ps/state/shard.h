@@ -57,10 +57,6 @@ class Shard {
   /// Adds the gradients, each multiplied by its scale. Requires that all pass check().
   GradientSum sum(std::span<const ShardGradient> gradients, std::span<const double> scales) const;
 
-  const SharedBytes& values() const {
-    settle();
-    return value_;
-  }
   /// The values as they are now, whatever happens to the shard later.
   struct Shared {
     ByteSpan bytes;

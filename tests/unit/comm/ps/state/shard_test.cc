@@ -13,6 +13,12 @@
 namespace dt {
 namespace {
 
+/// The values as a reply has them.
+std::vector<float> values_of(const Shard& shard) {
+  const Shard::Shared shared = shard.share();
+  return numbers_of<float>(MessagePart{shared.bytes, shared.later.get()}.ready());
+}
+
 TEST_CASE("dense and sparse gradients of one shard add up") {
   Shard shard(plain_variable("table", {3, 2}), {.rows = 3});
   shard.initialize({});
@@ -66,7 +72,7 @@ TEST_CASE("a shard changes by the sum of dense gradients of any length") {
   shard.apply(std::span(gradients).last(1), std::array{0.5}, 0);
   for (size_t i = 0; i < rows; ++i)
     numbers[i] = -(static_cast<float>(i) * 1.5F + 2.5F);
-  CHECK(numbers_of<float>(shard.values().view()) == numbers);
+  CHECK(values_of(shard) == numbers);
 }
 
 /// A shard of two numbers, and a gradient that it applies later.
@@ -89,7 +95,7 @@ TEST_CASE("a gradient that is applied later changes the values as they are neede
   with.update->compute_until(with.shared.bytes.data() + sizeof(float));
   CHECK(numbers_of<float>(with.shared.bytes) == std::vector<float>{9, 20});
   SUBCASE("by a reader") {
-    CHECK(numbers_of<float>(with.shard.values().view()) == std::vector<float>{9, 18});
+    CHECK(values_of(with.shard) == std::vector<float>{9, 18});
   }
   SUBCASE("by a reader of rows") {
     CHECK(numbers_of<float>(with.shard.rows(bytes_of<int64_t>({1}))) == std::vector<float>{18});
@@ -117,7 +123,7 @@ TEST_CASE("the next gradient leaves a reply to the one before as it was") {
   with.shard.apply(gradients, std::array{1.0}, 0);
   CHECK(numbers_of<float>(with.shared.bytes) == std::vector<float>{9, 18});
   CHECK(with.shard.share().later == nullptr);  // the update before has other bytes
-  CHECK(numbers_of<float>(with.shard.values().view()) == std::vector<float>{8, 17});
+  CHECK(values_of(with.shard) == std::vector<float>{8, 17});
 }
 
 TEST_CASE("a copy of a shard has the update, too") {
@@ -126,8 +132,8 @@ TEST_CASE("a copy of a shard has the update, too") {
   const Bytes one = bytes_of<float>({1, 1});
   const std::array gradients = {ShardGradient{.values = one}};
   copy.apply(gradients, std::array{1.0}, 0);
-  CHECK(numbers_of<float>(copy.values().view()) == std::vector<float>{8, 17});
-  CHECK(numbers_of<float>(with.shard.values().view()) == std::vector<float>{9, 18});
+  CHECK(values_of(copy) == std::vector<float>{8, 17});
+  CHECK(values_of(with.shard) == std::vector<float>{9, 18});
 }
 
 TEST_CASE("an update of any type and optimiser outlives its shard") {
@@ -153,7 +159,7 @@ TEST_CASE("an update of any type and optimiser outlives its shard") {
       shard.reset();
       CHECK_FALSE(update->complete());
       update->compute_until(shared.bytes.data() + shared.bytes.size());
-      CHECK(std::ranges::equal(shared.bytes, eager.values().view()));
+      CHECK(std::ranges::equal(shared.bytes, eager.share().bytes));
     }
   }
 }
@@ -161,7 +167,7 @@ TEST_CASE("an update of any type and optimiser outlives its shard") {
 TEST_CASE("an update keeps its gradient until all values are there") {
   ShardWithUpdate with;
   CHECK(with.gradient.use_count() == 2);
-  static_cast<void>(with.shard.values());
+  static_cast<void>(values_of(with.shard));
   CHECK(with.gradient.use_count() == 1);
 }
 
@@ -175,13 +181,12 @@ TEST_CASE("an update that is complete is no reader's matter any more") {
 TEST_CASE("values that a reply refers to stay as they are") {
   Shard shard(plain_variable("w", {1}), {.rows = 1});
   shard.initialize({});
-  const ByteSpan reply = shard.values().view();
-  const auto owner = shard.values().share();
+  const Shard::Shared reply = shard.share();
   const Bytes one = bytes_of<float>({1});
   const std::array gradients = {ShardGradient{.values = one}};
   shard.apply(gradients, std::array{1.0}, 0);
-  CHECK(numbers_of<float>(reply) == std::vector<float>{0});
-  CHECK(numbers_of<float>(shard.values().view()) == std::vector<float>{-1});
+  CHECK(numbers_of<float>(reply.bytes) == std::vector<float>{0});
+  CHECK(values_of(shard) == std::vector<float>{-1});
 }
 
 }  // namespace
