@@ -25,13 +25,13 @@ struct ThreadedCall {
 /// Waits up to one slice. True when the call has returned. Other threads than the main one handle
 /// no signals, so they wait until then.
 template <class Outcome>
-bool wait_a_slice(ThreadedCall<Outcome>& call, bool on_main_thread) {
+bool wait_a_slice(ThreadedCall<Outcome>& call, bool handles_signals) {
   PyThreadState* thread = PyEval_SaveThread();
   bool done = true;
   {
     std::unique_lock lock(call.mutex);
     const auto returned = [&] { return call.outcome.has_value(); };
-    if (on_main_thread) {
+    if (handles_signals) {
       done = call.changed.wait_for(lock, std::chrono::milliseconds(slice_ms), returned);
     } else {
       call.changed.wait(lock, returned);
@@ -67,8 +67,8 @@ auto run_interruptibly(Call call, Discard discard) -> std::optional<decltype(cal
     PyErr_SetString(PyExc_OSError, thrown.what());
     return std::nullopt;
   }
-  const bool main_thread = on_main_thread();
-  while (!wait_a_slice(*shared, main_thread)) {
+  const bool handles_signals = on_main_thread();
+  while (!wait_a_slice(*shared, handles_signals)) {
     if (PyErr_CheckSignals() == 0) continue;
     const std::lock_guard lock(shared->mutex);
     shared->interrupted = true;
