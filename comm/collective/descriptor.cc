@@ -68,8 +68,6 @@ std::string memory_text(MemoryKind memory) {
       return "memory of the host";
     case MemoryKind::device:
       return "memory of a device";
-    case MemoryKind::device_vote:
-      return "memory of a device with a vote on NCCL";
     case MemoryKind::connected_device:
       break;
   }

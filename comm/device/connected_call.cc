@@ -51,7 +51,7 @@ Result<> ConnectedCall::check_ranges() const {
 Result<> ConnectedCall::take_memory() {
   const size_t copied = task_->copied_input_bytes;
   if (copied > 0) task_->copy = TRY(terms_.connection->take_copy(copied));
-  if (terms_.connection->agreed() == DeviceRoute::nccl && on_connected_device()) return {};
+  if (terms_.connection->agreed() == DeviceRoute::nccl) return {};
   pinned_ = TRY(terms_.device->take_pinned(lay_out(terms_.ranges).bytes));
   return {};
 }
@@ -72,60 +72,54 @@ ConnectedCall::~ConnectedCall() {
     terms_.connection->keep_copy(std::move(task_->copy));
 }
 
-std::shared_ptr<Operation> ConnectedCall::before() {
-  if (staged_ || terms_.connection->agreed() != DeviceRoute::undecided) return nullptr;
-  vote_.emplace(terms_.played->request, terms_.connection->wish());
-  vote_->operation()->clock = terms_.played->clock;
-  return vote_->operation();
-}
-
-/// True when the engine can play: a barrier, or the call in memory of the host.
-Result<bool> ConnectedCall::input_copied() {
-  if (staged_) return staged_->input_copied();
-  if (vote_) {
-    const auto voted = vote_->outcome();
-    if (!voted) return false;
-    if (!*voted) {
-      blamed_rank_ = vote_->blamed_rank();
-      return tl::unexpected(voted->error());
-    }
-    terms_.connection->agree(**voted);
-  }
-  switch (terms_.connection->agreed()) {
+Result<DeviceStep> ConnectedCall::next() {
+  if (staged_) return staged_->next();
+  if (!vote_) return vote();
+  const DeviceRoute route = vote_->route();
+  terms_.connection->agree(route);
+  switch (route) {
     case DeviceRoute::nccl:
-      // On another device, the ranks find the difference.
-      return on_connected_device() ? announce() : stage();
+      return DeviceStep::end();
     case DeviceRoute::undecided:
     case DeviceRoute::staged:
       return stage();
     case DeviceRoute::failed:
       break;
   }
-  if (terms_.connection->way() == NcclConnection::Way::failed)
-    return tl::unexpected(labelled(terms_.connection->reason()));
-  return tl::unexpected(labelled(
-      {Errc::unsupported,
-       "DTRAIN_DEVICE_COLLECTIVES is nccl, and NCCL cannot connect the devices of other ranks"}));
+  return tl::unexpected(labelled(without_nccl()));
 }
 
-/// Replaces the engine's part by a barrier.
-Result<bool> ConnectedCall::announce() {
-  OperationRequest& request = terms_.played->request;
-  if (deadline_ != Time::max()) request.timeout = std::max(Duration(1), deadline_ - Clock::now());
-  request = prepare(std::move(request), MemoryKind::connected_device);
-  return true;
+/// Once the ranks have voted for NCCL, they do so again, and the next call need not wait.
+DeviceStep ConnectedCall::vote() {
+  const bool passes = terms_.connection->agreed() == DeviceRoute::nccl;
+  vote_.emplace(terms_.played->request, terms_.connection->wish());
+  return DeviceStep::play(vote_->operation(), passes);
 }
 
-Result<bool> ConnectedCall::stage() {
+/// Called until the input is there.
+Result<DeviceStep> ConnectedCall::stage() {
   staging_ = true;
   if (ready_) {
     const bool reached = TRY(is_reached(*ready_));
-    if (!reached) return false;
+    if (!reached) return DeviceStep::wait();
   }
-  staged_ = TRY(StagedCopies::start(
-      {.device = terms_.device, .ranges = terms_.ranges, .memory = std::move(pinned_)},
-      terms_.played->request));
-  return staged_->input_copied();
+  limit_time(terms_.played->request);
+  staged_ = TRY(StagedCopies::start({.device = terms_.device,
+                                     .ranges = terms_.ranges,
+                                     .played = terms_.played,
+                                     .memory = std::move(pinned_)}));
+  return staged_->next();
+}
+
+/// Gives a later operation of the engine what is left of the call's time.
+void ConnectedCall::limit_time(OperationRequest& request) const {
+  if (deadline_ != Time::max()) request.timeout = std::max(Duration(1), deadline_ - Clock::now());
+}
+
+Error ConnectedCall::without_nccl() const {
+  if (terms_.connection->way() == NcclConnection::Way::failed) return terms_.connection->reason();
+  return {Errc::unsupported,
+          "DTRAIN_DEVICE_COLLECTIVES is nccl, and NCCL cannot connect the devices of other ranks"};
 }
 
 Result<> ConnectedCall::start_results() {

@@ -12,12 +12,12 @@
 
 namespace dt {
 
-/// A call that NCCL plays if the ranks vote for it, or have done so, and that is staged otherwise.
-/// Before NCCL plays, the engine announces the call by a barrier. So calls that differ are a
-/// mismatch, and all ranks begin the same call of NCCL.
+/// A call that NCCL plays if the ranks vote for it, and that is staged otherwise. In the vote, the
+/// ranks compare the call. So calls that differ are a mismatch, and all ranks begin the same call
+/// of NCCL.
 ///
 ///   the caller's stream:  … ▶ ready event ▶ StreamHold ───────────────────────▶ the caller's work
-///   the engine:   vote ▶          │   barrier ──┐                                ▲ release()
+///   the engine:                   │   vote ─────┐                                ▲ release()
 ///   NCCL's stream:                └─────────────┴▶ the collective ▶ done event ──┘
 class ConnectedCall final : public DeviceCopies {
  public:
@@ -34,13 +34,11 @@ class ConnectedCall final : public DeviceCopies {
   static Result<std::unique_ptr<DeviceCopies>> start(Terms terms);
   ~ConnectedCall() override;
 
-  std::shared_ptr<Operation> before() override;
-  Result<bool> input_copied() override;
+  Result<DeviceStep> next() override;
   Result<> start_results() override;
   Result<bool> results_copied() override;
   bool others_wait() const override;
   std::optional<Error> failing() override;
-  int blamed_rank() const override { return blamed_rank_; }
   void stop(const Error& why) override;
   void release() override;
   void finish() override;
@@ -50,14 +48,15 @@ class ConnectedCall final : public DeviceCopies {
   Result<> check_ranges() const;
   Result<> take_memory();
   Result<> hold_stream();
-  Result<bool> announce();
-  Result<bool> stage();
+  DeviceStep vote();
+  Result<DeviceStep> stage();
+  void limit_time(OperationRequest& request) const;
+  Error without_nccl() const;
   void check_progress();
   Error labelled(Error why) const;
-  bool on_connected_device() const { return &terms_.connection->device() == terms_.device.get(); }
 
   Terms terms_;
-  std::optional<NcclVote> vote_ = {};          ///< none: the ranks have voted before
+  std::optional<NcclVote> vote_ = {};          ///< none: not yet
   DeviceBuffer pinned_ = {};                   ///< for staging, where the vote may choose it
   std::shared_ptr<NcclTask> task_;             ///< for NCCL
   bool staging_ = false;                       ///< the others play it staged
@@ -68,7 +67,6 @@ class ConnectedCall final : public DeviceCopies {
   Time deadline_ = Time::max();
   std::optional<Error> stopped_ = {};   ///< why other ranks will not end it
   std::optional<Time> failed_at_ = {};  ///< when NCCL has failed
-  int blamed_rank_ = -1;
 };
 
 }  // namespace dt

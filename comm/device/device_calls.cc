@@ -132,7 +132,9 @@ std::shared_ptr<NcclConnection> DeviceCalls::connection_for(
                                          .environment = process_environment(),
                                          .store = nccl_->store});
   }
-  return connection_->agreed() == DeviceRoute::staged ? nullptr : connection_;
+  // On another device, the ranks find the difference.
+  const bool other = &connection_->device() != device.get();
+  return other || connection_->agreed() == DeviceRoute::staged ? nullptr : connection_;
 }
 
 Result<std::shared_ptr<StagingDevice>> DeviceCalls::device_at(const DevicePlace& place) {
@@ -174,12 +176,12 @@ Result<std::shared_ptr<Operation>> DeviceCalls::stage(const CallArguments& call,
                                        .ranges = std::move(ranges),
                                        .played = played}));
   } else {
-    copies = TRY(StagedCopies::start(
-        {.device = device, .stream = std::move(callers_stream), .ranges = std::move(ranges)},
-        played->request));
+    copies = TRY(StagedCopies::start({.device = device,
+                                      .stream = std::move(callers_stream),
+                                      .ranges = std::move(ranges),
+                                      .played = std::move(played)}));
   }
-  operation->staged =
-      std::make_shared<StagedCall>(StagedCall{std::move(played), std::move(copies)});
+  operation->staged = std::move(copies);
   return operation;
 }
 

@@ -79,15 +79,14 @@ bool nccl_can_play(const OperationRequest& request) {
          (!reduces(request.kind) || can_reduce(request));
 }
 
-OperationRequest prepare(OperationRequest call, MemoryKind memory) {
+OperationRequest announce(OperationRequest call) {
   if (!call.terms) call.terms.emplace();
-  call.terms->memory = memory;
+  call.terms->memory = MemoryKind::connected_device;
   OperationRequest request{.kind = OperationKind::barrier,
                            .group = call.group,
                            .name = call.name,
                            .in_sequence = call.in_sequence,
-                           .timeout = call.timeout,
-                           .blocks = call.blocks};
+                           .timeout = call.timeout};
   request.announced = std::make_shared<OperationRequest>(std::move(call));
   return request;
 }

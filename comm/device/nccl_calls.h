@@ -13,9 +13,9 @@ namespace dt {
 /// several sizes, types that NCCL lacks, and averages of whole numbers.
 bool nccl_can_play(const OperationRequest& request);
 
-/// Returns an operation of the engine that prepares such a call, and that the ranks compare by it.
-/// A barrier, unless the caller makes another of it.
-OperationRequest prepare(OperationRequest call, MemoryKind memory);
+/// Returns an operation of the engine before such a call, by which the ranks compare the call. A
+/// barrier, unless the caller makes another of it.
+OperationRequest announce(OperationRequest call);
 
 /// Returns the task for such a call. Requires that check_request() accepts it.
 std::shared_ptr<NcclTask> make_nccl_task(const OperationRequest& request, CallingRank self);

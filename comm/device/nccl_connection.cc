@@ -78,6 +78,7 @@ Way NcclConnection::way() const {
 }
 
 DeviceRoute NcclConnection::wish() const {
+  if (agreed() == DeviceRoute::nccl) return DeviceRoute::nccl;
   switch (way()) {
     case Way::nccl:
       return DeviceRoute::nccl;

@@ -18,7 +18,7 @@ NcclVote::NcclVote(const OperationRequest& call, DeviceRoute own) {
   const auto cast = std::make_shared<Cast>();
   cast->value = static_cast<int32_t>(own);
   OperationRequest& request = cast->operation.request;
-  request = prepare(call, MemoryKind::device_vote);
+  request = announce(call);
   request.kind = OperationKind::all_reduce;
   request.type = ElementType::int32;
   request.reduce = ReduceOp::min;
@@ -27,9 +27,7 @@ NcclVote::NcclVote(const OperationRequest& call, DeviceRoute own) {
   operation_ = {cast, &cast->operation};
 }
 
-std::optional<Result<DeviceRoute>> NcclVote::outcome() const {
-  if (!operation_->outcome) return std::nullopt;
-  if (!*operation_->outcome) return tl::unexpected(operation_->outcome->error());
+DeviceRoute NcclVote::route() const {
   return static_cast<DeviceRoute>(*static_cast<const int32_t*>(operation_->request.output));
 }
 

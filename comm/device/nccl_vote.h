@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 
 namespace dt {
 
@@ -17,16 +16,16 @@ enum class DeviceRoute : int32_t {
 };
 
 /// All ranks vote how they play a call. The vote is an operation of the engine before the call,
-/// which the ranks compare as the call. So all ranks change at the same call.
+/// which the ranks compare as the call. So all ranks change at the same call, and NCCL begins none
+/// that a rank has not made.
 class NcclVote {
  public:
   NcclVote(const OperationRequest& call, DeviceRoute own);
 
   /// The operation to play. It keeps the memory of the vote.
   const std::shared_ptr<Operation>& operation() const { return operation_; }
-  /// Returns the route of all ranks, or the failure of the operation; none while it pends.
-  std::optional<Result<DeviceRoute>> outcome() const;
-  int blamed_rank() const { return operation_->blamed_rank; }
+  /// Returns the route of all ranks. Requires that the operation has ended well.
+  DeviceRoute route() const;
 
  private:
   std::shared_ptr<Operation> operation_;

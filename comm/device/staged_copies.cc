@@ -42,13 +42,14 @@ void StreamHold::release() {
   changed_.notify_all();
 }
 
-Result<std::unique_ptr<DeviceCopies>> StagedCopies::start(Terms terms, OperationRequest& played) {
+Result<std::unique_ptr<DeviceCopies>> StagedCopies::start(Terms terms) {
   std::unique_ptr<StagedCopies> made(new StagedCopies(std::move(terms)));
-  TRY(made->prepare(played));
+  TRY(made->prepare());
   return std::unique_ptr<DeviceCopies>(std::move(made));
 }
 
-Result<> StagedCopies::prepare(OperationRequest& played) {
+Result<> StagedCopies::prepare() {
+  const OperationRequest& played = terms_.played->request;
   Device& device = terms_.device->device();
   const StagingLayout layout = lay_out(terms_.ranges);
   memory_ = std::move(terms_.memory);
@@ -62,7 +63,7 @@ Result<> StagedCopies::prepare(OperationRequest& played) {
     if (played.terms) own_element_bytes_ *= bytes_of_opaque(*played.terms);
   }
   TRY(copy_inputs(layout));
-  replace_buffers(played, layout);
+  replace_buffers(layout);
   return {};
 }
 
@@ -82,7 +83,8 @@ Result<> StagedCopies::copy_inputs(const StagingLayout& layout) {
   return {};
 }
 
-void StagedCopies::replace_buffers(OperationRequest& played, const StagingLayout& layout) const {
+void StagedCopies::replace_buffers(const StagingLayout& layout) const {
+  OperationRequest& played = terms_.played->request;
   if (played.tensors.empty()) {
     const BufferRanges& ranges = terms_.ranges.front();
     const bool in_place = played.input == played.output;
@@ -105,8 +107,12 @@ StagedCopies::~StagedCopies() {
   if (terms_.device->device().status()) terms_.device->keep_pinned(std::move(memory_));
 }
 
-Result<bool> StagedCopies::input_copied() {
-  return is_reached(*input_copied_);
+Result<DeviceStep> StagedCopies::next() {
+  if (submitted_) return DeviceStep::end();
+  const bool copied = TRY(is_reached(*input_copied_));
+  if (!copied) return DeviceStep::wait();
+  submitted_ = true;
+  return DeviceStep::play(terms_.played, true);
 }
 
 Result<> StagedCopies::make_result() {
@@ -122,7 +128,6 @@ Result<> StagedCopies::make_result() {
 }
 
 Result<> StagedCopies::start_results() {
-  played_ = true;
   if (own_result_) TRY(make_result());
   return terms_.device->copy_results(results_, *results_copied_);
 }

@@ -38,25 +38,25 @@ class StagedCopies final : public DeviceCopies {
     std::shared_ptr<StagingDevice> device;
     std::shared_ptr<DeviceStream> stream = {};  ///< of the caller; null: none
     std::vector<BufferRanges> ranges;
-    DeviceBuffer memory = {};  ///< pinned; more is taken where it is too small
+    std::shared_ptr<Operation> played;  ///< the call, which gets its buffers in pinned memory
+    DeviceBuffer memory = {};           ///< pinned; more is taken where it is too small
   };
-  /// Queues the copies of the input, and makes the buffers of `played` those in pinned memory.
-  /// Fails without an effect on the engine.
-  static Result<std::unique_ptr<DeviceCopies>> start(Terms terms, OperationRequest& played);
+  /// Queues the copies of the input. Fails without an effect on the engine.
+  static Result<std::unique_ptr<DeviceCopies>> start(Terms terms);
   ~StagedCopies() override;
 
-  Result<bool> input_copied() override;
+  Result<DeviceStep> next() override;
   Result<> start_results() override;
   Result<bool> results_copied() override;
   /// For the input. When that is there, the engine tells the others.
-  bool others_wait() const override { return !played_; }
+  bool others_wait() const override { return !submitted_; }
   void release() override;
   void finish() override;
 
  private:
   explicit StagedCopies(Terms terms) : terms_(std::move(terms)) {}
-  Result<> prepare(OperationRequest& played);
-  void replace_buffers(OperationRequest& played, const StagingLayout& layout) const;
+  Result<> prepare();
+  void replace_buffers(const StagingLayout& layout) const;
   Result<> copy_inputs(const StagingLayout& layout);
   Result<> make_result();
   std::byte* at(size_t place) const { return memory_.at() + place; }
@@ -67,7 +67,7 @@ class StagedCopies final : public DeviceCopies {
   std::unique_ptr<DeviceEvent> results_copied_ = {};
   std::vector<MemoryCopy> results_ = {};
   std::shared_ptr<StreamHold> hold_ = {};  ///< null: the caller has given no stream
-  bool played_ = false;
+  bool submitted_ = false;
   /// For operations whose result the engine allocates.
   std::shared_ptr<OperationResult> own_result_ = {};
   size_t own_element_bytes_ = 0;

@@ -4,14 +4,34 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 
 namespace dt {
 
 struct Operation;
 
-/// The parts of an operation on memory of a device before and after the engine's. Mostly these are
-/// copies from and to memory of the host, where the engine computes. No call waits, but for
-/// finish().
+/// What an operation on memory of a device does next.
+struct DeviceStep {
+  enum class Kind : uint8_t {
+    waits,    ///< for the device, or for something else that ends without the engine
+    plays,    ///< the engine plays an operation
+    results,  ///< the engine has played all: start_results() follows
+  };
+  Kind kind = Kind::waits;
+  std::shared_ptr<Operation> played = {};  ///< of `plays`
+  /// Operations that follow in the order of the calls may go to the engine behind this one.
+  bool passes = false;
+
+  static DeviceStep wait() { return {}; }
+  static DeviceStep play(std::shared_ptr<Operation> played, bool passes) {
+    return {Kind::plays, std::move(played), passes};
+  }
+  static DeviceStep end() { return {.kind = Kind::results}; }
+};
+
+/// The steps of an operation on memory of a device before and after the engine's operations. Mostly
+/// these are copies from and to memory of the host, where the engine computes. No call waits, but
+/// for finish().
 class DeviceCopies {
  public:
   DeviceCopies() = default;
@@ -19,12 +39,10 @@ class DeviceCopies {
   DeviceCopies& operator=(const DeviceCopies&) = delete;
   virtual ~DeviceCopies() = default;
 
-  /// Called when the operation is the next in its order, until its input has been copied. Returns
-  /// an operation to play before it; null: none.
-  virtual std::shared_ptr<Operation> before() { return nullptr; }
-  /// True when the whole input has been copied. Fails when the device has failed.
-  virtual Result<bool> input_copied() = 0;
-  /// Starts to copy the results. Called once, after the operation has succeeded.
+  /// Returns the next step. Called when the operation is the next in its order, and the engine has
+  /// played what it got before. Fails when the device has failed.
+  virtual Result<DeviceStep> next() = 0;
+  /// Starts to copy the results. Called once, after the last step.
   virtual Result<> start_results() = 0;
   /// True when the results lie in memory of the device.
   virtual Result<bool> results_copied() = 0;
@@ -33,8 +51,6 @@ class DeviceCopies {
   /// Returns why the work of start_results() will end without results, as long as it has not ended.
   /// The others must learn of it at once.
   virtual std::optional<Error> failing() { return std::nullopt; }
-  /// The rank to blame for a failure; -1: none.
-  virtual int blamed_rank() const { return -1; }
   /// Called when other ranks will not end the work of start_results(): it must fail soon, with that
   /// error. May be called again.
   virtual void stop(const Error& /*why*/) {}
@@ -42,12 +58,6 @@ class DeviceCopies {
   virtual void release() = 0;
   /// Waits until no copy uses a buffer. Called after release(), when the context is finalized.
   virtual void finish() = 0;
-};
-
-/// An operation on memory of a device, as the engine plays it on the host.
-struct StagedCall {
-  std::shared_ptr<Operation> played;
-  std::unique_ptr<DeviceCopies> copies;  ///< before and after it
 };
 
 }  // namespace dt

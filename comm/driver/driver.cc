@@ -159,7 +159,7 @@ void Driver::submit_now(const Work& work, Time now) {
   if (!staged_.concerns(*work)) return submit_to_engine(work, now);
   if (protect([&] { staged_.add(work); })) return;
   work->outcome.emplace(fail(Errc::os, std::string(out_of_memory)));
-  if (work->staged) work->staged->copies->release();
+  if (work->staged) work->staged->release();
 }
 
 void Driver::submit_to_engine(const Work& work, Time now) {

@@ -149,7 +149,6 @@ void Driver::leave_group(uint32_t number) {
 
 void Driver::start_staged(const Work& work) {
   const OperationMark mark(work->request.kind, work->request.name);
-  work->staged->played->clock = Clock::now;
   start_work(work);
 }
 
@@ -164,7 +163,7 @@ void Driver::stop_staged(Time now) {
 }
 
 Driver::Outcome Driver::run_staged(const Work& work) {
-  work->staged->played->request.blocks = callers_.note_caller();
+  work->request.blocks = callers_.note_caller();
   start_staged(work);
   while (true) {
     auto ended = wait(work, Time::max());
@@ -177,8 +176,8 @@ void Driver::drop_inbox() {
   while (!inbox_.empty()) {
     const Work work = inbox_.take();
     if (!work || !work->staged) continue;
-    work->staged->copies->release();
-    work->staged->copies->finish();
+    work->staged->release();
+    work->staged->finish();
   }
 }
 

@@ -33,8 +33,8 @@ bool in_order(const OperationRequest& earlier, const OperationRequest& later) {
 bool StagedOperations::must_wait(const Operation& operation, size_t before) const {
   for (size_t i = 0; i < before; ++i) {
     const Entry& entry = entries_[i];
-    const bool submitted = entry.phase != Phase::waits && entry.phase != Phase::prepares;
-    if (!submitted && in_order(entry.work->request, operation.request)) return true;
+    const bool passed = entry.passed || entry.phase >= Phase::results;
+    if (!passed && in_order(entry.work->request, operation.request)) return true;
   }
   return false;
 }
@@ -48,12 +48,12 @@ void StagedOperations::add(Work work) {
 }
 
 bool StagedOperations::works_with_others(const Entry& entry) {
-  return entry.phase == Phase::results && entry.call()->copies->others_wait();
+  return entry.phase == Phase::results && entry.copies()->others_wait();
 }
 
 bool StagedOperations::copies() const {
   return std::ranges::any_of(entries_, [](const Entry& entry) {
-    return entry.call() != nullptr && entry.phase != Phase::played;
+    return entry.copies() != nullptr && entry.playing == nullptr;
   });
 }
 
@@ -70,7 +70,7 @@ void StagedOperations::stop(const OperationFailure& why) {
   for (const Entry& entry : entries_) {
     if (!works_with_others(entry)) continue;
     entry.work->blamed_rank = why.blamed_rank;
-    entry.call()->copies->stop({why.code, why.reason});
+    entry.copies()->stop({why.code, why.reason});
   }
 }
 
@@ -83,61 +83,73 @@ StagedOperations::Progress StagedOperations::step(const Submit& submit) {
 }
 
 bool StagedOperations::advance(size_t index, const Submit& submit, Result<>& result) {
-  bool moved = false;
-  if (entries_[index].phase <= Phase::prepares) moved |= begin(index, submit, result);
-  if (entries_[index].phase == Phase::played) moved |= play(entries_[index]);
-  if (entries_[index].phase == Phase::results) moved |= copy_results(entries_[index], result);
+  Entry& entry = entries_[index];
+  bool moved = entry.phase == Phase::waits && begin(index, submit);
+  while (entry.phase == Phase::steps && take_step(entry, submit, result))
+    moved = true;
+  if (entry.phase == Phase::results) moved |= copy_results(entry, result);
   return moved;
 }
 
-bool StagedOperations::begin(size_t index, const Submit& submit, Result<>& result) {
+/// Returns true when the engine gets an operation on memory of the host.
+bool StagedOperations::begin(size_t index, const Submit& submit) {
   Entry& entry = entries_[index];
-  StagedCall* const call = entry.call();
-  if (entry.phase == Phase::waits && must_wait(*entry.work, index)) return false;
-  if (call == nullptr) {
-    entry.phase = Phase::ended;
-    submit(entry.work);
-    return true;
-  }
-  if (entry.phase == Phase::waits) {
-    if (const Work before = call->copies->before()) {
-      entry.phase = Phase::prepares;
-      submit(before);
-    }
-  }
-  const Result<bool> copied = call->copies->input_copied();
-  if (copied && !*copied) return false;
-  if (!copied) {
-    if (call->copies->others_wait()) result = tl::unexpected(copied.error());
-    entry.work->blamed_rank = call->copies->blamed_rank();
-    end(entry, tl::unexpected(copied.error()));
-    return true;
-  }
-  entry.phase = Phase::played;
-  submit(call->played);
+  if (must_wait(*entry.work, index)) return false;
+  entry.phase = Phase::steps;
+  if (entry.copies() != nullptr) return false;
+  entry.phase = Phase::ended;
+  submit(entry.work);
   return true;
 }
 
-bool StagedOperations::play(Entry& entry) {
-  StagedCall& call = *entry.call();
-  const Operation& played = *call.played;
-  if (!played.outcome) return false;
-  entry.work->times.started = played.times.started;
-  entry.work->blamed_rank = played.blamed_rank;
-  Result<> outcome = *played.outcome;
-  if (outcome) outcome = call.copies->start_results();
-  entry.phase = Phase::results;
-  if (!outcome) end(entry, std::move(outcome));
+/// Returns false while there is nothing to do.
+bool StagedOperations::take_step(Entry& entry, const Submit& submit, Result<>& result) {
+  if (entry.playing) return end_played(entry);
+  Result<DeviceStep> next = entry.copies()->next();
+  if (!next) {
+    if (entry.copies()->others_wait()) result = tl::unexpected(next.error());
+    end(entry, tl::unexpected(std::move(next).error()));
+    return true;
+  }
+  entry.passed = entry.passed || next->passes;
+  switch (next->kind) {
+    case DeviceStep::Kind::waits:
+      return false;
+    case DeviceStep::Kind::plays:
+      entry.playing = std::move(next->played);
+      entry.playing->clock = entry.work->clock;
+      entry.playing->request.blocks = entry.work->request.blocks;
+      submit(entry.playing);
+      return true;
+    case DeviceStep::Kind::results:
+      break;
+  }
+  if (Result<> started = entry.copies()->start_results(); !started) {
+    end(entry, std::move(started));
+  } else {
+    entry.phase = Phase::results;
+  }
+  return true;
+}
+
+/// Returns false while the engine plays.
+bool StagedOperations::end_played(Entry& entry) {
+  if (!entry.playing->outcome) return false;
+  const Work played = std::exchange(entry.playing, nullptr);
+  entry.work->times.started = played->times.started;
+  if (*played->outcome) return true;
+  entry.work->blamed_rank = played->blamed_rank;
+  end(entry, *played->outcome);
   return true;
 }
 
 bool StagedOperations::copy_results(Entry& entry, Result<>& result) {
-  const Result<bool> copied = entry.call()->copies->results_copied();
+  const Result<bool> copied = entry.copies()->results_copied();
   if (copied && !*copied) {
-    if (auto why = entry.call()->copies->failing()) result = tl::unexpected(*std::move(why));
+    if (auto why = entry.copies()->failing()) result = tl::unexpected(*std::move(why));
     return false;
   }
-  if (!copied && entry.call()->copies->others_wait()) result = tl::unexpected(copied.error());
+  if (!copied && entry.copies()->others_wait()) result = tl::unexpected(copied.error());
   end(entry, copied ? Result<>() : Result<>(tl::unexpected(copied.error())));
   return true;
 }
@@ -145,7 +157,7 @@ bool StagedOperations::copy_results(Entry& entry, Result<>& result) {
 void StagedOperations::end(Entry& entry, Result<> outcome) {
   Operation& work = *entry.work;
   entry.phase = Phase::ended;
-  work.staged->copies->release();
+  work.staged->release();
   work.staged.reset();
   work.outcome.emplace(std::move(outcome));
   if (work.clock != nullptr) work.times.ended = work.clock();
@@ -154,9 +166,9 @@ void StagedOperations::end(Entry& entry, Result<> outcome) {
 void StagedOperations::finish() {
   // The copies of one may follow others on their stream.
   for (const Entry& entry : entries_)
-    if (entry.call() != nullptr) entry.call()->copies->release();
+    if (entry.copies() != nullptr) entry.copies()->release();
   for (const Entry& entry : entries_)
-    if (entry.call() != nullptr) entry.call()->copies->finish();
+    if (entry.copies() != nullptr) entry.copies()->finish();
   entries_.clear();
 }
 

@@ -13,12 +13,11 @@ namespace dt {
 /// The pending operations on memory of devices, and those that must not overtake them. Called with
 /// the driver's mutex locked.
 ///
-///   add() ─ nothing before it waits ▶ prepares ─ input copied ▶ played ─ ended well ▶ results ─ ▶
-///   ended
-///                                                     └───── failed ────────────────────────────┘
+///   add() ─ nothing before it waits ▶ steps ─ the last one ended well ▶ results ─ copied ▶ ended
+///                                       └──────── one failed ──────────────┴─ failed ───────┘
 ///
-/// An operation on memory of the host waits here, too, if one before it in its order waits. So
-/// ranks whose copies take different times still make their calls in one order.
+/// An operation on memory of the host waits here, too, if one before it in its order waits, or has
+/// not let it pass. So ranks whose copies take different times still make their calls in one order.
 class StagedOperations {
  public:
   using Work = std::shared_ptr<Operation>;
@@ -49,18 +48,21 @@ class StagedOperations {
   void finish();
 
  private:
-  enum class Phase : uint8_t { waits, prepares, played, results, ended };
+  enum class Phase : uint8_t { waits, steps, results, ended };
   struct Entry {
     Work work;
     Phase phase = Phase::waits;
-    StagedCall* call() const { return work->staged.get(); }
+    Work playing = {};    ///< what the engine plays of it; null: nothing
+    bool passed = false;  ///< those behind it may go to the engine
+    DeviceCopies* copies() const { return work->staged.get(); }
   };
 
   static bool works_with_others(const Entry& entry);
   bool must_wait(const Operation& operation, size_t before) const;
   bool advance(size_t index, const Submit& submit, Result<>& result);
-  bool begin(size_t index, const Submit& submit, Result<>& result);
-  static bool play(Entry& entry);
+  bool begin(size_t index, const Submit& submit);
+  static bool take_step(Entry& entry, const Submit& submit, Result<>& result);
+  static bool end_played(Entry& entry);
   static bool copy_results(Entry& entry, Result<>& result);
   static void end(Entry& entry, Result<> outcome);
 

@@ -92,7 +92,7 @@ inline bool matches_by_name(const OperationRequest& request) {
   return is_collective(request.kind) && !request.name.empty() && !request.in_sequence;
 }
 
-struct StagedCall;
+class DeviceCopies;
 
 /// A submitted request: pending until `outcome` is set, exactly once.
 struct Operation {
@@ -109,9 +109,9 @@ struct Operation {
   std::shared_ptr<Operation> list = {};
   size_t parts_left = 0;                  ///< of a call of several tensors: that have not ended
   std::optional<Error> failed_part = {};  ///< the error of the first that has failed
-  /// For a call on memory of a device: what is played in its place. Null for most. Only the driver
-  /// reads it; the engine never gets such a call.
-  std::shared_ptr<StagedCall> staged = {};
+  /// For a call on memory of a device: its steps, some of which the engine plays. Null for most.
+  /// Only the driver reads it; the engine never gets such a call.
+  std::shared_ptr<DeviceCopies> staged = {};
 };
 
 }  // namespace dt

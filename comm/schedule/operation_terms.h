@@ -15,8 +15,7 @@ inline constexpr size_t compression_count = 3;
 enum class MemoryKind : uint8_t {
   host,
   device,
-  device_vote,       ///< a device, before the call on which the ranks vote on NCCL
-  connected_device,  ///< the one that NCCL connects with those of the other ranks
+  connected_device,  ///< the one that NCCL may connect with those of the other ranks
 };
 
 /// How many contributions a call of several tensors waits for. The contributions of other ranks are

@@ -173,7 +173,7 @@ TEST_CASE("memory of the host at one rank is a mismatch at all, and votes go on"
         CHECK(dtrain_all_reduce(context.get(), buffers, DTRAIN_SUM, nullptr, &rank.error) ==
               DTRAIN_ERROR_MISMATCH);
       }
-      CHECK_MESSAGE(contains(rank.error.text, "memory of a device with a vote on NCCL"),
+      CHECK_MESSAGE(contains(rank.error.text, "memory of the device that NCCL connects"),
                     rank.error.text);
     }
     rank.reach_nccl();

@@ -38,14 +38,42 @@ struct Sum {
   std::unique_ptr<DeviceCopies> copies;
 };
 
-TEST_CASE("where NCCL plays, the engine compares the call by a barrier") {
+/// Ends a vote for a route.
+void end(const std::shared_ptr<Operation>& vote, DeviceRoute route) {
+  REQUIRE(vote != nullptr);
+  *static_cast<int32_t*>(vote->request.output) = static_cast<int32_t>(route);
+  vote->outcome.emplace();
+}
+
+/// Returns the step that follows when no copy is under way.
+Result<DeviceStep> awaited_step(DeviceCopies& copies) {
+  auto step = copies.next();
+  while (step && step->kind == DeviceStep::Kind::waits) {
+    std::this_thread::yield();
+    step = copies.next();
+  }
+  return step;
+}
+
+Result<DeviceStep> step_after_vote(DeviceCopies& copies, DeviceRoute route) {
+  end(copies.next()->played, route);
+  return awaited_step(copies);
+}
+
+/// Begins NCCL's part.
+void begin_nccl(const Sum& sum) {
+  CHECK(step_after_vote(*sum.copies, DeviceRoute::nccl)->kind == DeviceStep::Kind::results);
+  CHECK(sum.copies->start_results());
+}
+
+TEST_CASE("where NCCL plays, the ranks compare the call by their vote") {
   const ConnectedRanks world(2);
   world.decided(0);
   const Sum sum(world, DeviceRoute::nccl);
-  OperationRequest on_host = sum.played->request;
-  CHECK(sum.copies->input_copied().value());
-  const OperationRequest& request = sum.played->request;
-  CHECK(request.kind == OperationKind::barrier);
+  const auto step = sum.copies->next();
+  CHECK(step->passes);
+  const OperationRequest& request = step->played->request;
+  CHECK(*static_cast<const int32_t*>(request.input) == 2);
   CHECK(request.in_sequence);
   REQUIRE(request.announced != nullptr);
   const Descriptor descriptor = Descriptor::of(request);
@@ -53,16 +81,15 @@ TEST_CASE("where NCCL plays, the engine compares the call by a barrier") {
   CHECK(descriptor.count == 3);
   CHECK(descriptor.terms.memory == MemoryKind::connected_device);
   CHECK(call_hash(request, 1) == call_hash(*request.announced, 1));
-  CHECK(call_hash(request, 1) != call_hash(on_host, 1));
+  CHECK(call_hash(request, 1) != call_hash(sum.played->request, 1));
   CHECK_FALSE(sum.copies->others_wait());
 }
 
-TEST_CASE("after the barrier, NCCL sums") {
+TEST_CASE("after the vote, NCCL sums") {
   const ConnectedRanks world(1);
   world.decided(0);
   const Sum sum(world, DeviceRoute::nccl);
-  CHECK(sum.copies->input_copied().value());
-  CHECK(sum.copies->start_results());
+  begin_nccl(sum);
   CHECK(sum.copies->others_wait());
   while (!sum.copies->results_copied().value())
     std::this_thread::yield();
@@ -76,8 +103,7 @@ TEST_CASE("the caller's stream goes on when the call is released") {
   const Sum sum(world, DeviceRoute::nccl, stream);
   const auto behind = world.cpu.device(0).make_event().value();
   CHECK(world.cpu.stream(0).record(*behind));
-  CHECK(sum.copies->input_copied().value());
-  CHECK(sum.copies->start_results());
+  begin_nccl(sum);
   while (!sum.copies->results_copied().value())
     std::this_thread::yield();
   CHECK_FALSE(behind->done().value());
@@ -93,11 +119,12 @@ TEST_CASE("a call that the ranks stage is staged, when the stream has its input"
   CHECK(world.cpu.stream(0).run_on_host([&] { gate.pass(); }));
   CHECK(world.cpu.stream(0).copy({world.memory[0].at(), bytes_at(late), 12}));
   const Sum sum(world, DeviceRoute::staged, stream);
-  CHECK_FALSE(sum.copies->input_copied().value());
+  end(sum.copies->next()->played, DeviceRoute::staged);
+  CHECK(sum.copies->next()->kind == DeviceStep::Kind::waits);
   gate.open();
-  while (!sum.copies->input_copied().value())
-    std::this_thread::yield();
-  const OperationRequest& request = sum.played->request;
+  const auto step = awaited_step(*sum.copies);
+  CHECK(step->passes);
+  const OperationRequest& request = step->played->request;
   CHECK(request.kind == OperationKind::all_reduce);
   CHECK(request.input != world.memory[0].at());
   CHECK(static_cast<const float*>(request.input)[2] == 9);
@@ -130,77 +157,42 @@ TEST_CASE("a device that fails while the others play the call staged concerns th
   const Sum sum(world, DeviceRoute::staged, stream);
   CHECK_FALSE(sum.copies->others_wait());
   world.breaks = true;
-  Result<bool> copied = false;
-  while (copied && !*copied)
-    copied = sum.copies->input_copied();
-  CHECK_FALSE(copied.has_value());
+  CHECK_FALSE(step_after_vote(*sum.copies, DeviceRoute::staged).has_value());
   CHECK(sum.copies->others_wait());
-}
-
-/// Ends a vote for a route.
-void end(const std::shared_ptr<Operation>& vote, DeviceRoute route) {
-  REQUIRE(vote != nullptr);
-  *static_cast<int32_t*>(vote->request.output) = static_cast<int32_t>(route);
-  vote->outcome.emplace();
 }
 
 TEST_CASE("a call waits for its vote, whose route holds for all later ones") {
   const ConnectedRanks world(1);
   world.decided(0);
   const Sum first(world, std::nullopt);
-  auto vote = first.copies->before();
-  CHECK(*static_cast<const int32_t*>(vote->request.input) == 2);
-  CHECK_FALSE(first.copies->input_copied().value());
-  end(vote, DeviceRoute::undecided);
-  while (!first.copies->input_copied().value())
-    std::this_thread::yield();
-  CHECK(first.played->request.kind == OperationKind::all_reduce);
-  CHECK(first.copies->before() == nullptr);
+  const auto vote = first.copies->next();
+  CHECK_FALSE(vote->passes);
+  CHECK(*static_cast<const int32_t*>(vote->played->request.input) == 2);
+  end(vote->played, DeviceRoute::undecided);
+  CHECK(awaited_step(*first.copies)->played->request.kind == OperationKind::all_reduce);
+  CHECK(world.ranks[0]->agreed() == DeviceRoute::undecided);
   const Sum second(world, std::nullopt);
-  end(second.copies->before(), DeviceRoute::nccl);
-  CHECK(second.copies->input_copied().value());
-  CHECK(second.played->request.kind == OperationKind::barrier);
+  CHECK(step_after_vote(*second.copies, DeviceRoute::nccl)->kind == DeviceStep::Kind::results);
   CHECK(world.ranks[0]->agreed() == DeviceRoute::nccl);
+  world.ranks[0]->stop({Errc::os, "broken"});
   const Sum third(world, std::nullopt);
-  CHECK(third.copies->before() == nullptr);
-  CHECK(third.copies->input_copied().value());
-  CHECK(third.played->request.kind == OperationKind::barrier);
-}
-
-TEST_CASE("a call fails with its vote") {
-  const ConnectedRanks world(1);
-  const Sum sum(world, std::nullopt);
-  const auto vote = sum.copies->before();
-  vote->outcome.emplace(fail(Errc::mismatch, "rank 2 differs"));
-  vote->blamed_rank = 2;
-  CHECK(sum.copies->input_copied().error().message == "rank 2 differs");
-  CHECK(sum.copies->blamed_rank() == 2);
-  CHECK_FALSE(sum.copies->others_wait());
-}
-
-TEST_CASE("a call on another device than the first is staged, and so differs from the others") {
-  ConnectedRanks world(2);
-  world.decided(0);
-  std::swap(world.devices[0], world.devices[1]);
-  std::swap(world.memory[0], world.memory[1]);
-  const Sum sum(world, DeviceRoute::nccl);
-  while (!sum.copies->input_copied().value())
-    std::this_thread::yield();
-  CHECK(sum.played->request.kind == OperationKind::all_reduce);
-  CHECK(sum.played->request.terms->memory == MemoryKind::device);
+  const auto last = third.copies->next();
+  CHECK(last->passes);
+  CHECK(*static_cast<const int32_t*>(last->played->request.input) == 2);
 }
 
 TEST_CASE("where a required NCCL is missing, the call fails") {
   const ConnectedRanks world(1, "no_driver", true);
   world.decided(0);
   const Sum sum(world, DeviceRoute::failed);
-  std::string text = sum.copies->input_copied().error().message;
+  std::string text = step_after_vote(*sum.copies, DeviceRoute::failed).error().message;
   CHECK_MESSAGE(text.starts_with("all_reduce \"loss\": DTRAIN_DEVICE_COLLECTIVES is nccl, but "),
                 text);
   CHECK_FALSE(sum.copies->others_wait());
   const ConnectedRanks well(1);
   well.decided(0);
-  text = Sum(well, DeviceRoute::failed).copies->input_copied().error().message;
+  const Sum other(well, DeviceRoute::failed);
+  text = step_after_vote(*other.copies, DeviceRoute::failed).error().message;
   CHECK_MESSAGE(text.ends_with("NCCL cannot connect the devices of other ranks"), text);
 }
 
@@ -210,8 +202,7 @@ TEST_CASE("other ranks that will not end the call are its reason") {
   const auto stream = world.devices[0]->device().stream_at(&world.cpu.stream(0)).value();
   const Sum sum(world, DeviceRoute::nccl, stream);
   sum.copies->stop({Errc::peer_lost, "too early: the engine waits"});
-  CHECK(sum.copies->input_copied().value());
-  CHECK(sum.copies->start_results());
+  begin_nccl(sum);
   sum.copies->stop({Errc::peer_lost, "rank 1 died"});
   // An abort may wait for the stream.
   CHECK(world.cpu.stream(0).synchronize(much_later()));
@@ -226,7 +217,7 @@ TEST_CASE("a device that fails behind NCCL ends the call") {
   const ConnectedRanks world(1);
   world.decided(0);
   const Sum sum(world, DeviceRoute::nccl, {}, {}, ReduceOp::average);
-  CHECK(sum.copies->input_copied().value());
+  CHECK(step_after_vote(*sum.copies, DeviceRoute::nccl)->kind == DeviceStep::Kind::results);
   world.breaks = true;  // in the division
   CHECK(sum.copies->start_results());
   Result<bool> ended = false;
@@ -241,8 +232,7 @@ TEST_CASE("a call that other ranks do not join ends by its time, by a stop, or b
   world.decided(0);
   {
     const Sum sum(world, DeviceRoute::nccl, {}, milliseconds(1));
-    CHECK(sum.copies->input_copied().value());
-    CHECK(sum.copies->start_results());
+    begin_nccl(sum);
     Result<bool> ended = false;
     while (ended && !*ended)
       ended = sum.copies->results_copied();
@@ -252,8 +242,7 @@ TEST_CASE("a call that other ranks do not join ends by its time, by a stop, or b
   const ConnectedRanks others(2);
   others.decided(0);
   Sum sum(others, DeviceRoute::nccl);
-  CHECK(sum.copies->input_copied().value());
-  CHECK(sum.copies->start_results());
+  begin_nccl(sum);
   sum.copies->release();
   sum.copies->finish();
   CHECK(sum.copies->results_copied().error().code == Errc::closed);

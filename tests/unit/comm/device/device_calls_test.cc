@@ -17,6 +17,14 @@ CallArguments reduction(const void* input, void* output) {
           .output = output};
 }
 
+/// Returns what the engine gets first of a call.
+OperationRequest played_of(const Operation& staged) {
+  auto step = staged.staged->next();
+  while (step && step->kind == DeviceStep::Kind::waits)
+    step = staged.staged->next();
+  return step->played->request;
+}
+
 std::string refusal(const CallArguments& call) {
   const auto staged = DeviceCalls().stage(call, {.rank = 0, .size = 2});
   REQUIRE_FALSE(staged.has_value());
@@ -31,7 +39,7 @@ TEST_CASE("a call on memory of a device is staged, and the ranks compare where i
   const auto staged = calls.stage(reduction(memory.at(), memory.at()), {.size = 2}).value();
   REQUIRE(staged != nullptr);
   CHECK(staged->request.input == memory.at());
-  const OperationRequest& played = staged->staged->played->request;
+  const OperationRequest played = played_of(*staged);
   CHECK(played.input != memory.at());
   CHECK(played.input == played.output);
   REQUIRE(played.terms.has_value());
@@ -109,20 +117,19 @@ TEST_CASE("rows of a matrix and other memory of the library must lie on the host
 }
 
 TEST_CASE("calls that NCCL can play are prepared by a vote, until the ranks stage them for good") {
-  const CpuDevices cpu({});
+  const CpuDevices cpu({.count = 2});
   const DeviceBuffer memory = on_device(cpu.stream(0), std::vector<int>{1, 2, 3});
+  const DeviceBuffer other = on_device(cpu.stream(1), std::vector<int>{1, 2, 3});
   const CallArguments call = reduction(memory.at(), memory.at());
   DeviceCalls calls;
+  int32_t route = 1;  // undecided
   const auto votes = [&](const CallArguments& made, CallingRank self) {
     const auto staged = calls.stage(made, self).value();
     REQUIRE(staged != nullptr);
-    DeviceCopies& copies = *staged->staged->copies;
-    const auto vote = copies.before();
-    if (!vote) return false;
-    // Here, all ranks stage them from now on.
-    *static_cast<int32_t*>(vote->request.output) = 0;
-    vote->outcome.emplace();
-    CHECK(copies.input_copied().has_value());
+    const OperationRequest first = played_of(*staged);
+    if (!first.announced) return false;
+    *static_cast<int32_t*>(first.output) = route;
+    CHECK_FALSE(played_of(*staged).announced);
     return true;
   };
   CHECK_FALSE(votes(call, {.size = 2}));
@@ -137,6 +144,10 @@ TEST_CASE("calls that NCCL can play are prepared by a vote, until the ranks stag
   CHECK_FALSE(votes(named, {.size = 2}));
   CHECK_FALSE(votes(of_group, {.size = 2}));
   CHECK_FALSE(votes(call, {.size = 1}));
+  CHECK(votes(call, {.size = 2}));
+  // The first call connects its device.
+  CHECK_FALSE(votes(reduction(other.at(), other.at()), {.size = 2}));
+  route = 0;  // All ranks stage them from now on.
   CHECK(votes(call, {.size = 2}));
   CHECK_FALSE(votes(call, {.size = 2}));
   CHECK_FALSE(calls.uses_nccl());

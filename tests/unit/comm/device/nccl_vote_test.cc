@@ -27,24 +27,14 @@ TEST_CASE("a vote takes the least wish of all ranks, and is compared as the call
   const Descriptor descriptor = Descriptor::of(request);
   CHECK(descriptor.kind == OperationKind::broadcast);
   CHECK(descriptor.count == 5);
-  CHECK(descriptor.terms.memory == MemoryKind::device_vote);
+  CHECK(descriptor.terms.memory == MemoryKind::connected_device);
   CHECK(label(*operation) == "broadcast");
 }
 
-TEST_CASE("the outcome is that of the operation") {
+TEST_CASE("the route is the result of the operation") {
   const NcclVote vote(call(), DeviceRoute::nccl);
-  CHECK_FALSE(vote.outcome().has_value());
   *static_cast<int32_t*>(vote.operation()->request.output) = 1;
-  vote.operation()->outcome.emplace();
-  CHECK(vote.outcome()->value() == DeviceRoute::undecided);
-}
-
-TEST_CASE("a vote that fails has no route, and blames the same rank") {
-  const NcclVote vote(call(), DeviceRoute::nccl);
-  vote.operation()->outcome.emplace(fail(Errc::peer_lost, "rank 3 died"));
-  vote.operation()->blamed_rank = 3;
-  CHECK(vote.outcome()->error().message == "rank 3 died");
-  CHECK(vote.blamed_rank() == 3);
+  CHECK(vote.route() == DeviceRoute::undecided);
 }
 
 }  // namespace

@@ -15,20 +15,26 @@ struct TestCopies final : DeviceCopies {
     Result<> start = {};
     Result<bool> results = false;
     bool others_wait = true;
-    int blamed_rank = -1;
-    std::shared_ptr<Operation> before = {};
+    std::shared_ptr<Operation> before = {};  ///< null: none
+    std::shared_ptr<Operation> played = {};
     std::string calls = {};  ///< "start release finish"
   };
   explicit TestCopies(std::shared_ptr<State> given) : state(std::move(given)) {}
-  std::shared_ptr<Operation> before() override { return state->before; }
-  Result<bool> input_copied() override { return state->input; }
+  Result<DeviceStep> next() override {
+    ++steps;
+    if (steps == 1 && state->before) return DeviceStep::play(state->before, false);
+    if (submitted) return DeviceStep::end();
+    if (!state->input) return tl::unexpected(state->input.error());
+    if (!*state->input) return DeviceStep::wait();
+    submitted = true;
+    return DeviceStep::play(state->played, true);
+  }
   Result<> start_results() override {
     note("start");
     return state->start;
   }
   Result<bool> results_copied() override { return state->results; }
   bool others_wait() const override { return state->others_wait; }
-  int blamed_rank() const override { return state->blamed_rank; }
   void stop(const Error& why) override { note("stop:" + why.message); }
   void release() override { note("release"); }
   void finish() override { note("finish"); }
@@ -37,6 +43,8 @@ struct TestCopies final : DeviceCopies {
   }
 
   std::shared_ptr<State> state;
+  int steps = 0;
+  bool submitted = false;
 };
 
 using Work = StagedOperations::Work;
@@ -45,14 +53,13 @@ struct Staged {
   /// An operation on memory of a device, whose input is not there yet.
   explicit Staged(const OperationRequest& request) {
     work->request = request;
-    auto played = std::make_shared<Operation>();
-    played->request = request;
-    work->staged = std::make_shared<StagedCall>(played, std::make_unique<TestCopies>(state));
-    inner = played;
+    inner->request = request;
+    state->played = inner;
+    work->staged = std::make_shared<TestCopies>(state);
   }
   std::shared_ptr<TestCopies::State> state = std::make_shared<TestCopies::State>();
   Work work = std::make_shared<Operation>();
-  Work inner;
+  Work inner = std::make_shared<Operation>();
 };
 
 struct Queue {
@@ -114,11 +121,18 @@ TEST_CASE("an operation to play before is played in the order, and later ones wa
   queue.staged.add(first.work);
   queue.staged.add(second.work);
   queue.staged.add(last);
-  CHECK_FALSE(queue.step());
+  CHECK(queue.step());
   CHECK(queue.submitted == std::vector<Work>{first.state->before});
   CHECK_FALSE(queue.step());
+  first.state->before->outcome.emplace();
+  CHECK(queue.step());
+  CHECK(queue.staged.copies());
   CHECK(queue.staged.concerns(*on_host(collective())));
   first.state->input = true;
+  CHECK(queue.step());
+  CHECK(queue.submitted ==
+        std::vector<Work>{first.state->before, first.inner, second.state->before});
+  second.state->before->outcome.emplace();
   CHECK(queue.step());
   CHECK(queue.submitted == std::vector<Work>{first.state->before, first.inner, second.state->before,
                                              second.inner, last});
@@ -181,11 +195,13 @@ TEST_CASE("a failed job stops what waits for other ranks, and the dead rank is b
 TEST_CASE("a failure before the engine's part that all ranks know ends this call alone") {
   Queue queue;
   Staged call(collective());
-  call.state->others_wait = false;
-  call.state->blamed_rank = 4;
-  call.state->input = fail(Errc::mismatch, "rank 4 differs");
+  call.state->before = on_host(collective());
   queue.staged.add(call.work);
+  queue.step();
+  call.state->before->outcome.emplace(fail(Errc::mismatch, "rank 4 differs"));
+  call.state->before->blamed_rank = 4;
   CHECK(queue.step());
+  CHECK(call.state->calls == "release");
   CHECK(queue.lost.has_value());
   CHECK(call.work->blamed_rank == 4);
   CHECK(call.work->outcome->error().message == "rank 4 differs");
