@@ -2,7 +2,6 @@
 
 #include "base/format.h"
 #include "comm/collective/operation.h"
-#include "comm/device/nccl_calls.h"
 
 #include <algorithm>
 #include <string>
@@ -22,7 +21,8 @@ Result<std::unique_ptr<DeviceCopies>> ConnectedCall::start(Terms terms) {
   Operation& played = *made->terms_.played;
   played.submitted = Clock::now();
   made->deadline_ = deadline(played);
-  made->task_ = make_nccl_task(played.request, made->terms_.self);
+  made->task_ = std::make_shared<NcclTask>();
+  made->task_->part = nccl_part(played.request, made->terms_.self);
   TRY(made->check_ranges());
   TRY(made->take_memory());
   TRY(made->hold_stream());
@@ -49,8 +49,8 @@ Result<> ConnectedCall::check_ranges() const {
 
 /// Allocates all that the call can need. Behind the hold of a stream, CUDA might wait for that.
 Result<> ConnectedCall::take_memory() {
-  const size_t copied = task_->copied_input_bytes;
-  if (copied > 0) task_->copy = TRY(terms_.connection->take_copy(copied));
+  const size_t bytes = nccl_memory_bytes(task_->part, terms_.self);
+  if (bytes > 0) task_->memory = TRY(terms_.connection->take_memory(bytes));
   if (terms_.connection->agreed() == DeviceRoute::nccl) return {};
   pinned_ = TRY(terms_.device->take_pinned(lay_out(terms_.ranges).bytes));
   return {};
@@ -69,7 +69,7 @@ ConnectedCall::~ConnectedCall() {
   finish();
   terms_.device->keep_pinned(std::move(pinned_));
   if (task_ && terms_.device->device().status())
-    terms_.connection->keep_copy(std::move(task_->copy));
+    terms_.connection->keep_memory(std::move(task_->memory));
 }
 
 Result<DeviceStep> ConnectedCall::next() {

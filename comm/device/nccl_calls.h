@@ -1,23 +1,22 @@
 #pragma once
 
-#include "comm/device/buffer_ranges.h"
-#include "comm/device/nccl_connection.h"
 #include "comm/schedule/operation_request.h"
+#include "gpu/nccl/nccl_call.h"
 
-#include <memory>
+#include <optional>
 
 namespace dt {
 
+/// Returns the kind of NCCL's collective; none for others.
+std::optional<NcclCall::Kind> nccl_kind(OperationKind kind);
+
 /// True for a collective that NCCL can play. The same on all ranks, if they make the same call.
-/// False for lists, and for collectives that match by name. False for scales, compression, parts of
-/// several sizes, types that NCCL lacks, and averages of whole numbers.
+/// False for lists, and for collectives that match by name. False for parts of several sizes, types
+/// that NCCL lacks, scales of whole numbers, and compression of float64.
 bool nccl_can_play(const OperationRequest& request);
 
 /// Returns an operation of the engine before such a call, by which the ranks compare the call. A
 /// barrier, unless the caller makes another of it.
 OperationRequest announce(OperationRequest call);
-
-/// Returns the task for such a call. Requires that check_request() accepts it.
-std::shared_ptr<NcclTask> make_nccl_task(const OperationRequest& request, CallingRank self);
 
 }  // namespace dt

@@ -69,7 +69,7 @@ void NcclConnection::close() {
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
   const std::lock_guard lock(mutex_);
-  copies_.clear();
+  memory_.clear();
 }
 
 Way NcclConnection::way() const {
@@ -278,17 +278,21 @@ Result<> NcclConnection::start_on_device(NcclTask& task) {
   const std::shared_ptr<void> current = device.make_current();
   task.done = TRY(device.make_event());
   if (task.ready) TRY(stream_->wait(*task.ready));
-  if (task.copied_input_bytes > 0) {
-    TRY(stream_->copy(
-        {task.copy.at(), static_cast<const std::byte*>(task.call.from), task.copied_input_bytes}));
-    task.call.from = task.copy.at();
-  }
+  TRY(run(plan_alone(task.part, terms_.self, task.memory.at())));
+  return stream_->record(*task.done);
+}
+
+Result<> NcclConnection::run(NcclPlan plan) {
+  for (const CopyBatch& batch : plan.before)
+    TRY(stream_->copy_pieces(batch));
   // Without a handle, NCCL does not know the order of the stream.
   if (stream_->native() == nullptr) TRY(finish_stream());
-  task.call.stream = stream_->native();
-  TRY(communicator_->run(task.call, {.deadline = Time::max(), .watch = wait().watch}));
-  if (task.then) TRY(stream_->reduce(*task.then));
-  return stream_->record(*task.done);
+  plan.call.stream = stream_->native();
+  TRY(communicator_->run(plan.call, {.deadline = Time::max(), .watch = wait().watch}));
+  if (plan.divide) TRY(stream_->reduce(*plan.divide));
+  for (const CopyBatch& batch : plan.after)
+    TRY(stream_->copy_pieces(batch));
+  return {};
 }
 
 /// Waits for the stream's work, unless the connection is stopped.
@@ -320,25 +324,25 @@ void NcclConnection::fail_all() {
   changed_.notify_all();
 }
 
-Result<DeviceBuffer> NcclConnection::take_copy(size_t bytes) {
+Result<DeviceBuffer> NcclConnection::take_memory(size_t bytes) {
   // Few sizes, so that calls of nearly the same size share memory.
   const size_t size = std::bit_ceil(bytes);
   {
     const std::lock_guard lock(mutex_);
     const auto found = std::ranges::find_if(
-        copies_, [&](const DeviceBuffer& buffer) { return buffer.bytes() == size; });
-    if (found != copies_.end()) {
+        memory_, [&](const DeviceBuffer& buffer) { return buffer.bytes() == size; });
+    if (found != memory_.end()) {
       DeviceBuffer buffer = std::move(*found);
-      copies_.erase(found);
+      memory_.erase(found);
       return buffer;
     }
   }
   return terms_.device->device().allocate(size);
 }
 
-void NcclConnection::keep_copy(DeviceBuffer buffer) {
+void NcclConnection::keep_memory(DeviceBuffer buffer) {
   const std::lock_guard lock(mutex_);
-  if (buffer.bytes() > 0) copies_.push_back(std::move(buffer));
+  if (buffer.bytes() > 0) memory_.push_back(std::move(buffer));
 }
 
 void NcclConnection::begin(const std::shared_ptr<NcclTask>& task) {

@@ -4,6 +4,7 @@
 #include "base/environment.h"
 #include "comm/device/buffer_ranges.h"
 #include "comm/device/connection_offer.h"
+#include "comm/device/nccl_plan.h"
 #include "comm/device/nccl_vote.h"
 #include "comm/device/staging_device.h"
 #include "gpu/nccl/nccl_communicator.h"
@@ -22,10 +23,8 @@ namespace dt {
 
 /// A collective that NCCL plays.
 struct NcclTask {
-  NcclCall call;                  ///< its stream is set by the connection
-  size_t copied_input_bytes = 0;  ///< not 0: NCCL gets a copy of the input, in `copy`
-  DeviceBuffer copy = {};
-  std::optional<ArrayReduction> then = {};  ///< of the result
+  NcclPart part;
+  DeviceBuffer memory = {};                 ///< of nccl_memory_bytes()
   std::shared_ptr<DeviceEvent> ready = {};  ///< reached when the input is there; null: it is
 
   // These are the connection's:
@@ -83,12 +82,12 @@ class NcclConnection {
   /// The error of `failed`, or the reason of `staged`.
   Error reason() const;
 
-  /// Returns memory of the device for a copy of an input. May wait for the device's work, and so
-  /// for operations under way. Fails with Errc::out_of_memory.
-  Result<DeviceBuffer> take_copy(size_t bytes);
+  /// Returns memory of the device for a task. May wait for the device's work, and so for operations
+  /// under way. Fails with Errc::out_of_memory.
+  Result<DeviceBuffer> take_memory(size_t bytes);
   /// Keeps it for later calls. Frees none before close(), since CUDA may wait for the device's work
   /// then.
-  void keep_copy(DeviceBuffer buffer);
+  void keep_memory(DeviceBuffer buffer);
 
   /// Requires that the devices were connected.
   void begin(const std::shared_ptr<NcclTask>& task);
@@ -110,6 +109,7 @@ class NcclConnection {
   Result<> join(const NcclUniqueId& id);
   void serve();
   Result<> start_on_device(NcclTask& task);
+  Result<> run(NcclPlan plan);
   Result<> finish_stream();
   void note_ends();
   std::optional<Error> check_kernels(std::unique_lock<std::mutex>& lock);
@@ -129,7 +129,7 @@ class NcclConnection {
   std::optional<Error> stop_ = {};
   std::string staged_because_ = {};
   bool closing_ = false;
-  std::vector<DeviceBuffer> copies_ = {};  ///< not in use
+  std::vector<DeviceBuffer> memory_ = {};  ///< not in use
   std::vector<std::shared_ptr<NcclTask>> queued_ = {};
   std::vector<std::shared_ptr<NcclTask>> on_device_ = {};
   std::unique_ptr<NcclCommunicator> communicator_ = {};  ///< reset by the thread alone

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dt {
@@ -66,6 +67,31 @@ std::vector<ApiCall> calls_of(int type, const MakeBytes& make) {
   return calls;
 }
 
+/// Calls that are scaled or compressed. The numbers stay exact.
+std::vector<ApiCall> scaled_calls() {
+  std::vector<ApiCall> calls;
+  for (const auto kind :
+       {OperationKind::all_reduce, OperationKind::reduce, OperationKind::reduce_scatter}) {
+    for (const int op : {DTRAIN_SUM, DTRAIN_MAX, DTRAIN_AVERAGE}) {
+      const bool has_input = kind == OperationKind::reduce_scatter;
+      ApiCall call{.kind = kind, .op = op, .make = whole_numbers<float>};
+      for (const int compression :
+           {DTRAIN_NO_COMPRESSION, DTRAIN_COMPRESSION_FLOAT16, DTRAIN_COMPRESSION_BFLOAT16}) {
+        call.compression = compression;
+        for (const auto& [prescale, postscale] : {std::pair(0.0, 0.0), std::pair(2.0, 0.0),
+                                                  std::pair(0.0, 0.5), std::pair(4.0, 0.25)}) {
+          call.prescale = prescale;
+          call.postscale = postscale;
+          call.in_place = !has_input && postscale == 0.5;
+          call.same = prescale == 2;
+          calls.push_back(call);
+        }
+      }
+    }
+  }
+  return calls;
+}
+
 /// This rank's device, and the calls on it.
 struct DeviceRank {
   explicit DeviceRank(dtrain::Context& made) : context(made.get()) {}
@@ -102,6 +128,8 @@ TEST_CASE("NCCL's collectives have the results of the engine") {
   const Variables variables("nccl");
   std::vector<ApiCall> calls = calls_of(DTRAIN_FLOAT32, whole_numbers<float>);
   for (const ApiCall& call : calls_of(DTRAIN_INT32, whole_numbers<int32_t>))
+    calls.push_back(call);
+  for (const ApiCall& call : scaled_calls())
     calls.push_back(call);
   for (const int size : {2, 3, 4}) {
     World world({.size = size, .per_host = 2});

@@ -44,7 +44,21 @@ struct ApiCall {
   bool same = false;      ///< input and output begin at the same address
   size_t count = 1000;
   MakeBytes make = some_bytes;
+  double prescale = 0;   ///< 0: none
+  double postscale = 0;  ///< likewise
+  int compression = DTRAIN_NO_COMPRESSION;
+  const char* name = nullptr;
 
+  dtrain_op_options options(void* stream = nullptr) const {
+    dtrain_op_options made = {};
+    made.struct_size = sizeof made;
+    made.name = name;
+    made.prescale = prescale;
+    made.postscale = postscale;
+    made.compression = compression;
+    made.stream = stream;
+    return made;
+  }
   size_t parts_in(int size) const {
     const bool whole = kind == OperationKind::reduce_scatter || kind == OperationKind::scatter ||
                        kind == OperationKind::all_to_all;
@@ -58,7 +72,9 @@ struct ApiCall {
   size_t bytes(size_t parts) const { return parts * count * bytes_of_type(type); }
   std::string text() const {
     return std::string(kind_name(kind)) + " of type " + std::to_string(type) + ", reduction " +
-           std::to_string(op) + (in_place ? ", in place" : "") + (same ? ", same buffer" : "");
+           std::to_string(op) + (in_place ? ", in place" : "") + (same ? ", same buffer" : "") +
+           ", scales " + std::to_string(prescale) + " and " + std::to_string(postscale) +
+           ", compression " + std::to_string(compression);
   }
 };
 
@@ -107,8 +123,9 @@ inline Elements result_on_host(dtrain_context* context, const ApiCall& call) {
   const std::byte* const from = call.same ? output.data() : input.data();
   const dtrain_buffers buffers = {call.in_place ? nullptr : from, output.data(), call.count,
                                   call.type};
+  const dtrain_op_options options = call.options();
   dtrain_error error = new_error();
-  CHECK_MESSAGE(perform(context, call, buffers, nullptr, &error) == DTRAIN_OK, call.text(), ": ",
+  CHECK_MESSAGE(perform(context, call, buffers, &options, &error) == DTRAIN_OK, call.text(), ": ",
                 error.text);
   return output;
 }
@@ -121,9 +138,7 @@ inline Elements result_on_device(dtrain_context* context, const ApiCall& call, D
   const size_t bytes = call.bytes(call.parts_out(size));
   const DeviceBuffer output = on_device(stream, call.make(bytes, rank + 100));
   const DeviceBuffer input = on_device(stream, call.make(call.bytes(call.parts_in(size)), rank));
-  dtrain_op_options options = {};
-  options.struct_size = sizeof options;
-  if (gives_stream) options.stream = &stream;
+  const dtrain_op_options options = call.options(gives_stream ? &stream : nullptr);
   const std::byte* const from = call.same ? output.at() : input.at();
   const dtrain_buffers buffers = {call.in_place ? nullptr : from, output.at(), call.count,
                                   call.type};

@@ -98,7 +98,11 @@ struct ConnectedRanks {
   /// A sum of each rank's three numbers, in place.
   std::shared_ptr<NcclTask> sum(size_t rank) const {
     auto task = std::make_shared<NcclTask>();
-    task->call = {.count = 3, .from = memory[rank].at(), .to = memory[rank].at()};
+    task->part = {.count = 3,
+                  .input = memory[rank].at(),
+                  .input_count = 3,
+                  .output = memory[rank].at(),
+                  .output_count = 3};
     return task;
   }
 

@@ -23,7 +23,7 @@ TEST_CASE("ranks whose devices NCCL connects sum their numbers") {
   }
 }
 
-TEST_CASE("a task waits for its input, and gets a copy of it where that is wanted") {
+TEST_CASE("a task waits for its input, and its plan runs around NCCL's part") {
   const ConnectedRanks world(1);
   REQUIRE(world.decided(0) == Way::nccl);
   Gate gate;
@@ -32,14 +32,11 @@ TEST_CASE("a task waits for its input, and gets a copy of it where that is wante
   CHECK(world.cpu.stream(0).run_on_host([&] { gate.pass(); }));
   CHECK(world.cpu.stream(0).copy({from.at(), bytes_at(late), 12}));
   const auto task = world.sum(0);
-  task->call.from = from.at();
-  task->copied_input_bytes = 12;
-  task->copy = world.ranks[0]->take_copy(12).value();
-  task->then = ArrayReduction{.op = ReduceOp::average,
-                              .count = 3,
-                              .sources = {world.memory[0].at()},
-                              .into = world.memory[0].at(),
-                              .divisor = 2};
+  task->part.input = from.at();
+  task->part.prescale = 3;
+  task->part.postscale = 0.5;
+  task->part.reduce = ReduceOp::average;
+  task->memory = world.ranks[0]->take_memory(12).value();
   task->ready = world.cpu.device(0).make_event().value();
   CHECK(world.cpu.stream(0).record(*task->ready));
   world.ranks[0]->begin(task);
@@ -47,20 +44,20 @@ TEST_CASE("a task waits for its input, and gets a copy of it where that is wante
   gate.open();
   world.ranks[0]->await_end(*task);
   CHECK(world.ranks[0]->ended(*task).value());
-  CHECK(values_of<float>(world.cpu.stream(0), world.memory[0], 3) == std::vector<float>{2, 2.5, 3});
-  CHECK(task->call.from == task->copy.at());
+  CHECK(values_of<float>(world.cpu.stream(0), world.memory[0], 3) == std::vector<float>{6, 7.5, 9});
+  CHECK(values_of<float>(world.cpu.stream(0), from, 3) == std::vector<float>{4, 5, 6});
 }
 
-TEST_CASE("memory for copies is used again") {
+TEST_CASE("memory of tasks is used again") {
   const ConnectedRanks world(1);
-  DeviceBuffer first = world.ranks[0]->take_copy(1000).value();
+  DeviceBuffer first = world.ranks[0]->take_memory(1000).value();
   const std::byte* const at = first.at();
-  const DeviceBuffer second = world.ranks[0]->take_copy(1000).value();
+  const DeviceBuffer second = world.ranks[0]->take_memory(1000).value();
   CHECK(second.at() != at);
-  world.ranks[0]->keep_copy(std::move(first));
-  const DeviceBuffer larger = world.ranks[0]->take_copy(100000).value();
+  world.ranks[0]->keep_memory(std::move(first));
+  const DeviceBuffer larger = world.ranks[0]->take_memory(100000).value();
   CHECK(larger.at() != at);
-  const DeviceBuffer again = world.ranks[0]->take_copy(900).value();
+  const DeviceBuffer again = world.ranks[0]->take_memory(900).value();
   CHECK(again.at() == at);
 }
 

@@ -1,0 +1,188 @@
+#include "comm/device/nccl_plan.h"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+namespace dt {
+namespace {
+
+constexpr CallingRank second_of_three = {.rank = 1, .size = 3};
+
+/// Buffers of a call with four elements, and memory for its plan.
+struct Buffers {
+  std::vector<float> floats = std::vector<float>(48);
+  std::byte* input = reinterpret_cast<std::byte*>(floats.data());
+  std::byte* output = input + 12 * sizeof(float);
+  std::byte* memory = input + 24 * sizeof(float);
+
+  OperationRequest request(OperationKind kind, bool same = false) const {
+    return {.kind = kind, .count = 4, .input = same ? output : input, .output = output};
+  }
+  NcclPlan plan(const OperationRequest& request, CallingRank self = second_of_three) const {
+    return plan_alone(nccl_part(request, self), self, memory);
+  }
+};
+
+size_t memory_of(const OperationRequest& request, CallingRank self = second_of_three) {
+  return nccl_memory_bytes(nccl_part(request, self), self);
+}
+
+/// The only piece of the only batch.
+CopyPiece piece_of(const std::vector<CopyBatch>& batches) {
+  REQUIRE(batches.size() == 1);
+  REQUIRE(batches[0].pieces.size() == 1);
+  CHECK(check(batches[0]));
+  return batches[0].pieces[0];
+}
+
+TEST_CASE("a plain call is played in the caller's buffers, as far as this rank uses them") {
+  const Buffers buffers;
+  OperationRequest request = buffers.request(OperationKind::reduce);
+  request.peer = 2;
+  request.reduce = ReduceOp::max;
+  NcclPlan plan = buffers.plan(request);
+  CHECK(plan.call.kind == NcclCall::Kind::reduce);
+  CHECK(plan.call.op == NcclOp::max);
+  CHECK(plan.call.peer == 2);
+  CHECK(plan.call.count == 4);
+  CHECK(plan.call.from == buffers.input);
+  CHECK(plan.call.to == nullptr);
+  CHECK(plan.before.empty());
+  CHECK(plan.after.empty());
+  CHECK_FALSE(plan.divide.has_value());
+  CHECK(memory_of(request) == 0);
+  plan = buffers.plan(request, {.rank = 2, .size = 3});
+  CHECK(plan.call.to == buffers.output);
+}
+
+TEST_CASE("an average is a sum that is divided where there is a result") {
+  const Buffers buffers;
+  OperationRequest request = buffers.request(OperationKind::reduce);
+  request.reduce = ReduceOp::average;
+  CHECK_FALSE(buffers.plan(request).divide.has_value());
+  const NcclPlan plan = buffers.plan(request, {.rank = 0, .size = 3});
+  CHECK(plan.call.op == NcclOp::sum);
+  REQUIRE(plan.divide.has_value());
+  CHECK(plan.divide->divisor == 3);
+  CHECK(plan.divide->count == 4);
+  CHECK(plan.divide->into == buffers.output);
+  CHECK(check(*plan.divide));
+}
+
+TEST_CASE("a root without output keeps its elements where they are") {
+  const Buffers buffers;
+  OperationRequest request = buffers.request(OperationKind::scatter);
+  request.output = nullptr;
+  request.peer = 1;
+  CHECK(buffers.plan(request).call.to == buffers.input + 4 * sizeof(float));
+  request.kind = OperationKind::broadcast;
+  CHECK(buffers.plan(request).call.to == buffers.input);
+}
+
+TEST_CASE("an input that NCCL would overwrite is saved") {
+  const Buffers buffers;
+  const auto saved = [&](OperationKind kind, int rank) {
+    return memory_of(buffers.request(kind, true), {.rank = rank, .size = 3});
+  };
+  CHECK(saved(OperationKind::all_reduce, 1) == 0);
+  CHECK(saved(OperationKind::all_gather, 0) == 0);
+  CHECK(saved(OperationKind::all_gather, 1) == 16);
+  CHECK(saved(OperationKind::reduce_scatter, 2) == 48);
+  CHECK(saved(OperationKind::all_to_all, 0) == 48);
+  const NcclPlan plan = buffers.plan(buffers.request(OperationKind::all_gather, true));
+  CHECK(piece_of(plan.before) ==
+        CopyPiece{.from = buffers.output, .to = buffers.memory, .count = 4});
+  CHECK(plan.call.from == buffers.memory);
+  CHECK(plan.call.to == buffers.output);
+  CHECK(plan.after.empty());
+}
+
+TEST_CASE("scales are factors of copies, and the memory between them is one") {
+  const Buffers buffers;
+  OperationRequest request = buffers.request(OperationKind::all_reduce, true);
+  request.terms = OperationTerms{.prescale = 3};
+  NcclPlan plan = buffers.plan(request);
+  CHECK(memory_of(request) == 16);
+  CHECK(piece_of(plan.before) ==
+        CopyPiece{.from = buffers.output, .to = buffers.memory, .count = 4});
+  CHECK(plan.before[0].factor == 3);
+  CHECK(plan.call.from == buffers.memory);
+  CHECK(plan.call.to == buffers.output);
+  CHECK(plan.after.empty());
+  request.terms = OperationTerms{.postscale = 5};
+  request.reduce = ReduceOp::average;
+  plan = buffers.plan(request);
+  CHECK(memory_of(request) == 16);
+  CHECK(plan.before.empty());
+  CHECK(plan.call.from == buffers.output);
+  CHECK(plan.call.to == buffers.memory);
+  CHECK(plan.divide->into == buffers.memory);
+  CHECK(piece_of(plan.after) ==
+        CopyPiece{.from = buffers.memory, .to = buffers.output, .count = 4});
+  CHECK(plan.after[0].factor == 5);
+}
+
+TEST_CASE("compressed data is cast on its way in and out") {
+  const Buffers buffers;
+  OperationRequest request = buffers.request(OperationKind::reduce_scatter);
+  request.reduce = ReduceOp::average;
+  request.terms = OperationTerms{.compression = Compression::bfloat16};
+  CHECK(memory_of(request) == 24);
+  const NcclPlan plan = buffers.plan(request);
+  CHECK(piece_of(plan.before) ==
+        CopyPiece{.from = buffers.input, .to = buffers.memory, .count = 12});
+  CHECK(plan.before[0].to == CopyFormat::bfloat16);
+  CHECK(plan.call.type == NcclType::bfloat16);
+  CHECK(plan.call.from == buffers.memory);
+  // In place, at the part of rank 1.
+  CHECK(plan.call.to == buffers.memory + 8);
+  CHECK(plan.divide->type == ElementType::bfloat16);
+  CHECK(plan.divide->into == buffers.memory + 8);
+  CHECK(piece_of(plan.after) ==
+        CopyPiece{.from = buffers.memory + 8, .to = buffers.output, .count = 4});
+  CHECK(plan.after[0].from == CopyFormat::bfloat16);
+}
+
+TEST_CASE("a rank without a result needs no memory for one") {
+  const Buffers buffers;
+  OperationRequest request = buffers.request(OperationKind::reduce);
+  request.terms = OperationTerms{.postscale = 2};
+  CHECK(memory_of(request) == 0);
+  const NcclPlan plan = buffers.plan(request);
+  CHECK(plan.call.to == nullptr);
+  CHECK(plan.after.empty());
+}
+
+TEST_CASE("several parts are packed into one, each with its scales") {
+  const Buffers buffers;
+  OperationRequest list{.kind = OperationKind::all_reduce, .reduce = ReduceOp::average};
+  list.terms = OperationTerms{.prescale = 2, .compression = Compression::float16};
+  std::vector<NcclPart> parts = {
+      nccl_part(list, {.count = 3, .input = buffers.input, .output = buffers.output}),
+      nccl_part(list, {.count = 2, .input = buffers.input + 12, .output = buffers.output + 12})};
+  parts.push_back(parts.front());
+  parts.back().prescale = 7;
+  CHECK(parts[1].sent_bytes() == 4);
+  const NcclPlan plan = plan_together(parts, second_of_three, buffers.memory);
+  CHECK(plan.call.count == 8);
+  CHECK(plan.call.type == NcclType::float16);
+  CHECK(plan.call.from == buffers.memory);
+  CHECK(plan.call.to == buffers.memory);
+  CHECK(plan.divide->count == 8);
+  CHECK(plan.divide->divisor == 3);
+  REQUIRE(plan.before.size() == 2);
+  CHECK(plan.before[0].factor == 2);
+  CHECK(plan.before[0].pieces ==
+        std::vector<CopyPiece>{{buffers.input, buffers.memory, 3},
+                               {buffers.input + 12, buffers.memory + 6, 2}});
+  CHECK(plan.before[1].factor == 7);
+  CHECK(plan.before[1].pieces == std::vector<CopyPiece>{{buffers.input, buffers.memory + 10, 3}});
+  REQUIRE(plan.after.size() == 1);
+  CHECK(plan.after[0].pieces.size() == 3);
+  CHECK(plan.after[0].pieces[1] ==
+        CopyPiece{.from = buffers.memory + 6, .to = buffers.output + 12, .count = 2});
+}
+
+}  // namespace
+}  // namespace dt
