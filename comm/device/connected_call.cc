@@ -14,15 +14,25 @@ namespace {
 /// NCCL may notice the death of a rank before the job does, which knows the reason.
 constexpr Duration reason_max = seconds(1);
 
+std::vector<std::shared_ptr<NcclTask>> tasks_of(const OperationRequest& request, CallingRank self) {
+  std::vector<std::shared_ptr<NcclTask>> tasks;
+  const auto add = [&](NcclPart part) {
+    tasks.push_back(std::make_shared<NcclTask>());
+    tasks.back()->part = std::move(part);
+  };
+  if (request.tensors.empty()) add(nccl_part(request, self));
+  for (const TensorOfList& tensor : request.tensors)
+    add(nccl_part(request, tensor));
+  return tasks;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<DeviceCopies>> ConnectedCall::start(Terms terms) {
   std::unique_ptr<ConnectedCall> made(new ConnectedCall(std::move(terms)));
-  Operation& played = *made->terms_.played;
-  played.submitted = Clock::now();
-  made->deadline_ = deadline(played);
-  made->task_ = std::make_shared<NcclTask>();
-  made->task_->part = nccl_part(played.request, made->terms_.self);
+  made->terms_.played->submitted = Clock::now();
+  made->deadline_ = deadline(*made->terms_.played);
+  made->tasks_ = tasks_of(made->request(), made->terms_.self);
   TRY(made->check_ranges());
   TRY(made->take_memory());
   TRY(made->hold_stream());
@@ -49,9 +59,11 @@ Result<> ConnectedCall::check_ranges() const {
 
 /// Allocates all that the call can need. Behind the hold of a stream, CUDA might wait for that.
 Result<> ConnectedCall::take_memory() {
-  const size_t bytes = nccl_memory_bytes(task_->part, terms_.self);
-  if (bytes > 0) task_->memory = TRY(terms_.connection->take_memory(bytes));
-  if (terms_.connection->agreed() == DeviceRoute::nccl) return {};
+  const NcclConnection& connection = *terms_.connection;
+  for (const auto& task : tasks_)
+    task->memory = TRY(terms_.connection->take_memory(nccl_memory_bytes(task->part, terms_.self)));
+  const bool by_name = matches_by_name(request());
+  if (by_name ? connection.plays_by_name() : connection.agreed() == DeviceRoute::nccl) return {};
   pinned_ = TRY(terms_.device->take_pinned(lay_out(terms_.ranges).bytes));
   return {};
 }
@@ -68,15 +80,67 @@ ConnectedCall::~ConnectedCall() {
   release();
   finish();
   terms_.device->keep_pinned(std::move(pinned_));
-  if (task_ && terms_.device->device().status())
-    terms_.connection->keep_memory(std::move(task_->memory));
+  if (!terms_.device->device().status()) return;
+  for (const auto& task : tasks_)
+    terms_.connection->keep_memory(std::move(task->memory));
 }
 
 Result<DeviceStep> ConnectedCall::next() {
   if (staged_) return staged_->next();
-  if (!vote_) return vote();
-  const DeviceRoute route = vote_->route();
-  terms_.connection->agree(route);
+  if (agreement_) return follow_agreement();
+  if (vote_) return follow_vote();
+  return matches_by_name(request()) ? agree() : vote();
+}
+
+/// Once the ranks have voted for NCCL, they do so again, and the next call need not wait.
+DeviceStep ConnectedCall::vote() {
+  NcclConnection& connection = *terms_.connection;
+  const bool slot = connection.order().uses_slots();
+  if (!slot) without_slot_ = connection.order().begin_without_slot();
+  vote_.emplace(request(), NcclVote::Wish{.route = connection.wish(), .slot = slot});
+  return DeviceStep::play(vote_->operation(), connection.agreed() == DeviceRoute::nccl);
+}
+
+Result<DeviceStep> ConnectedCall::follow_vote() {
+  const NcclVote::Wish outcome = vote_->outcome();
+  NcclConnection& connection = *terms_.connection;
+  connection.agree(outcome.route);
+  if (outcome.slot) connection.order().use_slots();
+  if (outcome.slot || outcome.route != DeviceRoute::nccl) without_slot_.reset();
+  if (outcome.slot && outcome.route == DeviceRoute::nccl) return agree();
+  return route(outcome.route);
+}
+
+/// Agrees on the slot of the call, and on the route of one by name. Called until the input is
+/// there.
+Result<DeviceStep> ConnectedCall::agree() {
+  NcclOrder& order = terms_.connection->order();
+  const bool by_name = !vote_;
+  if (!by_name && slot_name_.empty()) slot_name_ = order.next_call_name(request().name);
+  order.use_slots();
+  bool reached = true;
+  if (ready_) reached = TRY(is_reached(*ready_));
+  if (!reached) return DeviceStep{.passes = !by_name};
+  const bool first = order.all_without_slots_begun();
+  const DeviceRoute wish = terms_.connection->wish();
+  agreement_ = std::make_shared<CallAgreement>(
+      CallAgreement{.wish = by_name && !first ? std::min(wish, DeviceRoute::undecided) : wish});
+  const auto announced = std::make_shared<Operation>();
+  announced->request = request();
+  if (!by_name) announced->request.name = slot_name_;
+  announced->request.in_sequence = false;
+  announced->request.terms->memory = MemoryKind::connected_device;
+  announced->request.agreement = agreement_;
+  limit_time(announced->request);
+  return DeviceStep::play(announced, !by_name);
+}
+
+Result<DeviceStep> ConnectedCall::follow_agreement() {
+  if (agreement_->route == DeviceRoute::nccl && !vote_) terms_.connection->play_by_name();
+  return route(agreement_->route);
+}
+
+Result<DeviceStep> ConnectedCall::route(DeviceRoute route) {
   switch (route) {
     case DeviceRoute::nccl:
       return DeviceStep::end();
@@ -87,13 +151,6 @@ Result<DeviceStep> ConnectedCall::next() {
       break;
   }
   return tl::unexpected(labelled(without_nccl()));
-}
-
-/// Once the ranks have voted for NCCL, they do so again, and the next call need not wait.
-DeviceStep ConnectedCall::vote() {
-  const bool passes = terms_.connection->agreed() == DeviceRoute::nccl;
-  vote_.emplace(terms_.played->request, terms_.connection->wish());
-  return DeviceStep::play(vote_->operation(), passes);
 }
 
 /// Called until the input is there.
@@ -124,15 +181,33 @@ Error ConnectedCall::without_nccl() const {
 
 Result<> ConnectedCall::start_results() {
   if (staged_) return staged_->start_results();
-  task_->ready = ready_;
-  terms_.connection->begin(task_);
+  for (size_t i = 0; i < tasks_.size(); ++i) {
+    tasks_[i]->ready = ready_;
+    if (agreement_) {
+      terms_.connection->begin(tasks_[i], agreement_->slots[i]);
+    } else {
+      terms_.connection->begin(tasks_[i]);
+    }
+  }
+  without_slot_.reset();
   begun_ = true;
   return {};
 }
 
+/// True when all tasks have ended. Fails when one has failed, and none runs any more.
+Result<bool> ConnectedCall::all_ended() const {
+  Result<bool> all = true;
+  for (const auto& task : tasks_) {
+    Result<bool> ended = terms_.connection->ended(*task);
+    if (ended && !*ended) return false;
+    if (!ended && all) all = std::move(ended);
+  }
+  return all;
+}
+
 Result<bool> ConnectedCall::results_copied() {
   if (staged_) return staged_->results_copied();
-  Result<bool> ended = terms_.connection->ended(*task_);
+  Result<bool> ended = all_ended();
   if (ended && !*ended) check_progress();
   // Also when the device has failed, and NCCL does not know it.
   if (!ended) terms_.connection->stop(ended.error());
@@ -182,10 +257,12 @@ void ConnectedCall::release() {
 void ConnectedCall::finish() {
   if (staged_) staged_->finish();
   if (!begun_) return;
-  const Result<bool> ended = terms_.connection->ended(*task_);
-  if (!ended || *ended) return;
-  terms_.connection->stop({Errc::closed, "the context has been finalized"});
-  terms_.connection->await_end(*task_);
+  for (const auto& task : tasks_) {
+    const Result<bool> ended = terms_.connection->ended(*task);
+    if (!ended || *ended) continue;
+    terms_.connection->stop({Errc::closed, "the context has been finalized"});
+    terms_.connection->await_end(*task);
+  }
 }
 
 Error ConnectedCall::labelled(Error why) const {

@@ -4,6 +4,7 @@
 #include "comm/device/nccl_vote.h"
 #include "comm/device/staged_copies.h"
 #include "comm/driver/device_copies.h"
+#include "comm/schedule/call_agreement.h"
 #include "comm/schedule/operation_request.h"
 
 #include <memory>
@@ -12,13 +13,21 @@
 
 namespace dt {
 
-/// A call that NCCL plays if the ranks vote for it, and that is staged otherwise. In the vote, the
-/// ranks compare the call. So calls that differ are a mismatch, and all ranks begin the same call
-/// of NCCL.
+/// A call that NCCL plays if the ranks agree on it, and that is staged otherwise.
+///
+/// - The ranks vote on a call without a name. If some rank makes calls by name, they then agree on
+///   its slot.
+/// - They agree on the route of a call by name, and on its slot.
+///
+/// In the first of these they compare the call. So calls that differ are a mismatch, and all ranks
+/// begin the same calls of NCCL.
 ///
 ///   the caller's stream:  … ▶ ready event ▶ StreamHold ───────────────────────▶ the caller's work
 ///   the engine:                   │   vote ─────┐                                ▲ release()
 ///   NCCL's stream:                └─────────────┴▶ the collective ▶ done event ──┘
+///
+/// A call with a slot waits for its ready event before it gets one. Otherwise NCCL's stream could
+/// wait for a stream that another call holds, which NCCL plays later.
 class ConnectedCall final : public DeviceCopies {
  public:
   struct Terms {
@@ -27,7 +36,7 @@ class ConnectedCall final : public DeviceCopies {
     std::shared_ptr<StagingDevice> device;
     std::shared_ptr<DeviceStream> stream = {};  ///< of the caller; null: none
     std::vector<BufferRanges> ranges;
-    std::shared_ptr<Operation> played;
+    std::shared_ptr<Operation> played;  ///< the call, which the engine gets if it is staged
   };
   /// Requires a call that nccl_can_play() accepts. May wait for the device's work. Fails without an
   /// effect on the engine.
@@ -48,22 +57,31 @@ class ConnectedCall final : public DeviceCopies {
   Result<> check_ranges() const;
   Result<> take_memory();
   Result<> hold_stream();
+  const OperationRequest& request() const { return terms_.played->request; }
   DeviceStep vote();
+  Result<DeviceStep> follow_vote();
+  Result<DeviceStep> follow_agreement();
+  Result<DeviceStep> agree();
   Result<DeviceStep> stage();
+  Result<DeviceStep> route(DeviceRoute route);
   void limit_time(OperationRequest& request) const;
   Error without_nccl() const;
+  Result<bool> all_ended() const;
   void check_progress();
   Error labelled(Error why) const;
 
   Terms terms_;
-  std::optional<NcclVote> vote_ = {};          ///< none: not yet
-  DeviceBuffer pinned_ = {};                   ///< for staging, where the vote may choose it
-  std::shared_ptr<NcclTask> task_;             ///< for NCCL
-  bool staging_ = false;                       ///< the others play it staged
-  bool begun_ = false;                         ///< NCCL has the task
-  std::shared_ptr<DeviceEvent> ready_ = {};    ///< null: the caller has given no stream
-  std::shared_ptr<StreamHold> hold_ = {};      ///< likewise
-  std::unique_ptr<DeviceCopies> staged_ = {};  ///< null: not staged
+  std::optional<NcclVote> vote_ = {};              ///< none: not yet, or a call by name
+  std::shared_ptr<void> without_slot_ = {};        ///< null: it has begun, or has a slot
+  std::shared_ptr<CallAgreement> agreement_ = {};  ///< null: not yet, or no slot
+  std::string slot_name_ = {};                     ///< of a call without a name
+  DeviceBuffer pinned_ = {};                       ///< for staging, where the ranks may choose it
+  std::vector<std::shared_ptr<NcclTask>> tasks_ = {};  ///< for NCCL, one for each tensor
+  bool staging_ = false;                               ///< the others play it staged
+  bool begun_ = false;                                 ///< NCCL has the tasks
+  std::shared_ptr<DeviceEvent> ready_ = {};            ///< null: the caller has given no stream
+  std::shared_ptr<StreamHold> hold_ = {};              ///< likewise
+  std::unique_ptr<DeviceCopies> staged_ = {};          ///< null: not staged
   Time deadline_ = Time::max();
   std::optional<Error> stopped_ = {};   ///< why other ranks will not end it
   std::optional<Time> failed_at_ = {};  ///< when NCCL has failed

@@ -17,9 +17,9 @@ namespace dt {
 /// Makes the operations of a job whose buffers lie in memory of devices. Any thread may call it.
 ///
 /// The first collective of the job's group that NCCL could play begins to connect the ranks'
-/// devices in the background. The ranks vote before each such call until they have decided. Until
-/// then calls are staged, so that none waits for a connection. Calls of other groups are always
-/// staged: kernels of several communicators on one device may wait for each other.
+/// devices in the background. The ranks agree before each such call how they play it. Until they
+/// are connected, calls are staged, so that none waits for a connection. Calls of other groups are
+/// always staged: kernels of several communicators on one device may wait for each other.
 class DeviceCalls {
  public:
   struct NcclTerms {
@@ -29,7 +29,7 @@ class DeviceCalls {
   };
   /// NCCL may connect the devices of this job's ranks. Called before the first call.
   void allow_nccl(NcclTerms terms);
-  /// True when the ranks have voted for NCCL.
+  /// True when NCCL has played a call, or is about to.
   bool uses_nccl() const;
   /// Called before the engine ends: waits shortly for the other ranks where NCCL has played.
   void farewell();
@@ -50,8 +50,8 @@ class DeviceCalls {
   };
   Result<std::shared_ptr<StagingDevice>> device_at(const DevicePlace& place);
   /// Returns the connection where the ranks have not decided that they stage such calls. Null: the
-  /// call is staged.
-  std::shared_ptr<NcclConnection> connection_for(const OperationRequest& request, CallingRank self,
+  /// call is staged. Gives a list without a name one, which no other call has.
+  std::shared_ptr<NcclConnection> connection_for(OperationRequest& request, CallingRank self,
                                                  const std::shared_ptr<StagingDevice>& device);
 
   PossibleDevices possible_;
@@ -59,6 +59,7 @@ class DeviceCalls {
   std::vector<Known> known_ = {};
   std::optional<NcclTerms> nccl_ = {};  ///< none: NCCL is not allowed
   std::shared_ptr<NcclConnection> connection_ = {};
+  uint64_t lists_ = 0;  ///< without a name, which NCCL can play
 };
 
 /// Fails with Errc::input when the address lies in memory of a device.

@@ -2,6 +2,7 @@
 
 #include "comm/collective/reduce.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -43,19 +44,22 @@ bool can_copy(const OperationTerms& terms, ElementType type) {
   return terms.compression == Compression::none || type == ElementType::float32;
 }
 
-bool has_plain_terms(const OperationRequest& request) {
-  if (!request.terms) return true;
-  const OperationTerms& terms = *request.terms;
-  return can_copy(terms, request.type) && !terms.average_active && terms.quorum.ranks == 0 &&
-         terms.parts == 0;
+bool has_plain_terms(const OperationTerms& terms) {
+  return !terms.average_active && terms.quorum.ranks == 0 && terms.parts == 0;
 }
 
 }  // namespace
 
 bool nccl_can_play(const OperationRequest& request) {
-  return nccl_kind(request.kind) && nccl_type(request.type) && request.tensors.empty() &&
-         request.counts.empty() && !matches_by_name(request) && has_plain_terms(request) &&
-         (!reduces(request.kind) || can_reduce(request.reduce));
+  if (!nccl_kind(request.kind) || !request.counts.empty()) return false;
+  if (reduces(request.kind) && !can_reduce(request.reduce)) return false;
+  if (request.terms && !has_plain_terms(*request.terms)) return false;
+  const auto can_play = [&](ElementType type) {
+    return nccl_type(type) && (!request.terms || can_copy(*request.terms, type));
+  };
+  if (request.tensors.empty()) return can_play(request.type);
+  return std::ranges::all_of(request.tensors,
+                             [&](const TensorOfList& tensor) { return can_play(tensor.type); });
 }
 
 OperationRequest announce(OperationRequest call) {

@@ -11,8 +11,8 @@ namespace dt {
 std::optional<NcclCall::Kind> nccl_kind(OperationKind kind);
 
 /// True for a collective that NCCL can play. The same on all ranks, if they make the same call.
-/// False for lists, and for collectives that match by name. False for parts of several sizes, types
-/// that NCCL lacks, scales of whole numbers, and compression of float64.
+/// False for parts of several sizes, quorums, types that NCCL lacks, scales of whole numbers, and
+/// compression of float64.
 bool nccl_can_play(const OperationRequest& request);
 
 /// Returns an operation of the engine before such a call, by which the ranks compare the call. A

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/io/blocked_signals.h"
+#include "comm/named/name_coordinator.h"
 #include "gpu/cuda/open_cuda.h"
 
 #include <algorithm>
@@ -30,6 +31,9 @@ bool has_ended(const NcclTask& task) {
   return done && *done;
 }
 
+/// Enough for the calls that the engine puts into one bucket.
+constexpr size_t plan_memory_bytes = bucket_bytes_max;
+
 constexpr std::string_view finalized = "the context has been finalized";
 
 std::string key_of(const char* step, int rank) {
@@ -50,7 +54,7 @@ std::shared_ptr<NcclConnection> NcclConnection::start(Terms terms) {
 }
 
 void NcclConnection::farewell() {
-  if (agreed() != DeviceRoute::nccl || way() != Way::nccl) return;
+  if (!plays() || way() != Way::nccl) return;
   const Time end = Clock::now() + farewell_max;
   if (!terms_.store.set(key_of("left", terms_.self.rank), Bytes(1))) return;
   for (int rank = 0; rank < terms_.self.size; ++rank) {
@@ -78,7 +82,7 @@ Way NcclConnection::way() const {
 }
 
 DeviceRoute NcclConnection::wish() const {
-  if (agreed() == DeviceRoute::nccl) return DeviceRoute::nccl;
+  if (plays()) return DeviceRoute::nccl;
   switch (way()) {
     case Way::nccl:
       return DeviceRoute::nccl;
@@ -204,6 +208,7 @@ Result<ConnectionVerdict> NcclConnection::collect(const char* step, const Connec
 Result<> NcclConnection::join(const NcclUniqueId& id) {
   Device& device = terms_.device->device();
   stream_ = TRY(device.make_stream());
+  plan_memory_ = TRY(device.allocate(plan_memory_bytes));
   const std::shared_ptr<void> current = device.make_current();
   auto joined = TRY(NcclCommunicator::join(
       *library_, {.id = id, .rank = terms_.self.rank, .size = terms_.self.size}, wait()));
@@ -242,13 +247,14 @@ void NcclConnection::serve() {
       if (failure && !stop_) stop_ = *failure;
       continue;
     }
-    const std::shared_ptr<NcclTask> task = std::move(queued_.front());
-    queued_.erase(queued_.begin());
-    on_device_.push_back(task);
+    Bucket bucket = std::move(queued_.front());
+    queued_.pop_front();
+    on_device_.insert(on_device_.end(), bucket.begin(), bucket.end());
     lock.unlock();
-    Result<> started = start_on_device(*task);
+    Result<> started = start_on_device(bucket);
     lock.lock();
-    if (started) task->state = NcclTask::State::on_device;
+    for (const auto& task : bucket)
+      if (started) task->state = NcclTask::State::on_device;
     if (started) continue;
     if (!stop_) stop_ = std::move(started).error();
     communicator_->stop(*stop_);  // so that it is aborted: its kernels may run
@@ -273,13 +279,28 @@ void NcclConnection::note_ends() {
   });
 }
 
-Result<> NcclConnection::start_on_device(NcclTask& task) {
+Result<> NcclConnection::start_on_device(Bucket& bucket) {
   Device& device = terms_.device->device();
   const std::shared_ptr<void> current = device.make_current();
-  task.done = TRY(device.make_event());
-  if (task.ready) TRY(stream_->wait(*task.ready));
-  TRY(run(plan_alone(task.part, terms_.self, task.memory.at())));
-  return stream_->record(*task.done);
+  const std::shared_ptr<DeviceEvent> done = TRY(device.make_event());
+  for (const auto& task : bucket) {
+    task->done = done;
+    if (task->ready) TRY(stream_->wait(*task->ready));
+  }
+  TRY(run(plan(bucket)));
+  return stream_->record(*done);
+}
+
+NcclPlan NcclConnection::plan(const Bucket& bucket) const {
+  if (bucket.size() == 1) {
+    const NcclTask& task = *bucket.front();
+    std::byte* const memory = task.memory.bytes() > 0 ? task.memory.at() : plan_memory_.at();
+    return plan_alone(task.part, terms_.self, memory);
+  }
+  std::vector<NcclPart> parts;
+  for (const auto& task : bucket)
+    parts.push_back(task->part);
+  return plan_together(parts, terms_.self, plan_memory_.at());
 }
 
 Result<> NcclConnection::run(NcclPlan plan) {
@@ -315,16 +336,21 @@ void NcclConnection::fail_all() {
   }
   leave();
   const std::lock_guard lock(mutex_);
-  for (auto* const tasks : {&queued_, &on_device_}) {
-    for (const auto& task : *tasks)
-      task->state = NcclTask::State::failed;
-    tasks->clear();
-  }
+  for (const auto& [number, bucket] : gathered_)
+    queued_.push_back(bucket);
+  queued_.push_back(std::move(on_device_));
+  for (const Bucket& bucket : queued_)
+    for (const auto& task : bucket)
+      if (task) task->state = NcclTask::State::failed;
+  gathered_.clear();
+  queued_.clear();
+  on_device_.clear();
   way_ = Way::failed;
   changed_.notify_all();
 }
 
 Result<DeviceBuffer> NcclConnection::take_memory(size_t bytes) {
+  if (bytes <= plan_memory_bytes) return DeviceBuffer();
   // Few sizes, so that calls of nearly the same size share memory.
   const size_t size = std::bit_ceil(bytes);
   {
@@ -352,9 +378,36 @@ void NcclConnection::begin(const std::shared_ptr<NcclTask>& task) {
       task->state = NcclTask::State::failed;
       return;
     }
-    queued_.push_back(task);
+    queued_.push_back({task});
   }
   changed_.notify_all();
+}
+
+void NcclConnection::begin(const std::shared_ptr<NcclTask>& task, const NcclSlot& slot) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (way_ == Way::failed) {
+      task->state = NcclTask::State::failed;
+      return;
+    }
+    Bucket& bucket = gathered_[slot.bucket];
+    bucket.resize(slot.members);
+    bucket[slot.index] = task;
+    queue_whole_buckets();
+  }
+  changed_.notify_all();
+}
+
+/// Queues the buckets whose turn it is. Called with the mutex locked.
+void NcclConnection::queue_whole_buckets() {
+  const auto is_missing = [](const auto& task) { return task == nullptr; };
+  for (auto next = gathered_.find(next_bucket_); next != gathered_.end();
+       next = gathered_.find(next_bucket_)) {
+    if (std::ranges::any_of(next->second, is_missing)) return;
+    queued_.push_back(std::move(next->second));
+    gathered_.erase(next);
+    ++next_bucket_;
+  }
 }
 
 Result<bool> NcclConnection::ended(const NcclTask& task) const {

@@ -4,6 +4,7 @@
 #include "base/environment.h"
 #include "comm/device/buffer_ranges.h"
 #include "comm/device/connection_offer.h"
+#include "comm/device/nccl_order.h"
 #include "comm/device/nccl_plan.h"
 #include "comm/device/nccl_vote.h"
 #include "comm/device/staging_device.h"
@@ -11,7 +12,9 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -24,17 +27,18 @@ namespace dt {
 /// A collective that NCCL plays.
 struct NcclTask {
   NcclPart part;
-  DeviceBuffer memory = {};                 ///< of nccl_memory_bytes()
+  DeviceBuffer memory = {};                 ///< for its plan; empty: that of the connection
   std::shared_ptr<DeviceEvent> ready = {};  ///< reached when the input is there; null: it is
 
   // These are the connection's:
   enum class State : uint8_t { queued, on_device, ended, failed };
   State state = State::queued;
-  std::unique_ptr<DeviceEvent> done = {};  ///< of `on_device`
+  std::shared_ptr<DeviceEvent> done = {};  ///< of `on_device`; the same for a bucket
 };
 
 /// This rank's device among those of all ranks, which NCCL connects. A thread of its own connects
 /// them, and then begins the tasks in their order. All ranks have the same tasks in the same order.
+/// The tasks of a bucket are played as one.
 ///
 ///   undecided ─ all ranks can, and have joined ▶ nccl ─ a failure, stop() ▶ failed
 ///       ├─ one of them cannot ▶ staged: the engine plays all calls
@@ -74,23 +78,33 @@ class NcclConnection {
   const StagingDevice& device() const { return *terms_.device; }
   /// A connection that was stopped has failed.
   Way way() const;
-  /// The route that this rank votes for now.
+  /// The route that this rank wishes now.
   DeviceRoute wish() const;
   /// The route by which the last vote of all ranks ended.
   DeviceRoute agreed() const { return agreed_.load(std::memory_order_relaxed); }
   void agree(DeviceRoute route) { agreed_.store(route, std::memory_order_relaxed); }
+  /// True when the ranks have agreed that NCCL plays calls by name.
+  bool plays_by_name() const { return plays_by_name_.load(std::memory_order_relaxed); }
+  void play_by_name() { plays_by_name_.store(true, std::memory_order_relaxed); }
+  bool plays() const { return agreed() == DeviceRoute::nccl || plays_by_name(); }
+  /// For the steps of calls, which one thread at a time takes.
+  NcclOrder& order() { return order_; }
   /// The error of `failed`, or the reason of `staged`.
   Error reason() const;
 
-  /// Returns memory of the device for a task. May wait for the device's work, and so for operations
-  /// under way. Fails with Errc::out_of_memory.
+  /// Returns memory of the device for a task, or an empty one where that of the connection is
+  /// enough. May wait for the device's work, and so for operations under way. Fails with
+  /// Errc::out_of_memory.
   Result<DeviceBuffer> take_memory(size_t bytes);
   /// Keeps it for later calls. Frees none before close(), since CUDA may wait for the device's work
   /// then.
   void keep_memory(DeviceBuffer buffer);
 
-  /// Requires that the devices were connected.
+  /// Begins a task without a slot. Requires that the devices were connected.
   void begin(const std::shared_ptr<NcclTask>& task);
+  /// Begins a task when all buckets before its own have begun, and all tasks of its bucket are
+  /// here.
+  void begin(const std::shared_ptr<NcclTask>& task, const NcclSlot& slot);
   /// True when the results lie in memory of the device. Fails when the connection or the device
   /// has failed, and no kernel uses the buffers any more.
   Result<bool> ended(const NcclTask& task) const;
@@ -100,6 +114,8 @@ class NcclConnection {
   void stop(Error why);
 
  private:
+  using Bucket = std::vector<std::shared_ptr<NcclTask>>;
+
   explicit NcclConnection(Terms terms) : terms_(std::move(terms)) {}
   void run();
   Result<ConnectionVerdict> connect();
@@ -108,9 +124,11 @@ class NcclConnection {
   Result<ConnectionVerdict> collect(const char* step, const ConnectionOffer& own);
   Result<> join(const NcclUniqueId& id);
   void serve();
-  Result<> start_on_device(NcclTask& task);
+  Result<> start_on_device(Bucket& bucket);
+  NcclPlan plan(const Bucket& bucket) const;
   Result<> run(NcclPlan plan);
   Result<> finish_stream();
+  void queue_whole_buckets();
   void note_ends();
   std::optional<Error> check_kernels(std::unique_lock<std::mutex>& lock);
   NcclWait wait();
@@ -120,8 +138,11 @@ class NcclConnection {
 
   const Terms terms_;
   std::atomic<DeviceRoute> agreed_ = DeviceRoute::undecided;
+  std::atomic<bool> plays_by_name_ = false;
+  NcclOrder order_;
   std::optional<NcclLibrary> library_ = {};
   std::unique_ptr<DeviceStream> stream_ = {};  ///< of NCCL alone
+  DeviceBuffer plan_memory_ = {};              ///< of one plan at a time, in the stream's order
 
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
@@ -129,9 +150,11 @@ class NcclConnection {
   std::optional<Error> stop_ = {};
   std::string staged_because_ = {};
   bool closing_ = false;
-  std::vector<DeviceBuffer> memory_ = {};  ///< not in use
-  std::vector<std::shared_ptr<NcclTask>> queued_ = {};
-  std::vector<std::shared_ptr<NcclTask>> on_device_ = {};
+  std::vector<DeviceBuffer> memory_ = {};     ///< not in use
+  std::map<uint64_t, Bucket> gathered_ = {};  ///< that wait for tasks, or for buckets before them
+  uint64_t next_bucket_ = 0;
+  std::deque<Bucket> queued_ = {};
+  Bucket on_device_ = {};
   std::unique_ptr<NcclCommunicator> communicator_ = {};  ///< reset by the thread alone
   std::thread thread_;
 };

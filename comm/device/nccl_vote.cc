@@ -2,33 +2,36 @@
 
 #include "comm/device/nccl_calls.h"
 
+#include <array>
+
 namespace dt {
 
 namespace {
 
 /// The operation and its memory.
 struct Cast {
-  int32_t value = 0;
+  std::array<int32_t, 2> least = {};  ///< the route; 0: with a slot
   Operation operation = {};
 };
 
 }  // namespace
 
-NcclVote::NcclVote(const OperationRequest& call, DeviceRoute own) {
+NcclVote::NcclVote(const OperationRequest& call, Wish own) {
   const auto cast = std::make_shared<Cast>();
-  cast->value = static_cast<int32_t>(own);
+  cast->least = {static_cast<int32_t>(own.route), own.slot ? 0 : 1};
   OperationRequest& request = cast->operation.request;
   request = announce(call);
   request.kind = OperationKind::all_reduce;
   request.type = ElementType::int32;
   request.reduce = ReduceOp::min;
-  request.count = 1;
-  request.input = request.output = &cast->value;
+  request.count = cast->least.size();
+  request.input = request.output = cast->least.data();
   operation_ = {cast, &cast->operation};
 }
 
-DeviceRoute NcclVote::route() const {
-  return static_cast<DeviceRoute>(*static_cast<const int32_t*>(operation_->request.output));
+NcclVote::Wish NcclVote::outcome() const {
+  const auto* const least = static_cast<const int32_t*>(operation_->request.output);
+  return {.route = static_cast<DeviceRoute>(least[0]), .slot = least[1] == 0};
 }
 
 }  // namespace dt

@@ -10,7 +10,7 @@ namespace dt {
 
 struct Operation;
 
-/// What an operation on memory of a device does next.
+/// The next step of an operation on memory of a device.
 struct DeviceStep {
   enum class Kind : uint8_t {
     waits,    ///< for the device, or for something else that ends without the engine

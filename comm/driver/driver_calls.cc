@@ -155,11 +155,13 @@ void Driver::start_staged(const Work& work) {
 /// Ends work behind the engine that other ranks will not end. One that has left may have ended its
 /// part before, so that the work here gets some time.
 void Driver::stop_staged(Time now) {
-  const auto lost = staged_.others_work() ? parts_.engine->lost() : std::nullopt;
+  auto lost = staged_.others_work() ? parts_.engine->lost() : std::nullopt;
+  const bool by_name = !lost && staged_.others_work_by_name();
+  if (by_name) lost = parts_.engine->lost_by_name();
   if (!lost) return staged_lost_at_.reset();
   if (!staged_lost_at_) staged_lost_at_ = now;
   if (parts_.engine->aborted() != nullptr || now - *staged_lost_at_ >= leave_grace)
-    staged_.stop(*lost);
+    staged_.stop(*lost, by_name);
 }
 
 Driver::Outcome Driver::run_staged(const Work& work) {

@@ -11,12 +11,8 @@ bool is_message(OperationKind kind) {
   return kind == OperationKind::send || kind == OperationKind::receive;
 }
 
-/// A list without a name matches by its order among such lists.
-bool is_unnamed_list(const OperationRequest& request) {
-  return !request.tensors.empty() && request.name.empty();
-}
-
-/// True when the engine must get `earlier` before `later`.
+/// True when the engine must get `earlier` before `later`. Lists without a name match by their
+/// order among such lists.
 bool in_order(const OperationRequest& earlier, const OperationRequest& later) {
   if (earlier.group != later.group) return false;
   if (is_message(earlier.kind) || is_message(later.kind))
@@ -24,7 +20,7 @@ bool in_order(const OperationRequest& earlier, const OperationRequest& later) {
   if (!is_collective(earlier.kind) || !is_collective(later.kind)) return false;
   const bool joins = earlier.kind == OperationKind::join || later.kind == OperationKind::join;
   const bool named = matches_by_name(earlier) && matches_by_name(later);
-  if (named) return joins || (is_unnamed_list(earlier) && is_unnamed_list(later));
+  if (named) return joins || earlier.name == later.name;
   return !matches_by_name(earlier) && !matches_by_name(later);
 }
 
@@ -66,9 +62,15 @@ bool StagedOperations::others_work() const {
   return std::ranges::any_of(entries_, works_with_others);
 }
 
-void StagedOperations::stop(const OperationFailure& why) {
+bool StagedOperations::others_work_by_name() const {
+  return std::ranges::any_of(entries_, [](const Entry& entry) {
+    return works_with_others(entry) && matches_by_name(entry.work->request);
+  });
+}
+
+void StagedOperations::stop(const OperationFailure& why, bool by_name) {
   for (const Entry& entry : entries_) {
-    if (!works_with_others(entry)) continue;
+    if (!works_with_others(entry) || (by_name && !matches_by_name(entry.work->request))) continue;
     entry.work->blamed_rank = why.blamed_rank;
     entry.copies()->stop({why.code, why.reason});
   }
@@ -118,7 +120,10 @@ bool StagedOperations::take_step(Entry& entry, const Submit& submit, Result<>& r
     case DeviceStep::Kind::plays:
       entry.playing = std::move(next->played);
       entry.playing->clock = entry.work->clock;
-      entry.playing->request.blocks = entry.work->request.blocks;
+      // Not for a slot of NCCL, which another rank may ask for later without the program's doing.
+      entry.playing->request.blocks =
+          entry.work->request.blocks &&
+          matches_by_name(entry.playing->request) == matches_by_name(entry.work->request);
       submit(entry.playing);
       return true;
     case DeviceStep::Kind::results:

@@ -16,8 +16,8 @@ namespace dt {
 ///   add() ─ nothing before it waits ▶ steps ─ the last one ended well ▶ results ─ copied ▶ ended
 ///                                       └──────── one failed ──────────────┴─ failed ───────┘
 ///
-/// An operation on memory of the host waits here, too, if one before it in its order waits, or has
-/// not let it pass. So ranks whose copies take different times still make their calls in one order.
+/// An operation on memory of the host waits here, too, until those before it let it pass. So ranks
+/// whose copies take different times still make their calls in one order.
 class StagedOperations {
  public:
   using Work = std::shared_ptr<Operation>;
@@ -39,8 +39,10 @@ class StagedOperations {
   };
   /// True when the results of some operation need the work of other ranks.
   bool others_work() const;
-  /// Called before a step when other ranks will not end that work.
-  void stop(const OperationFailure& why);
+  /// The same about operations that match by name.
+  bool others_work_by_name() const;
+  /// Called before a step when other ranks will not end that work, or only that by name.
+  void stop(const OperationFailure& why, bool by_name = false);
   /// Moves all operations as far as they can without waiting.
   Progress step(const Submit& submit);
   /// Waits until no copy uses a buffer. The operations get no outcome. Requires that the engine has

@@ -378,6 +378,10 @@ std::optional<OperationFailure> Engine::lost() const {
   return OperationFailure{Errc::peer_lost, rank, state_->peers.gone_reason(rank)};
 }
 
+std::optional<OperationFailure> Engine::lost_by_name() const {
+  return state_->groups.failed_by_name(0);
+}
+
 const OperationFailure* Engine::aborted() const {
   const std::optional<OperationFailure>& aborted = state_->aborted;
   return aborted ? &*aborted : nullptr;

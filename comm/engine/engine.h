@@ -108,6 +108,8 @@ class Engine {
   /// engine was aborted, the job's collectives were stopped, or a rank has left or cannot be
   /// reached. None: they will. A rank may have ended its part before it left.
   std::optional<OperationFailure> lost() const;
+  /// The same about calls by name of the job alone: they have failed.
+  std::optional<OperationFailure> lost_by_name() const;
 
   /// Appends the pending operations that are first in their group, or to or from their peer.
   void add_waits(std::vector<PendingWait>& waits) const;

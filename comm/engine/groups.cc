@@ -240,6 +240,11 @@ LateSteps::Counts Groups::quorum_counts(uint32_t number) const {
   return group != nullptr && group->named ? group->named->quorum_counts() : LateSteps::Counts();
 }
 
+std::optional<OperationFailure> Groups::failed_by_name(uint32_t number) const {
+  const Group* const group = find_group(number);
+  return group == nullptr || !group->named ? std::nullopt : group->named->failure();
+}
+
 size_t Groups::named_entries() const {
   size_t entries = 0;
   for (const auto& [number, group] : groups_)

@@ -99,6 +99,8 @@ class Groups {
   Result<> control(const Message& message, ByteSpan payload, Time now);
   /// As Collectives::stopped().
   const CollectiveStop* stopped(uint32_t group) const;
+  /// The failure of all calls by name of the group from now on; none so far.
+  std::optional<OperationFailure> failed_by_name(uint32_t group) const;
   Result<PayloadTarget> place(const Message& message);
   Result<> arrived(const Message& message);
 

@@ -13,6 +13,7 @@ std::vector<std::shared_ptr<Operation>> parts_of(const std::shared_ptr<Operation
     const auto& part = parts.emplace_back(std::make_shared<Operation>());
     part->submitted = list->submitted;
     part->list = list;
+    part->part = parts.size() - 1;
     OperationRequest& request = part->request;
     request.kind = whole.kind;
     request.type = tensor.type;
@@ -26,6 +27,7 @@ std::vector<std::shared_ptr<Operation>> parts_of(const std::shared_ptr<Operation
     request.blocks = whole.blocks;
     request.priority = whole.priority;
     request.terms = whole.terms;
+    request.agreement = whole.agreement;
     if (!tensor.has_shape) continue;
     if (!request.terms) request.terms.emplace();
     request.terms->has_shape = true;

@@ -42,7 +42,8 @@ Result<> NameCoordinator::add(int rank, NameArrival arrival, Time now) {
   Pending& pending = pending_
                          .try_emplace(name, Pending{.first = arrival.descriptor,
                                                     .arrived = std::vector<bool>(ranks),
-                                                    .place = arrival.place})
+                                                    .place = arrival.place,
+                                                    .route = arrival.wish})
                          .first->second;
   const auto index = static_cast<size_t>(rank);
   if (pending.arrived[index] || has_joined(rank)) {
@@ -54,6 +55,7 @@ Result<> NameCoordinator::add(int rank, NameArrival arrival, Time now) {
   pending.arrived[index] = true;
   ++pending.arrivals;
   if (rank == 0) pending.priority = arrival.priority;
+  if (arrival.wish) pending.route = std::min(pending.route.value_or(*arrival.wish), *arrival.wish);
   const bool limited = arrival.timeout > Duration::zero() && arrival.remaining < Time::max() - now;
   if (limited && now + arrival.remaining < pending.deadline) {
     limits_.erase({pending.deadline, name});
@@ -179,7 +181,7 @@ NameCoordinator::Complete NameCoordinator::completed(Pending& pending) {
   }
   if (const std::vector<int> joined = joined_without(pending); !joined.empty())
     return completed_without(joined, pending);
-  return {.call = std::move(pending.first), .priority = pending.priority};
+  return {.call = std::move(pending.first), .priority = pending.priority, .route = pending.route};
 }
 
 /// Completes a call that ranks which have joined have not made.
@@ -187,6 +189,11 @@ NameCoordinator::Complete NameCoordinator::completed_without(const std::vector<i
                                                              Pending& pending) {
   Descriptor& call = pending.first;
   const std::string obstacle = obstacle_of_joined(call, joined);
+  if (obstacle.empty() && pending.route) {
+    return {.call = std::move(call),
+            .priority = pending.priority,
+            .route = std::min(*pending.route, DeviceRoute::staged)};
+  }
   if (obstacle.empty()) {
     const int average_over = call.terms.average_active ? static_cast<int>(pending.arrivals) : 0;
     return {.call = std::move(call),
@@ -312,6 +319,7 @@ std::vector<NameDecision> NameCoordinator::decide() {
              bucket.first->call.terms.compression == call.terms.compression &&
              bucket.first->average_over == complete.average_over &&
              bucket.first->participants == complete.participants &&
+             bucket.first->route == complete.route &&
              bucket.bytes + bytes_of(call) <= options_.bucket_bytes &&
              decisions[bucket.index].names.size() < names_per_decision_max &&
              decisions[bucket.index].for_joined.size() < names_for_joined_max;
@@ -325,7 +333,8 @@ std::vector<NameDecision> NameCoordinator::decide() {
       if (fusible) open.push_back({&complete, bytes_of(call), index});
       decisions.push_back({.names = {},
                            .average_over = complete.average_over,
-                           .participants = complete.participants});
+                           .participants = complete.participants,
+                           .route = complete.route});
     }
     decisions[index].names.push_back(call.name_hash);
     if (complete.for_joined) decisions[index].for_joined.push_back(for_joined(call));

@@ -14,17 +14,23 @@
 
 namespace dt {
 
+/// The most data of calls that are fused, in all engines.
+inline constexpr size_t bucket_bytes_max = size_t{1} << 20;
+
 /// Rank 0's side of the matching of named collectives in a group. It collects which ranks have made
 /// which call, in any order. A call that all have made is played, with others that it can be fused
 /// with. A call that a rank has not made holds up no other, except the parts of its own list.
 ///
 /// A rank that joins makes no further calls until all have joined. Reductions need no call of it.
+///
+/// Calls that move no data get a route, the least that a rank wishes. NCCL needs the data of all
+/// ranks, so that it plays none without those that have joined.
 class NameCoordinator {
  public:
   struct Options {
     std::vector<int> job_ranks;                 ///< the job's rank of each member
     NameOfRank name_of_rank = {};               ///< of a rank of the group, for messages
-    size_t bucket_bytes = size_t{1} << 20;      ///< the most data of calls that are fused
+    size_t bucket_bytes = bucket_bytes_max;     ///< the most data of calls that are fused
     size_t fused_bytes_max = size_t{64} << 10;  ///< larger calls are played alone
   };
   explicit NameCoordinator(Options options)
@@ -75,6 +81,7 @@ class NameCoordinator {
     int priority = 0;                     ///< of rank 0's call
     Duration timeout = Duration::zero();  ///< that ends first
     Time deadline = Time::max();
+    std::optional<DeviceRoute> route = {};  ///< the least wish so far; none: it moves data
   };
 
   /// A call that all ranks have made. It can be played, or has failed.
@@ -85,6 +92,7 @@ class NameCoordinator {
     std::vector<bool> participants = {};  ///< as in NameDecision
     int priority = 0;
     std::optional<OperationFailure> failure = {};
+    std::optional<DeviceRoute> route = {};  ///< as in NameDecision
   };
 
   bool has_joined(int rank) const;

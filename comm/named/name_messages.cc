@@ -5,6 +5,22 @@
 
 namespace dt {
 
+namespace {
+
+void encode(std::optional<DeviceRoute> route, Writer& writer) {
+  writer.number(route.has_value());
+  if (route) writer.number(*route);
+}
+
+std::optional<DeviceRoute> read_route(Reader& reader) {
+  if (!reader.number<bool>()) return std::nullopt;
+  const auto route = reader.number<DeviceRoute>();
+  if (route < DeviceRoute::failed || route > DeviceRoute::nccl) reader.refuse();
+  return route;
+}
+
+}  // namespace
+
 ListPlace ListPlace::of(const Operation& part) {
   if (!part.list) return {};
   Writer writer;
@@ -21,6 +37,7 @@ Bytes encode_arrivals(const std::vector<NameArrival>& arrivals, size_t& from) {
     encode(a.descriptor, writer);
     writer.number(a.timeout.count()).number(a.remaining.count()).number(a.blocks);
     writer.number(a.place.list).number(a.place.parts);
+    encode(a.wish, writer);
     if (message.size() + writer.view().size() > control_bytes_max) break;
     const ByteSpan view = writer.view();
     message.insert(message.end(), view.begin(), view.end());
@@ -40,6 +57,7 @@ Result<std::vector<NameArrival>> decode_arrivals(ByteSpan bytes) {
     arrival.place.list = reader.number<uint64_t>();
     arrival.place.parts = reader.number<uint32_t>();
     if (arrival.place.list != 0 && arrival.place.parts == 0) reader.refuse();
+    arrival.wish = read_route(reader);
     if (!reader.ok() || arrival.timeout < Duration::zero() || arrival.remaining < Duration::zero())
       return fail(Errc::protocol, "announcement of a named call is cut short");
     arrivals.push_back(std::move(arrival));
@@ -90,6 +108,7 @@ Bytes encode(const NameDecision& decision) {
   for (size_t rank = 0; rank < ranks.size(); ++rank)
     if (ranks[rank]) bits[rank / 8] |= std::byte{1} << (rank % 8);
   writer.number(static_cast<uint32_t>(ranks.size())).raw(bits);
+  encode(decision.route, writer);
   return writer.take();
 }
 
@@ -109,6 +128,7 @@ Result<NameDecision> decode_name_decision(ByteSpan bytes) {
     if (failure.code != Errc::mismatch && failure.code != Errc::timeout) reader.refuse();
   }
   TRY(read_for_joined(reader, decision));
+  decision.route = read_route(reader);
   TRY(reader.finish("decision about named calls"));
   return decision;
 }

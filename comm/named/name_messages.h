@@ -25,6 +25,7 @@ struct NameArrival {
   bool blocks = false;                    ///< a thread of the rank waits for it
   ListPlace place = {};
   int priority = 0;  ///< on rank 0, whose calls are not sent: higher ones are played first
+  std::optional<DeviceRoute> wish = {};  ///< of a CallAgreement; none: the call moves data
 };
 
 /// Rank 0's decision about calls that all ranks have made. All ranks get all decisions in the same
@@ -38,7 +39,8 @@ struct NameDecision {
   int average_over = 0;  ///< the ranks that averages are over; 0: all
   /// By rank: whose contributions count, in calls with a quorum. Empty: those of all ranks.
   std::vector<bool> participants = {};
-  int last_joined = -1;  ///< of a join: the rank of the group that joined last
+  int last_joined = -1;                   ///< of a join: the rank of the group that joined last
+  std::optional<DeviceRoute> route = {};  ///< of calls that move no data; none: they are played
 };
 
 /// Encodes as many arrivals from `from` on as fit into a message, and advances `from`.

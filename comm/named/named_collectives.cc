@@ -16,6 +16,11 @@ constexpr Duration decision_grace = milliseconds(250);
 /// Most ranks connect with rank 0 themselves in that time.
 constexpr Duration connect_after = milliseconds(100);
 
+std::optional<DeviceRoute> wish_of(const OperationRequest& request) {
+  if (!request.agreement) return std::nullopt;
+  return request.agreement->wish;
+}
+
 /// Returns why a bucket has failed. The reason stands behind its label, which no user knows.
 OperationFailure reason_without_label(const Operation& whole) {
   const std::string& text = whole.outcome->error().message;
@@ -108,7 +113,8 @@ bool NamedCollectives::announce(Time now) {
          .remaining = limited ? std::max(end - now, Duration::zero()) : Duration::zero(),
          .blocks = work->request.blocks,
          .place = ListPlace::of(*work),
-         .priority = work->request.priority});
+         .priority = work->request.priority,
+         .wish = wish_of(work->request)});
   }
   if (lane_.peers().rank() == 0) {
     for (NameArrival& arrival : arrivals)
@@ -163,6 +169,7 @@ Result<> NamedCollectives::decision(const Message& message, ByteSpan payload) {
 
 Result<> NamedCollectives::apply(const NameDecision& decision) {
   if (decision.last_joined >= 0) return end_join_behind_calls(decision.last_joined);
+  if (decision.route) return agree(decision);
   if (!decision.failure) return queue(decision);
   const OperationFailure& why = *decision.failure;
   for (const uint64_t name : decision.names) {
@@ -193,6 +200,7 @@ Result<> NamedCollectives::queue(const NameDecision& decision) {
     if (!members.back()) return fail(Errc::protocol, "a decision about a name that is not pending");
     if (found != pending_.end()) played_.emplace(name, found->second);
     OperationRequest& request = members.back()->request;
+    if (request.agreement) return fail(Errc::protocol, "a call without data is to be played");
     if (auto sum = contributes ? late_.add_carried(request) : nullptr)
       playing.carried.push_back(std::move(sum));
   }
@@ -201,6 +209,29 @@ Result<> NamedCollectives::queue(const NameDecision& decision) {
   ++buckets_;
   for (const uint64_t name : decision.names)
     pending_.erase(name);
+  return {};
+}
+
+/// Ends calls that move no data.
+Result<> NamedCollectives::agree(const NameDecision& decision) {
+  const bool by_nccl = *decision.route == DeviceRoute::nccl;
+  NcclSlot slot{.bucket = nccl_buckets_, .members = static_cast<uint32_t>(decision.names.size())};
+  if (by_nccl) ++nccl_buckets_;
+  for (const uint64_t name : decision.names) {
+    const auto found = pending_.find(name);
+    if (found == pending_.end() && has_joined() && !by_nccl) continue;
+    if (found == pending_.end() || !found->second->request.agreement)
+      return fail(Errc::protocol, "an agreement on a name that is not pending");
+    const Work work = take(found);
+    CallAgreement& agreement = *work->request.agreement;
+    agreement.route = *decision.route;
+    agreement.slots.resize(std::max(agreement.slots.size(), work->part + 1));
+    agreement.slots[work->part] = slot;
+    ++slot.index;
+    last_label_ = label(*work);
+    note_start(*work);
+    succeed(*work);
+  }
   return {};
 }
 

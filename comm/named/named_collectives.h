@@ -29,6 +29,8 @@ inline constexpr std::string_view name_is_pending =
 ///
 /// The buckets are ordinary collectives, which all ranks make in the order of the decisions. They
 /// have a lane of their own: Collectives with a group number that no user's group has.
+///
+/// A call with a CallAgreement ends by its decision, and takes no turn.
 class NamedCollectives {
  public:
   /// Chooses the algorithm of a bucket.
@@ -49,6 +51,8 @@ class NamedCollectives {
   /// True when steps may be decided without this rank, which then plays them.
   bool serves() const { return serves_ && !failed_; }
   const LateSteps::Counts& quorum_counts() const { return late_.counts(); }
+  /// The failure of all calls from now on; none so far.
+  const std::optional<OperationFailure>& failure() const { return failed_; }
   bool quiet() const { return idle() && lane_.quiet() && (failed_ || coordinator_.empty()); }
   /// Returns how many entries about calls are kept: those of this rank that have not ended. On rank
   /// 0 also those that it has not decided about.
@@ -85,6 +89,7 @@ class NamedCollectives {
   bool decide(Time now);
   Result<> apply(const NameDecision& decision);
   Result<> queue(const NameDecision& decision);
+  Result<> agree(const NameDecision& decision);
   Result<> end_join_behind_calls(int last);
   void finish_join(const Playing& playing);
   bool is_late(const NameDecision& decision) const;
@@ -119,6 +124,7 @@ class NamedCollectives {
   Time connects_at_ = Time::max();  ///< rank 0: when it connects with the ranks that it waits for
   std::string last_label_;
   uint64_t buckets_ = 0;                    ///< decided so far: the last one's number in the lane
+  uint64_t nccl_buckets_ = 0;               ///< decided so far
   std::optional<OperationFailure> failed_;  ///< of all calls from now on, and the undecided ones
 };
 

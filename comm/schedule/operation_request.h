@@ -4,6 +4,7 @@
 #include "base/kernels/element.h"
 #include "base/result.h"
 #include "comm/schedule/algorithm.h"
+#include "comm/schedule/call_agreement.h"
 #include "comm/schedule/operation_kind.h"
 #include "comm/schedule/operation_result.h"
 #include "comm/schedule/operation_terms.h"
@@ -74,6 +75,8 @@ struct OperationRequest {
   /// The call that follows this operation, which prepares it. The ranks compare that call, and
   /// messages name it. Null for most.
   std::shared_ptr<const OperationRequest> announced = {};
+  /// Set for a call by name that moves no data, and reads no buffer: the ranks only agree on it.
+  std::shared_ptr<CallAgreement> agreement = {};
 };
 
 /// The call of the user, also where another operation prepares it.
@@ -107,6 +110,7 @@ struct Operation {
   OperationTimes times = {};
   /// The call of several tensors that this is a part of; null for most. It ends with its last part.
   std::shared_ptr<Operation> list = {};
+  size_t part = 0;                        ///< its index in that call
   size_t parts_left = 0;                  ///< of a call of several tensors: that have not ended
   std::optional<Error> failed_part = {};  ///< the error of the first that has failed
   /// For a call on memory of a device: its steps, some of which the engine plays. Null for most.

@@ -3,41 +3,17 @@
 #include "comm/dtrain_memory.h"
 #include "comm/dtrain_work.h"
 #include "tests/unit/comm/collective_calls.h"
-#include "tests/unit/comm/world_fixture.h"
+#include "tests/unit/comm/nccl_fixture.h"
 
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace dt {
 namespace {
-
-/// Variables of this process, until the end of a test.
-class Variables {
- public:
-  explicit Variables(const char* collectives, const char* fake = "",
-                     const char* library = FAKE_NCCL) {
-    set("DTRAIN_CPU_DEVICES", "1");
-    set("DTRAIN_NCCL_LIB", library);
-    set("DTRAIN_DEVICE_COLLECTIVES", collectives);
-    set("FAKE_NCCL", fake);
-  }
-  Variables(const Variables&) = delete;
-  Variables& operator=(const Variables&) = delete;
-  ~Variables() {
-    for (const char* const name : names_)
-      unsetenv(name);
-  }
-
- private:
-  void set(const char* name, const char* value) {
-    setenv(name, value, 1);
-    names_.push_back(name);
-  }
-  std::vector<const char*> names_;
-};
 
 /// Small whole numbers, whose sums and averages have no rounding in any order.
 template <class T>
@@ -92,38 +68,6 @@ std::vector<ApiCall> scaled_calls() {
   return calls;
 }
 
-/// This rank's device, and the calls on it.
-struct DeviceRank {
-  explicit DeviceRank(dtrain::Context& made) : context(made.get()) {}
-
-  /// Sums three numbers over all ranks.
-  int sum(const dtrain_op_options* options = nullptr, size_t device = 0, size_t count = 3) {
-    const std::vector<int32_t> values(count, dtrain_rank(context) + 1);
-    const DeviceBuffer memory = on_device(cpu.stream(device), values);
-    const dtrain_buffers buffers = {nullptr, memory.at(), count, DTRAIN_INT32};
-    error = new_error();
-    const int status = dtrain_all_reduce(context, buffers, DTRAIN_SUM, options, &error);
-    result = values_of<int32_t>(cpu.stream(device), memory, count);
-    return status;
-  }
-  /// Sums until the ranks have voted for NCCL.
-  void reach_nccl() {
-    while (dtrain_uses_nccl(context) == 0)
-      REQUIRE(sum() == DTRAIN_OK);
-  }
-  /// Sums until a call fails.
-  std::string first_failure(const dtrain_op_options* options = nullptr) {
-    while (sum(options) == DTRAIN_OK) {
-    }
-    return error.text;
-  }
-
-  CpuDevices cpu{{.count = 2}};
-  dtrain_context* context;
-  dtrain_error error = new_error();
-  std::vector<int32_t> result = {};
-};
-
 TEST_CASE("NCCL's collectives have the results of the engine") {
   const Variables variables("nccl");
   std::vector<ApiCall> calls = calls_of(DTRAIN_FLOAT32, whole_numbers<float>);
@@ -156,14 +100,14 @@ TEST_CASE("calls that NCCL cannot play are staged, between calls that it plays")
   check_all_well(world.run([](dtrain::Context& context) {
     DeviceRank rank(context);
     rank.reach_nccl();
-    dtrain_op_options named = {};
-    named.struct_size = sizeof named;
-    named.name = "gradient";
+    dtrain_op_options scaled = {};
+    scaled.struct_size = sizeof scaled;
+    scaled.postscale = 2;
     for (int i = 0; i < 5; ++i) {
       CHECK(rank.sum() == DTRAIN_OK);
       CHECK(rank.result == std::vector<int32_t>{6, 6, 6});
-      CHECK(rank.sum(&named) == DTRAIN_OK);
-      CHECK(rank.result == std::vector<int32_t>{6, 6, 6});
+      CHECK(rank.sum(&scaled) == DTRAIN_OK);
+      CHECK(rank.result == std::vector<int32_t>{12, 12, 12});
     }
   }));
 }

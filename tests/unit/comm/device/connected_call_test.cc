@@ -16,12 +16,12 @@ namespace {
 struct Sum {
   explicit Sum(const ConnectedRanks& world, std::optional<DeviceRoute> agreed,
                std::shared_ptr<DeviceStream> stream = {}, Duration timeout = {},
-               ReduceOp reduce = ReduceOp::sum) {
+               ReduceOp reduce = ReduceOp::sum, bool by_name = false) {
     std::byte* const at = world.memory[0].at();
     const CallingRank self = {.rank = 0, .size = static_cast<int>(world.ranks.size())};
     played->request = {.kind = OperationKind::all_reduce, .count = 3, .input = at, .output = at};
     played->request.name = "loss";
-    played->request.in_sequence = true;
+    played->request.in_sequence = !by_name;
     played->request.timeout = timeout;
     played->request.reduce = reduce;
     played->request.terms = OperationTerms{.memory = MemoryKind::device};
@@ -179,6 +179,129 @@ TEST_CASE("a call waits for its vote, whose route holds for all later ones") {
   const auto last = third.copies->next();
   CHECK(last->passes);
   CHECK(*static_cast<const int32_t*>(last->played->request.input) == 2);
+}
+
+/// The sum of a call by name.
+Sum sum_by_name(const ConnectedRanks& world, std::shared_ptr<DeviceStream> stream = {}) {
+  return Sum(world, std::nullopt, std::move(stream), {}, ReduceOp::sum, true);
+}
+
+/// Waits until NCCL has ended the sum of one rank, whose copies have begun.
+void await_results(DeviceCopies& copies) {
+  CHECK(copies.start_results());
+  while (!copies.results_copied().value())
+    std::this_thread::yield();
+}
+
+TEST_CASE("the ranks agree on a call by name before NCCL plays it in its slot") {
+  const ConnectedRanks world(1);
+  world.decided(0);
+  const Sum sum = sum_by_name(world);
+  const auto step = sum.copies->next();
+  // A join behind it waits until it is known whether the engine gets it again.
+  CHECK_FALSE(step->passes);
+  const OperationRequest& request = step->played->request;
+  CHECK(request.name == "loss");
+  CHECK(matches_by_name(request));
+  CHECK(request.terms->memory == MemoryKind::connected_device);
+  REQUIRE(request.agreement != nullptr);
+  CHECK(request.agreement->wish == DeviceRoute::nccl);
+  CHECK_FALSE(world.ranks[0]->plays_by_name());
+  request.agreement->route = DeviceRoute::nccl;
+  request.agreement->slots = {{.bucket = 0}};
+  CHECK(sum.copies->next()->kind == DeviceStep::Kind::results);
+  CHECK(world.ranks[0]->plays_by_name());
+  CHECK(world.ranks[0]->agreed() == DeviceRoute::undecided);
+  await_results(*sum.copies);
+  CHECK(values_of<float>(world.cpu.stream(0), world.memory[0], 3) == std::vector<float>{1, 1, 1});
+}
+
+TEST_CASE("a call by name that a rank cannot play by NCCL is staged by its name") {
+  const ConnectedRanks world(1);
+  world.decided(0);
+  const Sum sum = sum_by_name(world);
+  sum.copies->next()->played->request.agreement->route = DeviceRoute::undecided;
+  const auto step = awaited_step(*sum.copies);
+  CHECK(step->passes);
+  CHECK(step->played == sum.played);
+  CHECK(step->played->request.agreement == nullptr);
+  CHECK(step->played->request.name == "loss");
+  CHECK(step->played->request.terms->memory == MemoryKind::device);
+  CHECK(step->played->request.input != world.memory[0].at());
+}
+
+TEST_CASE("a call gets a slot when its input is there") {
+  const ConnectedRanks world(1);
+  world.decided(0);
+  const auto stream = world.devices[0]->device().stream_at(&world.cpu.stream(0)).value();
+  Gate gate;
+  CHECK(world.cpu.stream(0).run_on_host([&] { gate.pass(); }));
+  const Sum sum = sum_by_name(world, stream);
+  CHECK(sum.copies->next()->kind == DeviceStep::Kind::waits);
+  gate.open();
+  CHECK(awaited_step(*sum.copies)->played->request.agreement != nullptr);
+}
+
+TEST_CASE("calls by name wait for those without a slot, which are first on all ranks") {
+  const ConnectedRanks world(1);
+  world.decided(0);
+  const Sum first(world, DeviceRoute::nccl);
+  const auto vote = first.copies->next()->played;
+  CHECK(static_cast<const int32_t*>(vote->request.input)[1] == 1);
+  const Sum early = sum_by_name(world);
+  CHECK(early.copies->next()->played->request.agreement->wish == DeviceRoute::undecided);
+  end(vote, DeviceRoute::nccl);
+  CHECK(first.copies->next()->kind == DeviceStep::Kind::results);
+  CHECK(first.copies->start_results());
+  const Sum later = sum_by_name(world);
+  CHECK(later.copies->next()->played->request.agreement->wish == DeviceRoute::nccl);
+  // From now on, calls without a name have slots, too.
+  const Sum last(world, DeviceRoute::nccl);
+  const auto with_slot = last.copies->next();
+  CHECK(static_cast<const int32_t*>(with_slot->played->request.input)[1] == 0);
+  end(with_slot->played, DeviceRoute::nccl);
+  const auto slot = last.copies->next();
+  CHECK(slot->passes);
+  CHECK(slot->played->request.name == "loss, NCCL call 1");
+  CHECK(matches_by_name(slot->played->request));
+  slot->played->request.agreement->route = DeviceRoute::nccl;
+  slot->played->request.agreement->slots = {{.bucket = 0}};
+  CHECK(last.copies->next()->kind == DeviceStep::Kind::results);
+  await_results(*last.copies);
+}
+
+TEST_CASE("a call that another rank gives a slot makes way for calls by name") {
+  const ConnectedRanks world(1);
+  world.decided(0);
+  const Sum sum(world, DeviceRoute::nccl);
+  const auto vote = sum.copies->next()->played;
+  static_cast<int32_t*>(vote->request.output)[1] = 0;
+  end(vote, DeviceRoute::nccl);
+  CHECK(sum.copies->next()->played->request.agreement != nullptr);
+  const Sum named = sum_by_name(world);
+  CHECK(named.copies->next()->played->request.agreement->wish == DeviceRoute::nccl);
+}
+
+TEST_CASE("a list has a task and a slot for each tensor") {
+  const ConnectedRanks world(1);
+  world.decided(0);
+  const auto played = std::make_shared<Operation>();
+  auto* const at = reinterpret_cast<float*>(world.memory[0].at());
+  played->request = {.kind = OperationKind::all_reduce, .name = "grad"};
+  played->request.tensors = {{.count = 1, .input = at, .output = at},
+                             {.count = 2, .input = at + 1, .output = at + 1}};
+  played->request.terms = OperationTerms{.prescale = 5, .memory = MemoryKind::device};
+  const auto copies = ConnectedCall::start({.connection = world.ranks[0],
+                                            .device = world.devices[0],
+                                            .ranges = ranges_of(played->request, {}),
+                                            .played = played})
+                          .value();
+  CallAgreement& agreement = *copies->next()->played->request.agreement;
+  agreement.route = DeviceRoute::nccl;
+  agreement.slots = {{.bucket = 1}, {.bucket = 0}};
+  CHECK(copies->next()->kind == DeviceStep::Kind::results);
+  await_results(*copies);
+  CHECK(values_of<float>(world.cpu.stream(0), world.memory[0], 3) == std::vector<float>{5, 5, 5});
 }
 
 TEST_CASE("where a required NCCL is missing, the call fails") {

@@ -24,8 +24,6 @@ TEST_CASE("NCCL plays collectives of even parts, and nothing else") {
   CHECK_FALSE(nccl_can_play(request));
   request.reduce = ReduceOp::sum;
   request.name = "gradient";
-  CHECK_FALSE(nccl_can_play(request));
-  request.in_sequence = true;
   CHECK(nccl_can_play(request));
   request.terms = OperationTerms{.has_shape = true, .shape = {4}};
   CHECK(nccl_can_play(request));
@@ -43,7 +41,13 @@ TEST_CASE("NCCL plays collectives of even parts, and nothing else") {
   request.counts = {1, 3};
   CHECK_FALSE(nccl_can_play(request));
   request.counts.clear();
-  request.tensors.resize(1);
+  request.tensors.resize(2);
+  CHECK(nccl_can_play(request));
+  request.terms = OperationTerms{.prescale = 2};
+  request.tensors[1].type = ElementType::int32;
+  CHECK_FALSE(nccl_can_play(request));
+  request.terms.reset();
+  request.tensors[1].type = ElementType::boolean;
   CHECK_FALSE(nccl_can_play(request));
   request.tensors.clear();
   for (const auto kind : {OperationKind::all_to_all_split, OperationKind::all_gather_ragged,

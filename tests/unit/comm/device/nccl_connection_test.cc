@@ -36,7 +36,6 @@ TEST_CASE("a task waits for its input, and its plan runs around NCCL's part") {
   task->part.prescale = 3;
   task->part.postscale = 0.5;
   task->part.reduce = ReduceOp::average;
-  task->memory = world.ranks[0]->take_memory(12).value();
   task->ready = world.cpu.device(0).make_event().value();
   CHECK(world.cpu.stream(0).record(*task->ready));
   world.ranks[0]->begin(task);
@@ -48,16 +47,68 @@ TEST_CASE("a task waits for its input, and its plan runs around NCCL's part") {
   CHECK(values_of<float>(world.cpu.stream(0), from, 3) == std::vector<float>{4, 5, 6});
 }
 
+TEST_CASE("buckets are played in the order of their numbers, when all their tasks are here") {
+  const ConnectedRanks world(2);
+  std::vector<std::vector<DeviceBuffer>> memory(2);
+  std::vector<std::vector<std::shared_ptr<NcclTask>>> tasks(2);
+  const std::vector<NcclSlot> slots = {{.bucket = 0, .index = 1, .members = 2},
+                                       {.bucket = 1},
+                                       {.bucket = 0, .index = 0, .members = 2}};
+  for (size_t rank = 0; rank < 2; ++rank) {
+    REQUIRE(world.decided(rank) == Way::nccl);
+    for (size_t i = 0; i < slots.size(); ++i) {
+      const auto value = static_cast<float>(i + 1);
+      auto task = world.sum(rank);
+      task->part.output =
+          memory[rank].emplace_back(on_device(world.cpu.stream(rank), std::vector(3, value))).at();
+      task->part.input = task->part.output;
+      task->part.prescale = value;
+      tasks[rank].push_back(std::move(task));
+    }
+  }
+  const auto begin = [&](size_t rank, size_t i) {
+    world.ranks[rank]->begin(tasks[rank][i], slots[i]);
+  };
+  // The last of them makes both buckets play.
+  for (const size_t i : {size_t{0}, size_t{1}, size_t{2}})
+    begin(0, i);
+  for (const size_t i : {size_t{1}, size_t{0}})
+    begin(1, i);
+  CHECK_FALSE(world.ranks[0]->ended(*tasks[0][1]).value());
+  CHECK_FALSE(world.ranks[1]->ended(*tasks[1][1]).value());
+  begin(1, 2);
+  for (size_t rank = 0; rank < 2; ++rank) {
+    for (size_t i = 0; i < slots.size(); ++i) {
+      world.ranks[rank]->await_end(*tasks[rank][i]);
+      const auto square = static_cast<float>((i + 1) * (i + 1));
+      CHECK(values_of<float>(world.cpu.stream(rank), memory[rank][i], 3) ==
+            std::vector<float>(3, 2 * square));
+    }
+  }
+}
+
+TEST_CASE("a bucket whose tasks are not all here fails with the connection") {
+  const ConnectedRanks world(1);
+  REQUIRE(world.decided(0) == Way::nccl);
+  const auto task = world.sum(0);
+  world.ranks[0]->begin(task, {.bucket = 0, .index = 1, .members = 2});
+  world.ranks[0]->stop({Errc::peer_lost, "rank 1 died"});
+  world.ranks[0]->await_end(*task);
+  CHECK(world.ranks[0]->ended(*task).error().message == "rank 1 died");
+}
+
 TEST_CASE("memory of tasks is used again") {
   const ConnectedRanks world(1);
-  DeviceBuffer first = world.ranks[0]->take_memory(1000).value();
+  // The connection has enough for small ones.
+  CHECK(world.ranks[0]->take_memory(size_t{1} << 20).value().at() == nullptr);
+  DeviceBuffer first = world.ranks[0]->take_memory(3'000'000).value();
   const std::byte* const at = first.at();
-  const DeviceBuffer second = world.ranks[0]->take_memory(1000).value();
+  const DeviceBuffer second = world.ranks[0]->take_memory(3'000'000).value();
   CHECK(second.at() != at);
   world.ranks[0]->keep_memory(std::move(first));
-  const DeviceBuffer larger = world.ranks[0]->take_memory(100000).value();
+  const DeviceBuffer larger = world.ranks[0]->take_memory(5'000'000).value();
   CHECK(larger.at() != at);
-  const DeviceBuffer again = world.ranks[0]->take_memory(900).value();
+  const DeviceBuffer again = world.ranks[0]->take_memory(2'900'000).value();
   CHECK(again.at() == at);
 }
 

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 
 namespace dt {
@@ -15,12 +16,12 @@ OperationRequest call() {
 }
 
 TEST_CASE("a vote takes the least wish of all ranks, and is compared as the call behind it") {
-  const NcclVote vote(call(), DeviceRoute::nccl);
+  const NcclVote vote(call(), {.route = DeviceRoute::nccl});
   const auto operation = vote.operation();
   const OperationRequest& request = operation->request;
   CHECK(request.kind == OperationKind::all_reduce);
   CHECK(request.reduce == ReduceOp::min);
-  CHECK(request.count == 1);
+  CHECK(request.count == 2);
   CHECK(request.timeout == Duration(7));
   CHECK(*static_cast<const int32_t*>(request.input) == 2);
   CHECK(check_request(request, 0, 2).has_value());
@@ -31,10 +32,17 @@ TEST_CASE("a vote takes the least wish of all ranks, and is compared as the call
   CHECK(label(*operation) == "broadcast");
 }
 
-TEST_CASE("the route is the result of the operation") {
-  const NcclVote vote(call(), DeviceRoute::nccl);
-  *static_cast<int32_t*>(vote.operation()->request.output) = 1;
-  CHECK(vote.route() == DeviceRoute::undecided);
+TEST_CASE("the outcome is the least route, and a slot if some rank wishes one") {
+  const NcclVote with(call(), {.route = DeviceRoute::nccl, .slot = true});
+  const NcclVote without(call(), {.route = DeviceRoute::undecided});
+  const auto* const own = static_cast<const int32_t*>(with.operation()->request.input);
+  auto* const least = static_cast<int32_t*>(without.operation()->request.output);
+  CHECK(without.outcome().route == DeviceRoute::undecided);
+  CHECK_FALSE(without.outcome().slot);
+  for (int i = 0; i < 2; ++i)
+    least[i] = std::min(least[i], own[i]);
+  CHECK(without.outcome().route == DeviceRoute::undecided);
+  CHECK(without.outcome().slot);
 }
 
 }  // namespace

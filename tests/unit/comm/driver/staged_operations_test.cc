@@ -255,6 +255,7 @@ TEST_CASE("operations that match by their order wait for the input of those befo
                                          {collective(), collective("a"), false},
                                          {collective("a"), collective(), false},
                                          {collective("a"), collective("b"), false},
+                                         {collective("a"), collective("a"), true},
                                          {collective(), collective("", 1), false},
                                          {collective("a"), join, true},
                                          {join, collective("a"), true},

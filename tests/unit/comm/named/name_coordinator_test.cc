@@ -66,6 +66,50 @@ TEST_CASE("small all_reduces that are complete together share buckets up to thei
   CHECK(has(4, {"gather"}));
 }
 
+NameArrival wishing(NameArrival arrival, DeviceRoute wish) {
+  arrival.wish = wish;
+  return arrival;
+}
+
+TEST_CASE("calls that move no data get the least route, and share buckets with those of the same") {
+  NameCoordinator names = coordinator(2);
+  constexpr auto nccl = DeviceRoute::nccl;
+  for (const int rank : {0, 1}) {
+    REQUIRE(names.add(rank, wishing(call("a"), nccl), start));
+    REQUIRE(names.add(rank, call("on host"), start));
+    REQUIRE(
+        names.add(rank, wishing(call("late"), rank == 0 ? DeviceRoute::undecided : nccl), start));
+    REQUIRE(names.add(rank, wishing(call("later"), rank == 1 ? DeviceRoute::staged : nccl), start));
+    REQUIRE(names.add(rank, wishing(call("b"), nccl), start));
+  }
+  const auto decisions = names.decide();
+  REQUIRE(decisions.size() == 4);
+  CHECK(decisions[0].names == Names{hash_of_name("a"), hash_of_name("b")});
+  CHECK(decisions[0].route == nccl);
+  CHECK_FALSE(decisions[1].route.has_value());
+  CHECK(decisions[2].route == DeviceRoute::undecided);
+  CHECK(decisions[3].route == DeviceRoute::staged);
+}
+
+TEST_CASE("calls that move no data are staged without ranks that have joined") {
+  NameCoordinator names = coordinator(2);
+  REQUIRE(names.add(0, wishing(call("a"), DeviceRoute::nccl), start));
+  NameArrival failed = wishing(call("b"), DeviceRoute::failed);
+  REQUIRE(names.add(0, failed, start));
+  NameArrival join;
+  join.descriptor.kind = OperationKind::join;
+  join.descriptor.name_hash = join_hash();
+  REQUIRE(names.add(1, join, start));
+  const auto decisions = names.decide();
+  REQUIRE(decisions.size() == 2);
+  for (const NameDecision& decision : decisions) {
+    // They are announced again, as calls that move data.
+    CHECK(decision.for_joined.empty());
+    const bool first = decision.names == Names{hash_of_name("a")};
+    CHECK(decision.route == (first ? DeviceRoute::staged : DeviceRoute::failed));
+  }
+}
+
 TEST_CASE("a second announcement of an undecided name is refused") {
   NameCoordinator names = coordinator(2);
   REQUIRE(names.add(1, call("a"), start));

@@ -56,6 +56,24 @@ TEST_CASE("an announcement that is cut short at any byte is refused") {
   }
 }
 
+TEST_CASE("a wish and a route keep their numbers, and others are refused") {
+  std::vector<NameArrival> arrivals = {arrival("a"), arrival("b")};
+  arrivals[1].wish = DeviceRoute::undecided;
+  size_t from = 0;
+  Bytes bytes = encode_arrivals(arrivals, from);
+  const std::vector<NameArrival> decoded = decode_arrivals(bytes).value();
+  CHECK_FALSE(decoded[0].wish.has_value());
+  CHECK(decoded[1].wish == DeviceRoute::undecided);
+  bytes[bytes.size() - sizeof(DeviceRoute)] = std::byte{3};
+  CHECK(!decode_arrivals(bytes));
+  NameDecision decision{.names = {1}};
+  CHECK_FALSE(decode_name_decision(encode(decision)).value().route.has_value());
+  decision.route = DeviceRoute::failed;
+  CHECK(decode_name_decision(encode(decision)).value().route == DeviceRoute::failed);
+  decision.route = static_cast<DeviceRoute>(-2);
+  CHECK(!decode_name_decision(encode(decision)));
+}
+
 TEST_CASE("a decision has its names in order, and the reason of a failure") {
   const NameDecision played{.names = {3, 1, 2}};
   CHECK(decode_name_decision(encode(played)).value().names == played.names);

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace dt {
+
+/// Which order a rank's calls have that NCCL plays. It must be the same on all ranks. For one
+/// thread at a time.
+///
+/// Ranks make calls without a name in one order, in which NCCL plays them while there are no
+/// others. Those by name come in any order, so that rank 0 gives each of both kinds a slot then. A
+/// call without a name has a slot if some rank has made a call by name. The vote tells the ranks.
+///
+/// A rank wishes that NCCL plays its calls by name when all its calls without a slot have begun. So
+/// these are first on all ranks.
+class NcclOrder {
+ public:
+  /// Called when this rank makes a call by name, or knows that another one has.
+  void use_slots() { uses_slots_ = true; }
+  bool uses_slots() const { return uses_slots_; }
+
+  /// Returns what stands for a call that may have no slot, until it has begun or will not begin.
+  std::shared_ptr<void> begin_without_slot() { return pending_; }
+  bool all_without_slots_begun() const { return pending_.use_count() == 1; }
+
+  /// Returns a name by which the ranks agree on the slot of the next call without a name.
+  std::string next_call_name(const std::string& name);
+
+ private:
+  bool uses_slots_ = false;
+  std::shared_ptr<void> pending_ = std::make_shared<char>();
+  uint64_t calls_ = 0;
+};
+
+}  // namespace dt

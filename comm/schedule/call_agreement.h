@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace dt {
+
+/// How the ranks' calls that NCCL can play are played. The least of all ranks' wishes counts.
+enum class DeviceRoute : int32_t {
+  failed = -1,    ///< not at all: NCCL is required, and cannot connect the ranks
+  staged = 0,     ///< by the engine, also all later ones
+  undecided = 1,  ///< by the engine; the ranks decide again about the next one
+  nccl = 2,       ///< by NCCL, also all later ones
+};
+
+/// The place of a call among all that NCCL plays. The calls of a bucket are played together.
+struct NcclSlot {
+  uint64_t bucket = 0;   ///< counts from 0
+  uint32_t index = 0;    ///< of the call in its bucket
+  uint32_t members = 1;  ///< calls of the bucket
+  bool operator==(const NcclSlot&) const = default;
+};
+
+/// Part of a call by name that moves no data. By it, the ranks agree how they play a call, and get
+/// one order of all that NCCL plays.
+struct CallAgreement {
+  DeviceRoute wish = DeviceRoute::undecided;
+  // The engine sets these before the call succeeds:
+  DeviceRoute route = DeviceRoute::undecided;  ///< of all ranks
+  std::vector<NcclSlot> slots = {};            ///< where NCCL plays: one for each tensor
+};
+
+}  // namespace dt

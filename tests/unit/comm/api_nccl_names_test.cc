@@ -1,0 +1,170 @@
+// Calls by name and lists on memory of devices that NCCL plays, in C.
+#include "comm/dtrain_work.h"
+#include "tests/unit/comm/nccl_fixture.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace dt {
+namespace {
+
+/// Sums three numbers in place, asynchronously: a call by name if it has one.
+struct AsyncSum {
+  AsyncSum(DeviceRank& rank, const std::string& name, size_t count = 3, bool gives_stream = false)
+      : stream(rank.cpu.stream(0)),
+        numbers(count),
+        memory(on_device(stream, std::vector<int32_t>(count, dtrain_rank(rank.context) + 1))) {
+    dtrain_op_options options = {};
+    options.struct_size = sizeof options;
+    options.name = name.c_str();
+    if (gives_stream) options.stream = &stream;
+    const dtrain_buffers buffers = {nullptr, memory.at(), count, DTRAIN_INT32};
+    work = dtrain_all_reduce_async(rank.context, buffers, DTRAIN_SUM, &options, nullptr);
+  }
+  AsyncSum(const AsyncSum&) = delete;
+  AsyncSum& operator=(const AsyncSum&) = delete;
+  ~AsyncSum() { dtrain_work_free(work); }
+
+  void check(int32_t sum) const {
+    dtrain_error error = new_error();
+    CHECK_MESSAGE(dtrain_work_wait(work, -1, &error) == DTRAIN_OK, error.text);
+    CHECK(values_of<int32_t>(stream, memory, numbers) == std::vector<int32_t>(numbers, sum));
+  }
+
+  DeviceStream& stream;
+  size_t numbers;
+  DeviceBuffer memory;
+  dtrain_work* work;
+};
+
+TEST_CASE("NCCL plays calls by name in any order, between those without one") {
+  const Variables variables("nccl");
+  constexpr int size = 3;
+  constexpr int calls = 8;
+  World world({.size = size, .per_host = 2});
+  check_all_well(world.run([](dtrain::Context& context) {
+    DeviceRank rank(context);
+    for (int round = 0; round < 30 || dtrain_uses_nccl(context.get()) == 0; ++round) {
+      std::vector<std::unique_ptr<AsyncSum>> sums;
+      for (int i = 0; i < calls; ++i) {
+        // Each rank begins with another name.
+        const int call = (i + context.rank() * 3) % calls;
+        const size_t count = call == 5 ? 100'000 : static_cast<size_t>(call + 1);
+        sums.push_back(std::make_unique<AsyncSum>(rank, "layer " + std::to_string(call), count));
+        // In one order on all ranks, also on the stream.
+        const bool unnamed = (i + context.rank()) % 2 == 0;
+        if (unnamed) sums.push_back(std::make_unique<AsyncSum>(rank, "", 3, i / 2 % 2 == 0));
+      }
+      for (const auto& sum : sums)
+        sum->check(6);
+    }
+  }));
+}
+
+/// The sum of a list of small tensors, without a name. Returns the status.
+int sum_list(DeviceRank& rank, std::vector<int32_t>& sums) {
+  const DeviceBuffer memory = on_device(
+      rank.cpu.stream(0), std::vector<int32_t>(sums.size(), dtrain_rank(rank.context) + 1));
+  std::vector<dtrain_buffers> tensors;
+  for (size_t i = 0; i < sums.size(); ++i)
+    tensors.push_back({nullptr, memory.at() + i * sizeof(int32_t), 1, DTRAIN_INT32});
+  const dtrain_tensor_list list = {sizeof list, tensors.data(), tensors.size(), nullptr, nullptr};
+  rank.error = new_error();
+  const int status = dtrain_all_reduce_list(rank.context, &list, DTRAIN_SUM, nullptr, &rank.error);
+  sums = values_of<int32_t>(rank.cpu.stream(0), memory, sums.size());
+  return status;
+}
+
+TEST_CASE("the tensors of a list are one call of NCCL") {
+  // The ranks are threads of one process, whose calls count together.
+  const Variables variables("nccl", "fail=ncclAllReduce:21");
+  World world({.size = 2, .per_host = 2});
+  check_all_well(world.run([](dtrain::Context& context) {
+    DeviceRank rank(context);
+    int lists = 0;
+    int status = DTRAIN_OK;
+    for (; status == DTRAIN_OK; ++lists) {
+      std::vector<int32_t> sums(50);
+      const bool by_nccl = dtrain_uses_nccl(context.get()) == 1;
+      if (!by_nccl) lists = 0;
+      status = sum_list(rank, sums);
+      if (status == DTRAIN_OK) CHECK(sums == std::vector<int32_t>(50, 3));
+    }
+    // Without fusion, it were the first one.
+    CHECK(lists >= 10);
+  }));
+}
+
+TEST_CASE("calls by name that differ are a mismatch, and a name is free again behind its call") {
+  const Variables variables("nccl");
+  World world({.size = 2, .per_host = 2});
+  check_all_well(world.run([](dtrain::Context& context) {
+    DeviceRank rank(context);
+    dtrain_op_options named = {};
+    named.struct_size = sizeof named;
+    named.name = "loss";
+    while (dtrain_uses_nccl(context.get()) == 0)
+      REQUIRE(rank.sum(&named) == DTRAIN_OK);
+    CHECK(rank.sum(&named, 0, context.rank() == 1 ? 4 : 3) == DTRAIN_ERROR_MISMATCH);
+    const std::string text = rank.error.text;
+    CHECK_MESSAGE(text.starts_with("all_reduce \"loss\": rank 1 sent int32[4]"), text);
+    CHECK(rank.sum(&named) == DTRAIN_OK);
+    CHECK(rank.result == std::vector<int32_t>{3, 3, 3});
+    {
+      // The second call waits for the first, and is then refused or played.
+      const AsyncSum first(rank, "twice");
+      first.check(3);
+      const AsyncSum second(rank, "twice");
+      second.check(3);
+    }
+    CHECK(rank.sum() == DTRAIN_OK);
+  }));
+}
+
+TEST_CASE("a rank that leaves while NCCL plays a call by name ends it at the others") {
+  const Variables variables("nccl", "hang=ncclAllReduce");
+  World world({.size = 2, .per_host = 2});
+  check_all_well(world.run([](dtrain::Context& context) {
+    DeviceRank rank(context);
+    dtrain_error error = new_error();
+    while (true) {
+      const AsyncSum sum(rank, "loss");
+      int status = DTRAIN_PENDING;
+      while (status == DTRAIN_PENDING && dtrain_uses_nccl(context.get()) == 0)
+        status = dtrain_work_wait(sum.work, 1, &error);
+      if (status == DTRAIN_OK) continue;
+      if (context.rank() == 0) {
+        context.finalize();
+        CHECK(dtrain_work_wait(sum.work, -1, &error) == DTRAIN_ERROR_CLOSED);
+      } else {
+        CHECK(dtrain_work_wait(sum.work, -1, &error) == DTRAIN_ERROR_PEER_LOST);
+        CHECK_MESSAGE(contains(error.text, "rank 0 (host node0) has left the job"), error.text);
+      }
+      return;
+    }
+  }));
+}
+
+TEST_CASE("a rank that joins makes the others stage their calls by name") {
+  const Variables variables("auto");
+  World world({.size = 2, .per_host = 2});
+  check_all_well(world.run([](dtrain::Context& context) {
+    DeviceRank rank(context);
+    dtrain_op_options named = {};
+    named.struct_size = sizeof named;
+    named.name = "loss";
+    while (dtrain_uses_nccl(context.get()) == 0)
+      REQUIRE(rank.sum(&named) == DTRAIN_OK);
+    if (context.rank() == 0) {
+      CHECK(rank.sum(&named) == DTRAIN_OK);
+      CHECK(rank.result == std::vector<int32_t>{1, 1, 1});
+    }
+    CHECK(context.join() == 0);
+    CHECK(rank.sum(&named) == DTRAIN_OK);
+    CHECK(rank.result == std::vector<int32_t>{3, 3, 3});
+  }));
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,73 @@
+#pragma once
+
+#include "comm/dtrain_memory.h"
+#include "tests/unit/comm/world_fixture.h"
+#include "tests/unit/gpu/cpu_devices.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// Variables of this process, until the end of a test.
+class Variables {
+ public:
+  explicit Variables(const char* collectives, const char* fake = "",
+                     const char* library = FAKE_NCCL) {
+    set("DTRAIN_CPU_DEVICES", "1");
+    set("DTRAIN_NCCL_LIB", library);
+    set("DTRAIN_DEVICE_COLLECTIVES", collectives);
+    set("FAKE_NCCL", fake);
+  }
+  Variables(const Variables&) = delete;
+  Variables& operator=(const Variables&) = delete;
+  ~Variables() {
+    for (const char* const name : names_)
+      unsetenv(name);
+  }
+
+ private:
+  void set(const char* name, const char* value) {
+    setenv(name, value, 1);
+    names_.push_back(name);
+  }
+  std::vector<const char*> names_;
+};
+
+/// This rank's device, and the calls on it.
+struct DeviceRank {
+  explicit DeviceRank(dtrain::Context& made) : context(made.get()) {}
+
+  /// Sums three numbers over all ranks.
+  int sum(const dtrain_op_options* options = nullptr, size_t device = 0, size_t count = 3) {
+    const std::vector<int32_t> values(count, dtrain_rank(context) + 1);
+    const DeviceBuffer memory = on_device(cpu.stream(device), values);
+    const dtrain_buffers buffers = {nullptr, memory.at(), count, DTRAIN_INT32};
+    error = new_error();
+    const int status = dtrain_all_reduce(context, buffers, DTRAIN_SUM, options, &error);
+    result = values_of<int32_t>(cpu.stream(device), memory, count);
+    return status;
+  }
+  /// Sums until the ranks have voted for NCCL.
+  void reach_nccl() {
+    while (dtrain_uses_nccl(context) == 0)
+      REQUIRE(sum() == DTRAIN_OK);
+  }
+  /// Sums until a call fails.
+  std::string first_failure(const dtrain_op_options* options = nullptr) {
+    while (sum(options) == DTRAIN_OK) {
+    }
+    return error.text;
+  }
+
+  CpuDevices cpu{{.count = 2}};
+  dtrain_context* context;
+  dtrain_error error = new_error();
+  std::vector<int32_t> result = {};
+};
+
+}  // namespace dt
