@@ -2,6 +2,7 @@
 
 #include "comm/collective/terms.h"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -54,50 +55,30 @@ Result<> StagedCopies::prepare() {
   const StagingLayout layout = lay_out(terms_.ranges);
   memory_ = std::move(terms_.memory);
   if (memory_.bytes() < layout.bytes) memory_ = TRY(terms_.device->take_pinned(layout.bytes));
-  auto input_copied = TRY(device.make_event());
   results_copied_ = TRY(device.make_event());
-  input_copied_ = std::move(input_copied);
   if (has_own_result(played)) {
     own_result_ = played.result;
     own_element_bytes_ = element_bytes(played.type);
     if (played.terms) own_element_bytes_ *= bytes_of_opaque(*played.terms);
   }
-  TRY(copy_inputs(layout));
-  replace_buffers(layout);
-  return {};
+  for (StagedChunk& staged : cut(terms_.played, terms_.ranges, layout, memory_.at())) {
+    auto copied = TRY(device.make_event());
+    chunks_.push_back({std::move(staged), std::move(copied)});
+  }
+  return copy_inputs();
 }
 
-Result<> StagedCopies::copy_inputs(const StagingLayout& layout) {
-  std::vector<MemoryCopy> inputs;
-  for (size_t i = 0; i < terms_.ranges.size(); ++i) {
-    const BufferRanges& ranges = terms_.ranges[i];
-    const StagedPlaces& places = layout.places[i];
-    if (ranges.input_bytes > 0)
-      inputs.push_back({at(places.input), ranges.input, ranges.input_bytes});
-    if (ranges.output_bytes > 0)
-      results_.push_back({ranges.output, at(places.output), ranges.output_bytes});
+Result<> StagedCopies::copy_inputs() {
+  for (const Chunk& chunk : chunks_) {
+    const std::vector<MemoryCopy>& inputs = chunk.staged.inputs;
+    if (terms_.stream == nullptr) {
+      TRY(terms_.device->copy_inputs(inputs, *chunk.input_copied));
+    } else {
+      TRY(copy_all(*terms_.stream, inputs, *chunk.input_copied));
+    }
   }
-  if (terms_.stream == nullptr) return terms_.device->copy_inputs(inputs, *input_copied_);
-  TRY(copy_all(*terms_.stream, inputs, *input_copied_));
-  hold_ = TRY(StreamHold::begin(*terms_.stream));
+  if (terms_.stream != nullptr) hold_ = TRY(StreamHold::begin(*terms_.stream));
   return {};
-}
-
-void StagedCopies::replace_buffers(const StagingLayout& layout) const {
-  OperationRequest& played = terms_.played->request;
-  if (played.tensors.empty()) {
-    const BufferRanges& ranges = terms_.ranges.front();
-    const bool in_place = played.input == played.output;
-    played.output = ranges.output_bytes > 0 ? at(layout.places.front().output) : nullptr;
-    played.input = ranges.input_bytes > 0 ? at(layout.places.front().input) : nullptr;
-    if (in_place && played.input == nullptr) played.input = played.output;
-    return;
-  }
-  for (size_t i = 0; i < terms_.ranges.size(); ++i) {
-    if (terms_.ranges[i].input_bytes == 0) continue;
-    played.tensors[i].input = at(layout.places[i].input);
-    played.tensors[i].output = at(layout.places[i].output);
-  }
 }
 
 StagedCopies::~StagedCopies() {
@@ -108,11 +89,28 @@ StagedCopies::~StagedCopies() {
 }
 
 Result<DeviceStep> StagedCopies::next() {
-  if (submitted_) return DeviceStep::end();
-  const bool copied = TRY(is_reached(*input_copied_));
+  if (submitted_ == chunks_.size()) return DeviceStep::end();
+  if (results_ < submitted_) TRY(copy_result());
+  const Chunk& chunk = chunks_[submitted_];
+  const bool copied = TRY(is_reached(*chunk.input_copied));
   if (!copied) return DeviceStep::wait();
-  submitted_ = true;
-  return DeviceStep::play(terms_.played, true);
+  ++submitted_;
+  limit_time(chunk.staged.played->request);
+  return DeviceStep::play(chunk.staged.played, submitted_ == chunks_.size());
+}
+
+/// The time limit of the call begins with its first chunk.
+void StagedCopies::limit_time(OperationRequest& request) {
+  if (request.timeout == Duration::zero()) return;
+  const Time now = Clock::now();
+  if (!deadline_)
+    deadline_ = request.timeout < Time::max() - now ? now + request.timeout : Time::max();
+  if (*deadline_ != Time::max()) request.timeout = std::max(Duration(1), *deadline_ - now);
+}
+
+/// Starts to copy the results of the first chunk that has ended, and whose results are not copied.
+Result<> StagedCopies::copy_result() {
+  return terms_.device->copy_results(chunks_[results_++].staged.results, *results_copied_);
 }
 
 Result<> StagedCopies::make_result() {
@@ -121,7 +119,7 @@ Result<> StagedCopies::make_result() {
       std::accumulate(counts.begin(), counts.end(), size_t{0}) * own_element_bytes_;
   if (bytes == 0) return {};
   auto memory = TRY(terms_.device->device().allocate(bytes));
-  results_.push_back({memory.at(), own_result_->data.get(), bytes});
+  chunks_.back().staged.results.push_back({memory.at(), own_result_->data.get(), bytes});
   const auto owner = std::make_shared<OwnedResult>(OwnedResult{terms_.device, std::move(memory)});
   own_result_->on_device = std::shared_ptr<std::byte>(owner, owner->memory.at());
   return {};
@@ -129,7 +127,7 @@ Result<> StagedCopies::make_result() {
 
 Result<> StagedCopies::start_results() {
   if (own_result_) TRY(make_result());
-  return terms_.device->copy_results(results_, *results_copied_);
+  return copy_result();
 }
 
 Result<bool> StagedCopies::results_copied() {
@@ -141,12 +139,12 @@ void StagedCopies::release() {
 }
 
 void StagedCopies::finish() {
-  if (!input_copied_) return;
   const Time deadline = Clock::now() + device_work_max;
-  // Both count as reached when they were never recorded. A failure of the device is reported
+  // They count as reached when they were never recorded. A failure of the device is reported
   // elsewhere.
-  (void)input_copied_->synchronize(deadline);
-  (void)results_copied_->synchronize(deadline);
+  for (const Chunk& chunk : chunks_)
+    (void)chunk.input_copied->synchronize(deadline);
+  if (results_copied_) (void)results_copied_->synchronize(deadline);
 }
 
 }  // namespace dt

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "comm/device/buffer_ranges.h"
+#include "comm/device/staged_chunks.h"
 #include "comm/device/staging_device.h"
 #include "comm/driver/device_copies.h"
 #include "comm/schedule/operation_request.h"
@@ -8,6 +9,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace dt {
@@ -27,7 +29,8 @@ class StreamHold {
 };
 
 /// The copies of one call. Without a stream of the caller, those of the input begin at once. With
-/// one they are work of that stream, which then waits until the operation has ended.
+/// one they are work of that stream, which then waits until the operation has ended. Each chunk of
+/// the call goes this way:
 ///
 ///   the caller's stream:  … ▶ copies of the input ▶ StreamHold ──────────────▶ the caller's work
 ///   the engine:                        └──▶ plays in pinned memory ─┐              ▲ release()
@@ -49,25 +52,31 @@ class StagedCopies final : public DeviceCopies {
   Result<> start_results() override;
   Result<bool> results_copied() override;
   /// For the input. When that is there, the engine tells the others.
-  bool others_wait() const override { return !submitted_; }
+  bool others_wait() const override { return submitted_ < chunks_.size(); }
   void release() override;
   void finish() override;
 
  private:
   explicit StagedCopies(Terms terms) : terms_(std::move(terms)) {}
+  struct Chunk {
+    StagedChunk staged;
+    std::unique_ptr<DeviceEvent> input_copied;
+  };
+
   Result<> prepare();
-  void replace_buffers(const StagingLayout& layout) const;
-  Result<> copy_inputs(const StagingLayout& layout);
+  Result<> copy_inputs();
+  Result<> copy_result();
   Result<> make_result();
-  std::byte* at(size_t place) const { return memory_.at() + place; }
+  void limit_time(OperationRequest& request);
 
   Terms terms_;
   DeviceBuffer memory_ = {};  ///< pinned
-  std::unique_ptr<DeviceEvent> input_copied_ = {};
-  std::unique_ptr<DeviceEvent> results_copied_ = {};
-  std::vector<MemoryCopy> results_ = {};
-  std::shared_ptr<StreamHold> hold_ = {};  ///< null: the caller has given no stream
-  bool submitted_ = false;
+  std::vector<Chunk> chunks_ = {};
+  std::unique_ptr<DeviceEvent> results_copied_ = {};  ///< of the last one so far
+  std::shared_ptr<StreamHold> hold_ = {};             ///< null: the caller has given no stream
+  size_t submitted_ = 0;                              ///< chunks that the engine has got
+  size_t results_ = 0;                                ///< chunks whose results are copied
+  std::optional<Time> deadline_ = {};                 ///< none: the engine has got none yet
   /// For operations whose result the engine allocates.
   std::shared_ptr<OperationResult> own_result_ = {};
   size_t own_element_bytes_ = 0;

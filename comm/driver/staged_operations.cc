@@ -141,7 +141,7 @@ bool StagedOperations::take_step(Entry& entry, const Submit& submit, Result<>& r
 bool StagedOperations::end_played(Entry& entry) {
   if (!entry.playing->outcome) return false;
   const Work played = std::exchange(entry.playing, nullptr);
-  entry.work->times.started = played->times.started;
+  if (entry.work->times.started == Time()) entry.work->times.started = played->times.started;
   if (*played->outcome) return true;
   entry.work->blamed_rank = played->blamed_rank;
   end(entry, *played->outcome);

@@ -54,5 +54,35 @@ TEST_CASE("every type and reduction has the same results on memory of a device")
   check_same(world, calls);
 }
 
+TEST_CASE("large calls have the same results in chunks") {
+  std::vector<ApiCall> calls;
+  for (const auto kind :
+       {OperationKind::all_reduce, OperationKind::reduce, OperationKind::broadcast}) {
+    for (const bool in_place : {false, true})
+      calls.push_back(
+          {.kind = kind, .type = DTRAIN_INT32, .in_place = in_place, .count = 2'500'000});
+  }
+  World world({.size = 3, .per_host = 2});
+  check_same(world, calls);
+}
+
+TEST_CASE("large calls that differ are a mismatch, and the next call is played") {
+  World world({.size = 2, .per_host = 2});
+  check_all_well(world.run([](dtrain::Context& context) {
+    const CpuDevices cpu({});
+    const auto size = static_cast<size_t>(context.rank() == 0 ? 2'500'000 : 4'000'000);
+    const DeviceBuffer memory = on_device(cpu.stream(0), std::vector<int32_t>(size, 1));
+    dtrain_error error = new_error();
+    dtrain_buffers buffers = {nullptr, memory.at(), size, DTRAIN_INT32};
+    CHECK(dtrain_all_reduce(context.get(), buffers, DTRAIN_SUM, nullptr, &error) ==
+          DTRAIN_ERROR_MISMATCH);
+    CHECK_MESSAGE(contains(error.text, "int32[2500000]"), error.text);
+    buffers.count = 2'500'000;
+    CHECK(dtrain_all_reduce(context.get(), buffers, DTRAIN_SUM, nullptr, &error) == DTRAIN_OK);
+    CHECK(values_of<int32_t>(cpu.stream(0), memory, 2'500'000) ==
+          std::vector<int32_t>(2'500'000, 2));
+  }));
+}
+
 }  // namespace
 }  // namespace dt

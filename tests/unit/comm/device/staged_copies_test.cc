@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstring>
 #include <functional>
+#include <numeric>
 #include <string>
 #include <thread>
 
@@ -51,14 +52,20 @@ struct StagedReduction {
   OperationRequest& request = played->request;
 };
 
-/// Waits until the engine gets the operation.
-bool input_copied(DeviceCopies& copies) {
+/// Returns the step that follows when the copies before it have ended.
+Result<DeviceStep> step_of(DeviceCopies& copies) {
   auto step = copies.next();
   for (const Time end = much_later(); step && step->kind == DeviceStep::Kind::waits;) {
-    if (Clock::now() >= end) return false;
+    if (Clock::now() >= end) break;
     std::this_thread::yield();
     step = copies.next();
   }
+  return step;
+}
+
+/// Waits until the engine gets the whole call.
+bool input_copied(DeviceCopies& copies) {
+  const auto step = step_of(copies);
   return step && step->kind == DeviceStep::Kind::plays && step->passes;
 }
 
@@ -135,6 +142,62 @@ TEST_CASE("the end of the copies waits for them, and lets the stream continue") 
     gate.open();
     CHECK(call.stream->synchronize(much_later()).has_value());
   }
+}
+
+/// Holds the copies of one thread but the first.
+struct HeldCopies {
+  Result<> operator()(const ProbedCall& call) {
+    if (!armed || !call.runs || call.call != DeviceCall::copy) return {};
+    const bool first = count++ == 0;
+    if (first) thread = std::this_thread::get_id();
+    if (!first && thread == std::this_thread::get_id()) gate.pass();
+    return {};
+  }
+  Gate gate;
+  std::atomic<bool> armed = false;
+  std::atomic<int> count = 0;
+  std::atomic<std::thread::id> thread = {};
+};
+
+TEST_CASE("results of a chunk are copied while the input of the next one still is") {
+  HeldCopies held;
+  StagedReduction call({.probe = std::ref(held)});
+  const size_t elements = chunk_bytes / sizeof(int);
+  const size_t count = 2 * elements + 5;
+  std::vector<int> values(count);
+  std::iota(values.begin(), values.end(), 1);
+  const DeviceBuffer memory = on_device(*call.stream, values);
+  call.request.input = call.request.output = memory.at();
+  call.request.count = count;
+  call.request.timeout = seconds(60);
+  held.armed = true;
+  const auto copies = call.start(false).value();
+  std::vector<size_t> chunks;
+  const auto play = [&](const DeviceStep& step) {
+    const OperationRequest& request = step.played->request;
+    CHECK(request.announced->count == count);
+    auto* const numbers = static_cast<int*>(request.output);
+    for (size_t i = 0; i < request.count; ++i)
+      numbers[i] *= 2;
+    chunks.push_back(request.count);
+  };
+  const auto first = step_of(*copies);
+  CHECK_FALSE(first->passes);
+  play(*first);
+  CHECK(copies->next()->kind == DeviceStep::Kind::waits);
+  CHECK(copies->others_wait());
+  // The input of the second chunk is held.
+  REQUIRE(wait_until([&] { return values_of<int>(*call.stream, memory, 1)[0] == 2; }));
+  held.gate.open();
+  while (copies->others_wait())
+    play(*step_of(*copies));
+  CHECK(chunks == std::vector<size_t>{elements, elements, 5});
+  CHECK(copies->next()->kind == DeviceStep::Kind::results);
+  REQUIRE(copies->start_results().has_value());
+  REQUIRE(wait_until([&] { return copies->results_copied(); }));
+  for (int& value : values)
+    value *= 2;
+  CHECK(values_of<int>(*call.stream, memory, count) == values);
 }
 
 TEST_CASE("a range beyond its memory is refused before anything is sent") {
