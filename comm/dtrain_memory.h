@@ -10,18 +10,21 @@
  * pinned memory is memory of the host.
  *
  * Operations are staged: the data goes through pinned memory to the engine of the host, and back.
- * So results have the same bits as on the host. The library keeps up to 256 MiB of pinned memory
- * for each device.
+ * So results have the same bits as on the host. But all_reduce, reduce and broadcast of more than
+ * 8 MiB without a name are cut into chunks of 4 MiB, whose copies overlap. Sums of floats may be
+ * rounded in another order there, the same on all ranks. The library keeps up to 256 MiB of pinned
+ * memory for each device.
  *
  * With DTRAIN_DEVICE_COLLECTIVES=auto in the environment of all ranks, NCCL plays collectives of
- * the whole job that have no name, no list, no scale and no compression. They need a type and
- * reduction that NCCL has, or an average of floats, and no --algorithms or --deterministic. The
- * first of them begins to connect the ranks' devices in the background. The ranks vote on NCCL
- * before each. They are staged until a vote finds all devices connected (dtrain_uses_nccl), or that
- * they cannot be connected. One on another device than the first is a _MISMATCH then, unless all
- * ranks have another one. With nccl instead of auto, they fail after a vote that finds that NCCL
- * cannot connect all ranks. dtrain_finalize waits up to 2 s for the other ranks to finalize where
- * NCCL has played. No GPU has run this, so it is not the default.
+ * the whole job, also by name and lists. They need types and a reduction that NCCL has, or an
+ * average, and no --algorithms or --deterministic. Scales need floats, and compression float32. The
+ * first of these calls begins to connect the ranks' devices in the background. The ranks agree
+ * before each whether NCCL plays it. They are staged until all devices are connected
+ * (dtrain_uses_nccl), or cannot be. One on another device than the first is a _MISMATCH then,
+ * unless all ranks have another one. Calls by name are also staged while a rank has joined. With
+ * nccl instead of auto, calls fail when NCCL cannot connect all ranks. dtrain_finalize waits up to
+ * 2 s for the other ranks to finalize where NCCL has played. No GPU has run this, so it is not the
+ * default.
  *
  * dtrain_op_options.stream: a stream of that device, such as a cudaStream_t. The input is read
  * after the earlier work of the stream. The stream's later work waits until the operation has
@@ -32,7 +35,7 @@
  * the result.
  *
  * A staged operation begins when its input has been copied, and its timeout begins then. That of
- * NCCL begins with the call, and a vote has the same limit. Later operations that match by their
+ * NCCL begins with the call, and what comes before it counts. Later operations that match by their
  * order wait for that. The operations of one stream end in the order of the calls, also named ones
  * and messages. So all ranks call them in one order. The result of an operation with counts for
  * each rank lies on the device of its input. The buffers belong to the operation until its work is

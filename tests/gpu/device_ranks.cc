@@ -10,10 +10,12 @@
 #include "base/format.h"
 #include "comm/dtrain.hpp"
 #include "comm/dtrain_memory.h"
+#include "comm/dtrain_work.h"
 #include "gpu/devices/open_devices.h"
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -40,13 +42,39 @@ struct CheckedCollective {
   Collective call;
   bool parts_in = false;   ///< the input has a part for each rank
   bool parts_out = false;  ///< the output likewise
+  const char* call_name = nullptr;
+  double prescale = 0;
+  double postscale = 0;
+  int compression = DTRAIN_NO_COMPRESSION;
 };
 
+/// The sum of a list: its tensors are the parts of one buffer.
+int sum_list(dtrain_context* context, dtrain_buffers buffers, const dtrain_op_options* options,
+             dtrain_error* error) {
+  constexpr size_t parts_max = 40;
+  std::vector<dtrain_buffers> tensors;
+  const size_t part = (buffers.count + parts_max - 1) / parts_max;
+  for (size_t begin = 0; begin < buffers.count; begin += part)
+    tensors.push_back({static_cast<const float*>(buffers.input) + begin,
+                       static_cast<float*>(buffers.output) + begin,
+                       std::min(part, buffers.count - begin), DTRAIN_FLOAT32});
+  const dtrain_tensor_list list = {sizeof list, tensors.data(), tensors.size(), nullptr, nullptr};
+  return dtrain_all_reduce_list(context, &list, DTRAIN_SUM, options, error);
+}
+
+int sum(dtrain_context* context, dtrain_buffers buffers, const dtrain_op_options* options,
+        dtrain_error* error) {
+  return dtrain_all_reduce(context, buffers, DTRAIN_SUM, options, error);
+}
+
 constexpr CheckedCollective collectives[] = {
-    {"all_reduce, sum",
-     [](auto* context, auto buffers, auto* options, auto* error) {
-       return dtrain_all_reduce(context, buffers, DTRAIN_SUM, options, error);
-     }},
+    {"all_reduce, sum", sum},
+    {.name = "all_reduce, sum by name", .call = sum, .call_name = "gradient"},
+    {.name = "all_reduce, sum with scales", .call = sum, .prescale = 2, .postscale = 0.25},
+    {.name = "all_reduce, sum compressed to bfloat16",
+     .call = sum,
+     .compression = DTRAIN_COMPRESSION_BFLOAT16},
+    {"all_reduce, sums of a list", sum_list},
     {"all_reduce, average",
      [](auto* context, auto buffers, auto* options, auto* error) {
        return dtrain_all_reduce(context, buffers, DTRAIN_AVERAGE, options, error);
@@ -71,6 +99,15 @@ constexpr CheckedCollective collectives[] = {
      },
      true, true},
 };
+
+dtrain_op_options options_of(const CheckedCollective& collective) {
+  dtrain_op_options options = {.struct_size = sizeof options};
+  options.name = collective.call_name;
+  options.prescale = collective.prescale;
+  options.postscale = collective.postscale;
+  options.compression = collective.compression;
+  return options;
+}
 
 void require(const Result<>& result) {
   if (!result) throw std::runtime_error(result.error().message);
@@ -114,13 +151,13 @@ bool check_collective(DeviceRank& self, const CheckedCollective& collective, siz
   const size_t results = count * (collective.parts_out ? size : 1);
   Numbers expected(results, -1);
   dtrain_context* const context = self.context.get();
+  dtrain_op_options options = options_of(collective);
   int status = collective.call(context, {input.data(), expected.data(), count, DTRAIN_FLOAT32},
-                               nullptr, &self.error);
+                               &options, &self.error);
   for (const bool gives_stream : {false, true}) {
     if (status != DTRAIN_OK) break;
     const DeviceBuffer from = self.put(input);
     const DeviceBuffer to = self.put(Numbers(results, -1));
-    dtrain_op_options options = {.struct_size = sizeof options};
     // A CPU device has no handle: its stream is known by its address.
     if (gives_stream)
       options.stream = self.stream->native() != nullptr ? self.stream->native() : self.stream.get();
@@ -154,7 +191,8 @@ int check_all(DeviceRank& self, bool by_nccl) {
   if (self.context.rank() == 0)
     std::printf("%d ranks on %s and others\n", self.context.size(), self.device.name().c_str());
   for (const CheckedCollective& collective : collectives) {
-    for (const size_t count : {size_t{1}, size_t{1000}, size_t{100003}})
+    // The last is staged in several chunks.
+    for (const size_t count : {size_t{1}, size_t{1000}, size_t{100'003}, size_t{3'000'001}})
       if (!check_collective(self, collective, count)) return 1;
     if (self.context.rank() == 0) std::printf("%s: compared\n", collective.name);
   }
