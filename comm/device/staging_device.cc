@@ -16,6 +16,24 @@ size_t rounded(size_t bytes) {
   return std::bit_ceil(std::max(bytes, small_min));
 }
 
+/// From so many small copies on, one kernel makes them.
+constexpr std::ptrdiff_t many_copies = 16;
+constexpr size_t small_copy_max = size_t{64} << 10;
+
+bool is_small(const MemoryCopy& copy) {
+  return copy.bytes <= small_copy_max;
+}
+
+/// Takes the small copies out of the list, if there are many.
+CopyBatch take_small(std::vector<MemoryCopy>& copies) {
+  CopyBatch batch;
+  if (std::ranges::count_if(copies, is_small) < many_copies) return batch;
+  for (const MemoryCopy& copy : copies)
+    if (is_small(copy)) batch.pieces.push_back({copy.from, copy.to, copy.bytes});
+  std::erase_if(copies, is_small);
+  return batch;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<StagingDevice>> StagingDevice::open(std::unique_ptr<Device> device) {
@@ -68,8 +86,10 @@ Result<bool> is_reached(const DeviceEvent& event) {
   return done;
 }
 
-Result<> copy_all(DeviceStream& stream, std::span<const MemoryCopy> copies, DeviceEvent& copied) {
+Result<> copy_all(DeviceStream& stream, std::vector<MemoryCopy> copies, DeviceEvent& copied) {
+  const CopyBatch small = take_small(copies);
   Result<> queued;
+  if (!small.pieces.empty()) queued = stream.copy_pieces(small);
   for (size_t i = 0; i < copies.size() && queued; ++i)
     queued = stream.copy(copies[i]);
   // Also after a refusal: the copies before it run.
@@ -77,14 +97,14 @@ Result<> copy_all(DeviceStream& stream, std::span<const MemoryCopy> copies, Devi
   return queued ? recorded : queued;
 }
 
-Result<> StagingDevice::copy_inputs(std::span<const MemoryCopy> copies, DeviceEvent& copied) {
+Result<> StagingDevice::copy_inputs(std::vector<MemoryCopy> copies, DeviceEvent& copied) {
   const std::lock_guard lock(mutex_);
-  return copy_all(*inputs_, copies, copied);
+  return copy_all(*inputs_, std::move(copies), copied);
 }
 
-Result<> StagingDevice::copy_results(std::span<const MemoryCopy> copies, DeviceEvent& copied) {
+Result<> StagingDevice::copy_results(std::vector<MemoryCopy> copies, DeviceEvent& copied) {
   const std::lock_guard lock(mutex_);
-  return copy_all(*results_, copies, copied);
+  return copy_all(*results_, std::move(copies), copied);
 }
 
 }  // namespace dt

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <vector>
 
 namespace dt {
@@ -25,9 +24,9 @@ class StagingDevice {
   /// the device's work then. The next take_pinned() frees what is too much.
   void keep_pinned(DeviceBuffer buffer);
   /// Queues copies out of memory of the device, and records the event behind them.
-  Result<> copy_inputs(std::span<const MemoryCopy> copies, DeviceEvent& copied);
+  Result<> copy_inputs(std::vector<MemoryCopy> copies, DeviceEvent& copied);
   /// The same into memory of the device.
-  Result<> copy_results(std::span<const MemoryCopy> copies, DeviceEvent& copied);
+  Result<> copy_results(std::vector<MemoryCopy> copies, DeviceEvent& copied);
 
  private:
   static constexpr size_t kept_count_max = 16;
@@ -47,7 +46,9 @@ class StagingDevice {
 /// True when the event is reached. Fails when the device has failed, and no copy runs any more.
 Result<bool> is_reached(const DeviceEvent& event);
 
-/// Queues copies on a stream, and records the event behind them, also when a copy is refused.
-Result<> copy_all(DeviceStream& stream, std::span<const MemoryCopy> copies, DeviceEvent& copied);
+/// Queues copies on a stream, and records the event behind them, also when a copy is refused. One
+/// kernel makes many small ones, such as those of a list. All places are memory of the device, or
+/// pinned.
+Result<> copy_all(DeviceStream& stream, std::vector<MemoryCopy> copies, DeviceEvent& copied);
 
 }  // namespace dt

@@ -3,6 +3,10 @@
 #include "tests/unit/gpu/cpu_devices.h"
 
 #include <array>
+#include <atomic>
+#include <cstring>
+#include <utility>
+#include <vector>
 
 namespace dt {
 namespace {
@@ -52,15 +56,39 @@ TEST_CASE("copies go both ways, and the event behind them is reached also after 
   const auto copied = device->device().make_event().value();
   std::array<std::byte, 3> values = {std::byte{1}, std::byte{2}, std::byte{3}};
   const MemoryCopy in = {memory.at(), values.data(), 3};
-  REQUIRE(device->copy_results({&in, 1}, *copied).has_value());
+  REQUIRE(device->copy_results({in}, *copied).has_value());
   REQUIRE(copied->synchronize(much_later()).has_value());
-  const std::array<MemoryCopy, 2> copies = {MemoryCopy{pinned.at(), memory.at(), 3},
-                                            MemoryCopy{pinned.at(), memory.at(), 4}};
+  const std::vector<MemoryCopy> copies = {{pinned.at(), memory.at(), 3},
+                                          {pinned.at(), memory.at(), 4}};
   const Result<> refused = device->copy_inputs(copies, *copied);
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().code == Errc::input);
   REQUIRE(copied->synchronize(much_later()).has_value());
   CHECK(std::equal(values.begin(), values.end(), pinned.at()));
+}
+
+TEST_CASE("one kernel makes many small copies, beside larger ones") {
+  std::atomic<int> copies_run = 0;
+  const auto device = open_one({.probe = [&](const ProbedCall& call) -> Result<> {
+    if (call.runs && call.call == DeviceCall::copy) ++copies_run;
+    return {};
+  }});
+  constexpr size_t large = 100'000;
+  for (const auto& [count, calls] : {std::pair(15, 16), std::pair(16, 2), std::pair(100, 2)}) {
+    const auto small_bytes = static_cast<size_t>(count);
+    const DeviceBuffer memory = device->device().allocate(large + small_bytes).value();
+    const DeviceBuffer pinned = device->take_pinned(large + small_bytes).value();
+    std::memset(memory.at(), count, large + small_bytes);
+    const auto copied = device->device().make_event().value();
+    std::vector<MemoryCopy> copies = {{pinned.at(), memory.at(), large}};
+    for (size_t i = 0; i < small_bytes; ++i)
+      copies.push_back({pinned.at() + large + i, memory.at() + large + i, 1});
+    copies_run = 0;
+    REQUIRE(device->copy_inputs(copies, *copied).has_value());
+    REQUIRE(copied->synchronize(much_later()).has_value());
+    CHECK(copies_run == calls);
+    CHECK(std::memcmp(pinned.at(), memory.at(), large + small_bytes) == 0);
+  }
 }
 
 }  // namespace
