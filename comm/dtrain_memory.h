@@ -22,9 +22,10 @@
  * before each whether NCCL plays it. They are staged until all devices are connected
  * (dtrain_uses_nccl), or cannot be. One on another device than the first is a _MISMATCH then,
  * unless all ranks have another one. Calls by name are also staged while a rank has joined. With
- * nccl instead of auto, calls fail when NCCL cannot connect all ranks. dtrain_finalize waits up to
- * 2 s for the other ranks to finalize where NCCL has played. No GPU has run this, so it is not the
- * default.
+ * nccl instead of auto, calls fail when NCCL cannot connect all ranks. A second call by a name that
+ * is pending waits until NCCL has the first. When one by name fails by its time limit, all
+ * later calls for NCCL fail. dtrain_finalize waits up to 2 s for the other ranks to finalize where
+ * NCCL has played. No GPU has run this, so it is not the default.
  *
  * dtrain_op_options.stream: a stream of that device, such as a cudaStream_t. The input is read
  * after the earlier work of the stream. The stream's later work waits until the operation has

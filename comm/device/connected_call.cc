@@ -16,9 +16,9 @@ constexpr Duration reason_max = seconds(1);
 
 std::vector<std::shared_ptr<NcclTask>> tasks_of(const OperationRequest& request, CallingRank self) {
   std::vector<std::shared_ptr<NcclTask>> tasks;
-  const auto add = [&](NcclPart part) {
+  const auto add = [&](const NcclPart& part) {
     tasks.push_back(std::make_shared<NcclTask>());
-    tasks.back()->part = std::move(part);
+    tasks.back()->part = part;
   };
   if (request.tensors.empty()) add(nccl_part(request, self));
   for (const TensorOfList& tensor : request.tensors)
@@ -33,6 +33,7 @@ Result<std::unique_ptr<DeviceCopies>> ConnectedCall::start(Terms terms) {
   made->terms_.played->submitted = Clock::now();
   made->deadline_ = deadline(*made->terms_.played);
   made->tasks_ = tasks_of(made->request(), made->terms_.self);
+  if (matches_by_name(made->request())) made->terms_.connection->order().use_slots();
   TRY(made->check_ranges());
   TRY(made->take_memory());
   TRY(made->hold_stream());
@@ -57,7 +58,9 @@ Result<> ConnectedCall::check_ranges() const {
   return {};
 }
 
-/// Allocates all that the call can need. Behind the hold of a stream, CUDA might wait for that.
+/// Allocates what the call needs. Behind the hold of a stream, CUDA might wait for that. A call by
+/// name that is staged because a rank has joined takes its memory later all the same. Otherwise all
+/// calls would need much for that rare case.
 Result<> ConnectedCall::take_memory() {
   const NcclConnection& connection = *terms_.connection;
   for (const auto& task : tasks_)
@@ -89,7 +92,9 @@ Result<DeviceStep> ConnectedCall::next() {
   if (staged_) return staged_->next();
   if (agreement_) return follow_agreement();
   if (vote_) return follow_vote();
-  return matches_by_name(request()) ? agree() : vote();
+  if (matches_by_name(request())) return agree();
+  // The votes end in the order of the calls, so that all ranks see the same here.
+  return terms_.connection->agreed() == DeviceRoute::staged ? stage() : vote();
 }
 
 /// Once the ranks have voted for NCCL, they do so again, and the next call need not wait.
@@ -117,26 +122,29 @@ Result<DeviceStep> ConnectedCall::agree() {
   NcclOrder& order = terms_.connection->order();
   const bool by_name = !vote_;
   if (!by_name && slot_name_.empty()) slot_name_ = order.next_call_name(request().name);
-  order.use_slots();
+  preparing_ = true;
   bool reached = true;
   if (ready_) reached = TRY(is_reached(*ready_));
   if (!reached) return DeviceStep{.passes = !by_name};
-  const bool first = order.all_without_slots_begun();
-  const DeviceRoute wish = terms_.connection->wish();
-  agreement_ = std::make_shared<CallAgreement>(
-      CallAgreement{.wish = by_name && !first ? std::min(wish, DeviceRoute::undecided) : wish});
-  const auto announced = std::make_shared<Operation>();
-  announced->request = request();
-  if (!by_name) announced->request.name = slot_name_;
-  announced->request.in_sequence = false;
-  announced->request.terms->memory = MemoryKind::connected_device;
-  announced->request.agreement = agreement_;
-  limit_time(announced->request);
-  return DeviceStep::play(announced, !by_name);
+  preparing_ = false;
+  DeviceRoute wish = terms_.connection->wish();
+  if (by_name && !order.all_without_slots_begun()) wish = std::min(wish, DeviceRoute::undecided);
+  agreement_ = std::make_shared<CallAgreement>(CallAgreement{.wish = wish, .of_unnamed = !by_name});
+  announced_ = std::make_shared<Operation>();
+  OperationRequest& announced = announced_->request;
+  announced = request();
+  if (!by_name) announced.name = slot_name_;
+  announced.in_sequence = false;
+  announced.terms->memory = MemoryKind::connected_device;
+  announced.agreement = agreement_;
+  limit_time(announced);
+  return DeviceStep::play(announced_, !by_name);
 }
 
 Result<DeviceStep> ConnectedCall::follow_agreement() {
   if (agreement_->route == DeviceRoute::nccl && !vote_) terms_.connection->play_by_name();
+  // The engine has given a list without a name one. If it is staged, it has that name again.
+  if (!vote_) terms_.played->request.name = announced_->request.name;
   return route(agreement_->route);
 }
 
@@ -238,7 +246,7 @@ std::optional<Error> ConnectedCall::failing() {
 bool ConnectedCall::others_wait() const {
   if (staged_) return staged_->others_wait();
   // The others know, too, why it was stopped.
-  return staging_ || (begun_ && !stopped_);
+  return staging_ || preparing_ || (begun_ && !stopped_);
 }
 
 void ConnectedCall::stop(const Error& why) {

@@ -49,6 +49,7 @@ class ConnectedCall final : public DeviceCopies {
   bool others_wait() const override;
   std::optional<Error> failing() override;
   void stop(const Error& why) override;
+  bool has_slot() const override { return agreement_ != nullptr; }
   void release() override;
   void finish() override;
 
@@ -74,14 +75,16 @@ class ConnectedCall final : public DeviceCopies {
   std::optional<NcclVote> vote_ = {};              ///< none: not yet, or a call by name
   std::shared_ptr<void> without_slot_ = {};        ///< null: it has begun, or has a slot
   std::shared_ptr<CallAgreement> agreement_ = {};  ///< null: not yet, or no slot
+  std::shared_ptr<Operation> announced_ = {};      ///< by which they agree; null: likewise
   std::string slot_name_ = {};                     ///< of a call without a name
   DeviceBuffer pinned_ = {};                       ///< for staging, where the ranks may choose it
   std::vector<std::shared_ptr<NcclTask>> tasks_ = {};  ///< for NCCL, one for each tensor
-  bool staging_ = false;                               ///< the others play it staged
-  bool begun_ = false;                                 ///< NCCL has the tasks
-  std::shared_ptr<DeviceEvent> ready_ = {};            ///< null: the caller has given no stream
-  std::shared_ptr<StreamHold> hold_ = {};              ///< likewise
-  std::unique_ptr<DeviceCopies> staged_ = {};          ///< null: not staged
+  bool preparing_ = false;  ///< it waits for its input; the others may have announced theirs
+  bool staging_ = false;    ///< the others play it staged
+  bool begun_ = false;      ///< NCCL has the tasks
+  std::shared_ptr<DeviceEvent> ready_ = {};    ///< null: the caller has given no stream
+  std::shared_ptr<StreamHold> hold_ = {};      ///< likewise
+  std::unique_ptr<DeviceCopies> staged_ = {};  ///< null: not staged
   Time deadline_ = Time::max();
   std::optional<Error> stopped_ = {};   ///< why other ranks will not end it
   std::optional<Time> failed_at_ = {};  ///< when NCCL has failed

@@ -119,13 +119,11 @@ void DeviceCalls::disconnect() {
 }
 
 std::shared_ptr<NcclConnection> DeviceCalls::connection_for(
-    OperationRequest& request, CallingRank self, const std::shared_ptr<StagingDevice>& device) {
+    const OperationRequest& request, CallingRank self,
+    const std::shared_ptr<StagingDevice>& device) {
   if (request.group != 0 || self.size == 1 || !nccl_can_play(request)) return nullptr;
   const std::lock_guard lock(mutex_);
   if (!nccl_) return nullptr;
-  // The engine would count its parts twice: when the ranks agree on them, and when it plays them.
-  if (!request.tensors.empty() && request.name.empty())
-    request.name = format("NCCL list {}", ++lists_);
   if (!connection_) {
     connection_ = NcclConnection::start({.self = self,
                                          .host = nccl_->host,
@@ -166,14 +164,13 @@ Result<std::shared_ptr<Operation>> DeviceCalls::stage(const CallArguments& call,
   if (!place) return without_device(call.stream);
   const auto device = TRY(device_at(*place));
   auto callers_stream = TRY(stream_of(*device, call.stream));
-  auto connection = connection_for(operation->request, self, device);
   auto played = std::make_shared<Operation>();
   played->request = operation->request;
   if (!played->request.terms) played->request.terms.emplace();
   // Where counts differ, a rank without elements has no buffer, and so no place.
   if (!has_own_counts(call.kind)) played->request.terms->memory = MemoryKind::device;
   std::unique_ptr<DeviceCopies> copies;
-  if (connection) {
+  if (auto connection = connection_for(operation->request, self, device)) {
     copies = TRY(ConnectedCall::start({.connection = std::move(connection),
                                        .self = self,
                                        .device = device,

@@ -50,8 +50,8 @@ class DeviceCalls {
   };
   Result<std::shared_ptr<StagingDevice>> device_at(const DevicePlace& place);
   /// Returns the connection where the ranks have not decided that they stage such calls. Null: the
-  /// call is staged. Gives a list without a name one, which no other call has.
-  std::shared_ptr<NcclConnection> connection_for(OperationRequest& request, CallingRank self,
+  /// call is staged.
+  std::shared_ptr<NcclConnection> connection_for(const OperationRequest& request, CallingRank self,
                                                  const std::shared_ptr<StagingDevice>& device);
 
   PossibleDevices possible_;
@@ -59,7 +59,6 @@ class DeviceCalls {
   std::vector<Known> known_ = {};
   std::optional<NcclTerms> nccl_ = {};  ///< none: NCCL is not allowed
   std::shared_ptr<NcclConnection> connection_ = {};
-  uint64_t lists_ = 0;  ///< without a name, which NCCL can play
 };
 
 /// Fails with Errc::input when the address lies in memory of a device.

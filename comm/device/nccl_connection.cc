@@ -335,6 +335,8 @@ void NcclConnection::fail_all() {
     if (communicator_ && !std::ranges::all_of(on_device_, ended)) communicator_->stop(*stop_);
   }
   leave();
+  // Copies behind NCCL's part may still run.
+  if (stream_) (void)stream_->synchronize(Clock::now() + staged_work_max);
   const std::lock_guard lock(mutex_);
   for (const auto& [number, bucket] : gathered_)
     queued_.push_back(bucket);
@@ -355,11 +357,13 @@ Result<DeviceBuffer> NcclConnection::take_memory(size_t bytes) {
   const size_t size = std::bit_ceil(bytes);
   {
     const std::lock_guard lock(mutex_);
-    const auto found = std::ranges::find_if(
-        memory_, [&](const DeviceBuffer& buffer) { return buffer.bytes() == size; });
-    if (found != memory_.end()) {
-      DeviceBuffer buffer = std::move(*found);
-      memory_.erase(found);
+    auto best = memory_.end();
+    for (auto next = memory_.begin(); next != memory_.end(); ++next)
+      if (next->bytes() >= size && (best == memory_.end() || next->bytes() < best->bytes()))
+        best = next;
+    if (best != memory_.end()) {
+      DeviceBuffer buffer = std::move(*best);
+      memory_.erase(best);
       return buffer;
     }
   }

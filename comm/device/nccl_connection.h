@@ -141,8 +141,8 @@ class NcclConnection {
   std::atomic<bool> plays_by_name_ = false;
   NcclOrder order_;
   std::optional<NcclLibrary> library_ = {};
-  std::unique_ptr<DeviceStream> stream_ = {};  ///< of NCCL alone
   DeviceBuffer plan_memory_ = {};              ///< of one plan at a time, in the stream's order
+  std::unique_ptr<DeviceStream> stream_ = {};  ///< of NCCL alone
 
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;

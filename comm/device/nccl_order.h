@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -17,9 +18,9 @@ namespace dt {
 /// these are first on all ranks.
 class NcclOrder {
  public:
-  /// Called when this rank makes a call by name, or knows that another one has.
-  void use_slots() { uses_slots_ = true; }
-  bool uses_slots() const { return uses_slots_; }
+  /// Called when this rank makes a call by name, by any thread, or when another one has.
+  void use_slots() { uses_slots_.store(true, std::memory_order_relaxed); }
+  bool uses_slots() const { return uses_slots_.load(std::memory_order_relaxed); }
 
   /// Returns what stands for a call that may have no slot, until it has begun or will not begin.
   std::shared_ptr<void> begin_without_slot() { return pending_; }
@@ -29,7 +30,7 @@ class NcclOrder {
   std::string next_call_name(const std::string& name);
 
  private:
-  bool uses_slots_ = false;
+  std::atomic<bool> uses_slots_ = false;
   std::shared_ptr<void> pending_ = std::make_shared<char>();
   uint64_t calls_ = 0;
 };

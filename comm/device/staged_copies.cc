@@ -10,9 +10,6 @@ namespace dt {
 
 namespace {
 
-/// Only a device that hangs, or an endless kernel of the caller, reaches it.
-constexpr Duration device_work_max = seconds(600);
-
 /// The memory of a result, which ends before its device.
 struct OwnedResult {
   std::shared_ptr<StagingDevice> device;
@@ -139,7 +136,7 @@ void StagedCopies::release() {
 }
 
 void StagedCopies::finish() {
-  const Time deadline = Clock::now() + device_work_max;
+  const Time deadline = Clock::now() + staged_work_max;
   // They count as reached when they were never recorded. A failure of the device is reported
   // elsewhere.
   for (const Chunk& chunk : chunks_)

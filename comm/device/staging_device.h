@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/clock.h"
 #include "gpu/device.h"
 
 #include <cstddef>
@@ -8,6 +9,10 @@
 #include <vector>
 
 namespace dt {
+
+/// How long a wait for the work of a device lasts. Only a device that hangs, or an endless kernel
+/// of the caller, reaches it.
+inline constexpr Duration staged_work_max = seconds(600);
 
 /// A device whose memory operations read and write, with streams for these copies and pinned memory
 /// between them. Nothing but copies runs on its streams, so that none waits for another rank. Any

@@ -51,6 +51,8 @@ class DeviceCopies {
   /// Returns why the work of start_results() will end without results, as long as it has not ended.
   /// The others must learn of it at once.
   virtual std::optional<Error> failing() { return std::nullopt; }
+  /// True when the work of start_results() has its turn by a CallAgreement.
+  virtual bool has_slot() const { return false; }
   /// Called when other ranks will not end the work of start_results(): it must fail soon, with that
   /// error. May be called again.
   virtual void stop(const Error& /*why*/) {}

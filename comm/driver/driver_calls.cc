@@ -156,12 +156,12 @@ void Driver::start_staged(const Work& work) {
 /// part before, so that the work here gets some time.
 void Driver::stop_staged(Time now) {
   auto lost = staged_.others_work() ? parts_.engine->lost() : std::nullopt;
-  const bool by_name = !lost && staged_.others_work_by_name();
-  if (by_name) lost = parts_.engine->lost_by_name();
+  const bool in_slots = !lost && staged_.others_work_in_slots();
+  if (in_slots) lost = parts_.engine->lost_by_name();
   if (!lost) return staged_lost_at_.reset();
   if (!staged_lost_at_) staged_lost_at_ = now;
   if (parts_.engine->aborted() != nullptr || now - *staged_lost_at_ >= leave_grace)
-    staged_.stop(*lost, by_name);
+    staged_.stop(*lost, in_slots);
 }
 
 Driver::Outcome Driver::run_staged(const Work& work) {

@@ -62,15 +62,15 @@ bool StagedOperations::others_work() const {
   return std::ranges::any_of(entries_, works_with_others);
 }
 
-bool StagedOperations::others_work_by_name() const {
+bool StagedOperations::others_work_in_slots() const {
   return std::ranges::any_of(entries_, [](const Entry& entry) {
-    return works_with_others(entry) && matches_by_name(entry.work->request);
+    return works_with_others(entry) && entry.copies()->has_slot();
   });
 }
 
-void StagedOperations::stop(const OperationFailure& why, bool by_name) {
+void StagedOperations::stop(const OperationFailure& why, bool in_slots) {
   for (const Entry& entry : entries_) {
-    if (!works_with_others(entry) || (by_name && !matches_by_name(entry.work->request))) continue;
+    if (!works_with_others(entry) || (in_slots && !entry.copies()->has_slot())) continue;
     entry.work->blamed_rank = why.blamed_rank;
     entry.copies()->stop({why.code, why.reason});
   }

@@ -39,10 +39,10 @@ class StagedOperations {
   };
   /// True when the results of some operation need the work of other ranks.
   bool others_work() const;
-  /// The same about operations that match by name.
-  bool others_work_by_name() const;
-  /// Called before a step when other ranks will not end that work, or only that by name.
-  void stop(const OperationFailure& why, bool by_name = false);
+  /// The same about operations with slots of NCCL.
+  bool others_work_in_slots() const;
+  /// Called before a step when other ranks will not end that work, or only that in slots.
+  void stop(const OperationFailure& why, bool in_slots = false);
   /// Moves all operations as far as they can without waiting.
   Progress step(const Submit& submit);
   /// Waits until no copy uses a buffer. The operations get no outcome. Requires that the engine has

@@ -43,10 +43,11 @@ Result<> NameCoordinator::add(int rank, NameArrival arrival, Time now) {
                          .try_emplace(name, Pending{.first = arrival.descriptor,
                                                     .arrived = std::vector<bool>(ranks),
                                                     .place = arrival.place,
-                                                    .route = arrival.wish})
+                                                    .route = arrival.wish,
+                                                    .of_unnamed = arrival.of_unnamed})
                          .first->second;
   const auto index = static_cast<size_t>(rank);
-  if (pending.arrived[index] || has_joined(rank)) {
+  if (pending.arrived[index] || is_excused(rank, pending)) {
     return fail(Errc::protocol,
                 format("{} of {}",
                        pending.arrived[index] ? "a second announcement" : "after a join, a call",
@@ -254,7 +255,8 @@ bool NameCoordinator::has_joined(int rank) const {
 std::vector<int> NameCoordinator::joined_without(const Pending& pending) const {
   std::vector<int> ranks;
   for (const int rank : joined_)
-    if (!pending.arrived[static_cast<size_t>(rank)]) ranks.push_back(rank);
+    if (!pending.arrived[static_cast<size_t>(rank)] && is_excused(rank, pending))
+      ranks.push_back(rank);
   return ranks;
 }
 
@@ -368,9 +370,9 @@ Time NameCoordinator::next_deadline() const {
 }
 
 bool NameCoordinator::waits_for(int rank) const {
-  if (has_joined(rank)) return false;
   return std::any_of(pending_.begin(), pending_.end(), [&](const auto& entry) {
-    return !entry.second.arrived[static_cast<size_t>(rank)];
+    const Pending& pending = entry.second;
+    return !pending.arrived[static_cast<size_t>(rank)] && !is_excused(rank, pending);
   });
 }
 
@@ -379,7 +381,7 @@ std::vector<int> NameCoordinator::missing(uint64_t name) const {
   const auto found = pending_.find(name);
   if (found == pending_.end()) return ranks;
   for (size_t rank = 0; rank < found->second.arrived.size(); ++rank)
-    if (!found->second.arrived[rank] && !has_joined(static_cast<int>(rank)))
+    if (!found->second.arrived[rank] && !is_excused(static_cast<int>(rank), found->second))
       ranks.push_back(static_cast<int>(rank));
   return ranks;
 }

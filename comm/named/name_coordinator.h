@@ -82,6 +82,7 @@ class NameCoordinator {
     Duration timeout = Duration::zero();  ///< that ends first
     Time deadline = Time::max();
     std::optional<DeviceRoute> route = {};  ///< the least wish so far; none: it moves data
+    bool of_unnamed = false;                ///< as in CallAgreement
   };
 
   /// A call that all ranks have made. It can be played, or has failed.
@@ -96,6 +97,10 @@ class NameCoordinator {
   };
 
   bool has_joined(int rank) const;
+  /// True when the call needs no announcement of the rank.
+  bool is_excused(int rank, const Pending& pending) const {
+    return has_joined(rank) && !pending.of_unnamed;
+  }
   /// The ranks that have joined and have not made the call.
   std::vector<int> joined_without(const Pending& pending) const;
   void join(int rank);

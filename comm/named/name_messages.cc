@@ -37,6 +37,7 @@ Bytes encode_arrivals(const std::vector<NameArrival>& arrivals, size_t& from) {
     encode(a.descriptor, writer);
     writer.number(a.timeout.count()).number(a.remaining.count()).number(a.blocks);
     writer.number(a.place.list).number(a.place.parts);
+    writer.number(a.of_unnamed);
     encode(a.wish, writer);
     if (message.size() + writer.view().size() > control_bytes_max) break;
     const ByteSpan view = writer.view();
@@ -57,6 +58,7 @@ Result<std::vector<NameArrival>> decode_arrivals(ByteSpan bytes) {
     arrival.place.list = reader.number<uint64_t>();
     arrival.place.parts = reader.number<uint32_t>();
     if (arrival.place.list != 0 && arrival.place.parts == 0) reader.refuse();
+    arrival.of_unnamed = reader.number<bool>();
     arrival.wish = read_route(reader);
     if (!reader.ok() || arrival.timeout < Duration::zero() || arrival.remaining < Duration::zero())
       return fail(Errc::protocol, "announcement of a named call is cut short");

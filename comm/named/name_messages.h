@@ -26,6 +26,7 @@ struct NameArrival {
   ListPlace place = {};
   int priority = 0;  ///< on rank 0, whose calls are not sent: higher ones are played first
   std::optional<DeviceRoute> wish = {};  ///< of a CallAgreement; none: the call moves data
+  bool of_unnamed = false;               ///< likewise
 };
 
 /// Rank 0's decision about calls that all ranks have made. All ranks get all decisions in the same

@@ -21,6 +21,28 @@ std::optional<DeviceRoute> wish_of(const OperationRequest& request) {
   return request.agreement->wish;
 }
 
+bool is_of_unnamed(const OperationRequest& request) {
+  return request.agreement && request.agreement->of_unnamed;
+}
+
+/// True when one all_reduce can play the calls of a bucket, within the memory for it.
+bool can_be_one(const std::vector<std::shared_ptr<Operation>>& calls) {
+  if (calls.size() == 1) return true;
+  const OperationRequest& first = calls.front()->request;
+  const auto compression = [](const OperationRequest& request) {
+    return request.terms ? request.terms->compression : Compression::none;
+  };
+  size_t bytes = 0;
+  for (const auto& call : calls) {
+    const OperationRequest& request = call->request;
+    if (request.kind != OperationKind::all_reduce || request.type != first.type ||
+        request.reduce != first.reduce || compression(request) != compression(first))
+      return false;
+    bytes += request.count * element_bytes(request.type);
+  }
+  return bytes <= bucket_bytes_max;
+}
+
 /// Returns why a bucket has failed. The reason stands behind its label, which no user knows.
 OperationFailure reason_without_label(const Operation& whole) {
   const std::string& text = whole.outcome->error().message;
@@ -45,7 +67,7 @@ void NamedCollectives::submit(std::shared_ptr<Operation> operation) {
   if (quorum && deliver_late(operation)) return;
   if (failed_) return end(*operation, *failed_);
   const uint64_t name = hash_of_name(operation->request.name);
-  if (has_joined()) {
+  if (has_joined() && !is_of_unnamed(operation->request)) {
     return end(*operation, {Errc::input, -1,
                             "this rank has joined; it can make named calls when all ranks have"});
   }
@@ -114,7 +136,8 @@ bool NamedCollectives::announce(Time now) {
          .blocks = work->request.blocks,
          .place = ListPlace::of(*work),
          .priority = work->request.priority,
-         .wish = wish_of(work->request)});
+         .wish = wish_of(work->request),
+         .of_unnamed = is_of_unnamed(work->request)});
   }
   if (lane_.peers().rank() == 0) {
     for (NameArrival& arrival : arrivals)
@@ -215,13 +238,21 @@ Result<> NamedCollectives::queue(const NameDecision& decision) {
 /// Ends calls that move no data.
 Result<> NamedCollectives::agree(const NameDecision& decision) {
   const bool by_nccl = *decision.route == DeviceRoute::nccl;
-  NcclSlot slot{.bucket = nccl_buckets_, .members = static_cast<uint32_t>(decision.names.size())};
-  if (by_nccl) ++nccl_buckets_;
+  std::vector<Work> calls;
   for (const uint64_t name : decision.names) {
     const auto found = pending_.find(name);
     if (found == pending_.end() && has_joined() && !by_nccl) continue;
     if (found == pending_.end() || !found->second->request.agreement)
       return fail(Errc::protocol, "an agreement on a name that is not pending");
+    calls.push_back(found->second);
+  }
+  if (by_nccl && !can_be_one(calls))
+    return fail(Errc::protocol, "a bucket of calls that differ, or are too large");
+  NcclSlot slot{.bucket = nccl_buckets_, .members = static_cast<uint32_t>(calls.size())};
+  if (by_nccl) ++nccl_buckets_;
+  for (const Work& call : calls) {
+    const auto found = pending_.find(hash_of_name(call->request.name));
+    if (found == pending_.end()) return fail(Errc::protocol, "two agreements on one name");
     const Work work = take(found);
     CallAgreement& agreement = *work->request.agreement;
     agreement.route = *decision.route;

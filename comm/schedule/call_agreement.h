@@ -8,7 +8,7 @@ namespace dt {
 /// How the ranks' calls that NCCL can play are played. The least of all ranks' wishes counts.
 enum class DeviceRoute : int32_t {
   failed = -1,    ///< not at all: NCCL is required, and cannot connect the ranks
-  staged = 0,     ///< by the engine, also all later ones
+  staged = 0,     ///< by the engine; after a vote, also all later ones
   undecided = 1,  ///< by the engine; the ranks decide again about the next one
   nccl = 2,       ///< by NCCL, also all later ones
 };
@@ -25,6 +25,7 @@ struct NcclSlot {
 /// one order of all that NCCL plays.
 struct CallAgreement {
   DeviceRoute wish = DeviceRoute::undecided;
+  bool of_unnamed = false;  ///< for a call without a name, which ranks that have joined make, too
   // The engine sets these before the call succeeds:
   DeviceRoute route = DeviceRoute::undecided;  ///< of all ranks
   std::vector<NcclSlot> slots = {};            ///< where NCCL plays: one for each tensor

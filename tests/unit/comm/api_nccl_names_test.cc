@@ -3,6 +3,7 @@
 #include "tests/unit/comm/nccl_fixture.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -112,10 +113,10 @@ TEST_CASE("calls by name that differ are a mismatch, and a name is free again be
     CHECK(rank.sum(&named) == DTRAIN_OK);
     CHECK(rank.result == std::vector<int32_t>{3, 3, 3});
     {
-      // The second call waits for the first, and is then refused or played.
+      // The second call waits until NCCL has the first.
       const AsyncSum first(rank, "twice");
-      first.check(3);
       const AsyncSum second(rank, "twice");
+      first.check(3);
       second.check(3);
     }
     CHECK(rank.sum() == DTRAIN_OK);
@@ -142,6 +143,67 @@ TEST_CASE("a rank that leaves while NCCL plays a call by name ends it at the oth
         CHECK_MESSAGE(contains(error.text, "rank 0 (host node0) has left the job"), error.text);
       }
       return;
+    }
+  }));
+}
+
+TEST_CASE("ranks that begin calls at different times stage the same ones") {
+  const Variables variables("auto", "no_driver");
+  World world({.size = 2, .per_host = 2});
+  check_all_well(world.run([](dtrain::Context& context) {
+    DeviceRank rank(context);
+    for (int round = 0; round < 200; ++round) {
+      const AsyncSum first(rank, "");
+      if (context.rank() == 1) first.check(3);
+      const AsyncSum second(rank, "");
+      if (context.rank() == 0) first.check(3);
+      second.check(3);
+    }
+  }));
+}
+
+TEST_CASE("calls without a name go on while a rank has joined") {
+  const Variables variables("nccl");
+  World world({.size = 2, .per_host = 2});
+  check_all_well(world.run([](dtrain::Context& context) {
+    DeviceRank rank(context);
+    dtrain_op_options named = {};
+    named.struct_size = sizeof named;
+    named.name = "loss";
+    while (dtrain_uses_nccl(context.get()) == 0)
+      REQUIRE(rank.sum(&named) == DTRAIN_OK);
+    std::optional<dtrain::Work> joined;
+    if (context.rank() == 0) joined = context.join_async();
+    for (int i = 0; i < 3; ++i) {
+      CHECK_MESSAGE(rank.sum() == DTRAIN_OK, rank.error.text);
+      CHECK(rank.result == std::vector<int32_t>{3, 3, 3});
+    }
+    if (context.rank() == 1) joined = context.join_async();
+    joined->wait();
+  }));
+}
+
+TEST_CASE("lists in memory of the host and of a device are a mismatch") {
+  const Variables variables("nccl");
+  World world({.size = 2, .per_host = 2});
+  check_all_well(world.run([](dtrain::Context& context) {
+    DeviceRank rank(context);
+    std::vector<int32_t> sums(2);
+    if (context.rank() == 0) {
+      CHECK(sum_list(rank, sums) == DTRAIN_ERROR_MISMATCH);
+    } else {
+      const dtrain_buffers tensors[] = {{nullptr, sums.data(), 1, DTRAIN_INT32},
+                                        {nullptr, sums.data() + 1, 1, DTRAIN_INT32}};
+      const dtrain_tensor_list list = {sizeof list, tensors, 2, nullptr, nullptr};
+      CHECK(dtrain_all_reduce_list(context.get(), &list, DTRAIN_SUM, nullptr, &rank.error) ==
+            DTRAIN_ERROR_MISMATCH);
+    }
+    CHECK_MESSAGE(contains(rank.error.text, "memory of the device that NCCL connects"),
+                  rank.error.text);
+    // The next list is played.
+    for (int i = 0; i < 2; ++i) {
+      CHECK(sum_list(rank, sums) == DTRAIN_OK);
+      CHECK(sums == std::vector<int32_t>{3, 3});
     }
   }));
 }

@@ -11,25 +11,30 @@
 namespace dt {
 namespace {
 
-/// A sum of rank 0, over its numbers in place. The ranks have agreed on a route before; none: not
-/// yet.
+struct SumOptions {
+  std::optional<DeviceRoute> agreed = {};  ///< by the ranks, before the call; none: not yet
+  std::shared_ptr<DeviceStream> stream = {};
+  Duration timeout = {};
+  ReduceOp reduce = ReduceOp::sum;
+  bool by_name = false;
+};
+
+/// A sum of rank 0, over its numbers in place.
 struct Sum {
-  explicit Sum(const ConnectedRanks& world, std::optional<DeviceRoute> agreed,
-               std::shared_ptr<DeviceStream> stream = {}, Duration timeout = {},
-               ReduceOp reduce = ReduceOp::sum, bool by_name = false) {
+  Sum(const ConnectedRanks& world, const SumOptions& options) {
     std::byte* const at = world.memory[0].at();
     const CallingRank self = {.rank = 0, .size = static_cast<int>(world.ranks.size())};
     played->request = {.kind = OperationKind::all_reduce, .count = 3, .input = at, .output = at};
     played->request.name = "loss";
-    played->request.in_sequence = !by_name;
-    played->request.timeout = timeout;
-    played->request.reduce = reduce;
+    played->request.in_sequence = !options.by_name;
+    played->request.timeout = options.timeout;
+    played->request.reduce = options.reduce;
     played->request.terms = OperationTerms{.memory = MemoryKind::device};
-    if (agreed) world.ranks[0]->agree(*agreed);
+    if (options.agreed) world.ranks[0]->agree(*options.agreed);
     copies = ConnectedCall::start({.connection = world.ranks[0],
                                    .self = self,
                                    .device = world.devices[0],
-                                   .stream = std::move(stream),
+                                   .stream = options.stream,
                                    .ranges = ranges_of(played->request, self),
                                    .played = played})
                  .value();
@@ -69,7 +74,7 @@ void begin_nccl(const Sum& sum) {
 TEST_CASE("where NCCL plays, the ranks compare the call by their vote") {
   const ConnectedRanks world(2);
   world.decided(0);
-  const Sum sum(world, DeviceRoute::nccl);
+  const Sum sum(world, {.agreed = DeviceRoute::nccl});
   const auto step = sum.copies->next();
   CHECK(step->passes);
   const OperationRequest& request = step->played->request;
@@ -88,7 +93,7 @@ TEST_CASE("where NCCL plays, the ranks compare the call by their vote") {
 TEST_CASE("after the vote, NCCL sums") {
   const ConnectedRanks world(1);
   world.decided(0);
-  const Sum sum(world, DeviceRoute::nccl);
+  const Sum sum(world, {.agreed = DeviceRoute::nccl});
   begin_nccl(sum);
   CHECK(sum.copies->others_wait());
   while (!sum.copies->results_copied().value())
@@ -100,7 +105,7 @@ TEST_CASE("the caller's stream goes on when the call is released") {
   const ConnectedRanks world(1);
   world.decided(0);
   const auto stream = world.devices[0]->device().stream_at(&world.cpu.stream(0)).value();
-  const Sum sum(world, DeviceRoute::nccl, stream);
+  const Sum sum(world, {.agreed = DeviceRoute::nccl, .stream = stream});
   const auto behind = world.cpu.device(0).make_event().value();
   CHECK(world.cpu.stream(0).record(*behind));
   begin_nccl(sum);
@@ -118,7 +123,7 @@ TEST_CASE("a call that the ranks stage is staged, when the stream has its input"
   std::vector<float> late = {7, 8, 9};
   CHECK(world.cpu.stream(0).run_on_host([&] { gate.pass(); }));
   CHECK(world.cpu.stream(0).copy({world.memory[0].at(), bytes_at(late), 12}));
-  const Sum sum(world, DeviceRoute::staged, stream);
+  const Sum sum(world, {.agreed = DeviceRoute::undecided, .stream = stream});
   end(sum.copies->next()->played, DeviceRoute::staged);
   CHECK(sum.copies->next()->kind == DeviceStep::Kind::waits);
   gate.open();
@@ -154,7 +159,7 @@ TEST_CASE("a range that exceeds its memory is refused before anything is sent") 
 TEST_CASE("a device that fails while the others play the call staged concerns them") {
   const ConnectedRanks world(1);
   const auto stream = world.devices[0]->device().stream_at(&world.cpu.stream(0)).value();
-  const Sum sum(world, DeviceRoute::staged, stream);
+  const Sum sum(world, {.agreed = DeviceRoute::undecided, .stream = stream});
   CHECK_FALSE(sum.copies->others_wait());
   world.breaks = true;
   CHECK_FALSE(step_after_vote(*sum.copies, DeviceRoute::staged).has_value());
@@ -164,18 +169,18 @@ TEST_CASE("a device that fails while the others play the call staged concerns th
 TEST_CASE("a call waits for its vote, whose route holds for all later ones") {
   const ConnectedRanks world(1);
   world.decided(0);
-  const Sum first(world, std::nullopt);
+  const Sum first(world, {});
   const auto vote = first.copies->next();
   CHECK_FALSE(vote->passes);
   CHECK(*static_cast<const int32_t*>(vote->played->request.input) == 2);
   end(vote->played, DeviceRoute::undecided);
   CHECK(awaited_step(*first.copies)->played->request.kind == OperationKind::all_reduce);
   CHECK(world.ranks[0]->agreed() == DeviceRoute::undecided);
-  const Sum second(world, std::nullopt);
+  const Sum second(world, {});
   CHECK(step_after_vote(*second.copies, DeviceRoute::nccl)->kind == DeviceStep::Kind::results);
   CHECK(world.ranks[0]->agreed() == DeviceRoute::nccl);
   world.ranks[0]->stop({Errc::os, "broken"});
-  const Sum third(world, std::nullopt);
+  const Sum third(world, {});
   const auto last = third.copies->next();
   CHECK(last->passes);
   CHECK(*static_cast<const int32_t*>(last->played->request.input) == 2);
@@ -183,7 +188,7 @@ TEST_CASE("a call waits for its vote, whose route holds for all later ones") {
 
 /// The sum of a call by name.
 Sum sum_by_name(const ConnectedRanks& world, std::shared_ptr<DeviceStream> stream = {}) {
-  return Sum(world, std::nullopt, std::move(stream), {}, ReduceOp::sum, true);
+  return Sum(world, {.stream = std::move(stream), .by_name = true});
 }
 
 /// Waits until NCCL has ended the sum of one rank, whose copies have begun.
@@ -245,10 +250,11 @@ TEST_CASE("a call gets a slot when its input is there") {
 TEST_CASE("calls by name wait for those without a slot, which are first on all ranks") {
   const ConnectedRanks world(1);
   world.decided(0);
-  const Sum first(world, DeviceRoute::nccl);
+  const Sum first(world, {.agreed = DeviceRoute::nccl});
   const auto vote = first.copies->next()->played;
   CHECK(static_cast<const int32_t*>(vote->request.input)[1] == 1);
   const Sum early = sum_by_name(world);
+  CHECK(world.ranks[0]->order().uses_slots());
   CHECK(early.copies->next()->played->request.agreement->wish == DeviceRoute::undecided);
   end(vote, DeviceRoute::nccl);
   CHECK(first.copies->next()->kind == DeviceStep::Kind::results);
@@ -256,7 +262,7 @@ TEST_CASE("calls by name wait for those without a slot, which are first on all r
   const Sum later = sum_by_name(world);
   CHECK(later.copies->next()->played->request.agreement->wish == DeviceRoute::nccl);
   // From now on, calls without a name have slots, too.
-  const Sum last(world, DeviceRoute::nccl);
+  const Sum last(world, {.agreed = DeviceRoute::nccl});
   const auto with_slot = last.copies->next();
   CHECK(static_cast<const int32_t*>(with_slot->played->request.input)[1] == 0);
   end(with_slot->played, DeviceRoute::nccl);
@@ -273,7 +279,7 @@ TEST_CASE("calls by name wait for those without a slot, which are first on all r
 TEST_CASE("a call that another rank gives a slot makes way for calls by name") {
   const ConnectedRanks world(1);
   world.decided(0);
-  const Sum sum(world, DeviceRoute::nccl);
+  const Sum sum(world, {.agreed = DeviceRoute::nccl});
   const auto vote = sum.copies->next()->played;
   static_cast<int32_t*>(vote->request.output)[1] = 0;
   end(vote, DeviceRoute::nccl);
@@ -287,7 +293,7 @@ TEST_CASE("a list has a task and a slot for each tensor") {
   world.decided(0);
   const auto played = std::make_shared<Operation>();
   auto* const at = reinterpret_cast<float*>(world.memory[0].at());
-  played->request = {.kind = OperationKind::all_reduce, .name = "grad"};
+  played->request = {.kind = OperationKind::all_reduce};
   played->request.tensors = {{.count = 1, .input = at, .output = at},
                              {.count = 2, .input = at + 1, .output = at + 1}};
   played->request.terms = OperationTerms{.prescale = 5, .memory = MemoryKind::device};
@@ -296,25 +302,58 @@ TEST_CASE("a list has a task and a slot for each tensor") {
                                             .ranges = ranges_of(played->request, {}),
                                             .played = played})
                           .value();
-  CallAgreement& agreement = *copies->next()->played->request.agreement;
+  const auto agreed = copies->next()->played;
+  CHECK(agreed->request.name.empty());
+  agreed->request.name = "#4";  // by the engine
+  CallAgreement& agreement = *agreed->request.agreement;
   agreement.route = DeviceRoute::nccl;
   agreement.slots = {{.bucket = 1}, {.bucket = 0}};
   CHECK(copies->next()->kind == DeviceStep::Kind::results);
+  CHECK(copies->has_slot());
+  // The ranks give it that name if they stage it.
+  CHECK(played->request.name == "#4");
   await_results(*copies);
   CHECK(values_of<float>(world.cpu.stream(0), world.memory[0], 3) == std::vector<float>{5, 5, 5});
+}
+
+TEST_CASE("a device that fails before a call by name is announced concerns the others") {
+  const ConnectedRanks world(1);
+  world.decided(0);
+  const auto stream = world.devices[0]->device().stream_at(&world.cpu.stream(0)).value();
+  Gate gate;
+  std::vector<float> late = {7, 8, 9};
+  CHECK(world.cpu.stream(0).run_on_host([&] { gate.pass(); }));
+  CHECK(world.cpu.stream(0).copy({world.memory[0].at(), bytes_at(late), 12}));
+  const Sum sum = sum_by_name(world, stream);
+  CHECK_FALSE(sum.copies->others_wait());
+  CHECK(sum.copies->next()->kind == DeviceStep::Kind::waits);
+  CHECK(sum.copies->others_wait());
+  world.breaks = true;
+  gate.open();
+  CHECK_FALSE(awaited_step(*sum.copies).has_value());
+  CHECK(sum.copies->others_wait());
+}
+
+TEST_CASE("a call behind the vote for staging needs none") {
+  const ConnectedRanks world(1);
+  world.decided(0);
+  const Sum sum(world, {.agreed = DeviceRoute::staged});
+  const auto step = awaited_step(*sum.copies);
+  CHECK(step->played == sum.played);
+  CHECK(step->passes);
 }
 
 TEST_CASE("where a required NCCL is missing, the call fails") {
   const ConnectedRanks world(1, "no_driver", true);
   world.decided(0);
-  const Sum sum(world, DeviceRoute::failed);
+  const Sum sum(world, {.agreed = DeviceRoute::failed});
   std::string text = step_after_vote(*sum.copies, DeviceRoute::failed).error().message;
   CHECK_MESSAGE(text.starts_with("all_reduce \"loss\": DTRAIN_DEVICE_COLLECTIVES is nccl, but "),
                 text);
   CHECK_FALSE(sum.copies->others_wait());
   const ConnectedRanks well(1);
   well.decided(0);
-  const Sum other(well, DeviceRoute::failed);
+  const Sum other(well, {.agreed = DeviceRoute::failed});
   text = step_after_vote(*other.copies, DeviceRoute::failed).error().message;
   CHECK_MESSAGE(text.ends_with("NCCL cannot connect the devices of other ranks"), text);
 }
@@ -323,7 +362,7 @@ TEST_CASE("other ranks that will not end the call are its reason") {
   const ConnectedRanks world(2);
   world.decided(0);
   const auto stream = world.devices[0]->device().stream_at(&world.cpu.stream(0)).value();
-  const Sum sum(world, DeviceRoute::nccl, stream);
+  const Sum sum(world, {.agreed = DeviceRoute::nccl, .stream = stream});
   sum.copies->stop({Errc::peer_lost, "too early: the engine waits"});
   begin_nccl(sum);
   sum.copies->stop({Errc::peer_lost, "rank 1 died"});
@@ -339,7 +378,7 @@ TEST_CASE("other ranks that will not end the call are its reason") {
 TEST_CASE("a device that fails behind NCCL ends the call") {
   const ConnectedRanks world(1);
   world.decided(0);
-  const Sum sum(world, DeviceRoute::nccl, {}, {}, ReduceOp::average);
+  const Sum sum(world, {.agreed = DeviceRoute::nccl, .reduce = ReduceOp::average});
   CHECK(step_after_vote(*sum.copies, DeviceRoute::nccl)->kind == DeviceStep::Kind::results);
   world.breaks = true;  // in the division
   CHECK(sum.copies->start_results());
@@ -354,7 +393,7 @@ TEST_CASE("a call that other ranks do not join ends by its time, by a stop, or b
   const ConnectedRanks world(2);
   world.decided(0);
   {
-    const Sum sum(world, DeviceRoute::nccl, {}, milliseconds(1));
+    const Sum sum(world, {.agreed = DeviceRoute::nccl, .timeout = milliseconds(1)});
     begin_nccl(sum);
     Result<bool> ended = false;
     while (ended && !*ended)
@@ -364,7 +403,7 @@ TEST_CASE("a call that other ranks do not join ends by its time, by a stop, or b
   }
   const ConnectedRanks others(2);
   others.decided(0);
-  Sum sum(others, DeviceRoute::nccl);
+  Sum sum(others, {.agreed = DeviceRoute::nccl});
   begin_nccl(sum);
   sum.copies->release();
   sum.copies->finish();

@@ -15,6 +15,7 @@ struct TestCopies final : DeviceCopies {
     Result<> start = {};
     Result<bool> results = false;
     bool others_wait = true;
+    bool has_slot = false;
     std::shared_ptr<Operation> before = {};  ///< null: none
     std::shared_ptr<Operation> played = {};
     std::string calls = {};  ///< "start release finish"
@@ -35,6 +36,7 @@ struct TestCopies final : DeviceCopies {
   }
   Result<bool> results_copied() override { return state->results; }
   bool others_wait() const override { return state->others_wait; }
+  bool has_slot() const override { return state->has_slot; }
   void stop(const Error& why) override { note("stop:" + why.message); }
   void release() override { note("release"); }
   void finish() override { note("finish"); }
@@ -190,6 +192,24 @@ TEST_CASE("a failed job stops what waits for other ranks, and the dead rank is b
   queue.step();
   CHECK(results.work->blamed_rank == 2);
   CHECK_FALSE(queue.staged.others_work());
+}
+
+TEST_CASE("a failure of the calls by name stops what has a slot") {
+  Queue queue;
+  Staged with(collective());
+  Staged without(collective());
+  with.state->has_slot = true;
+  for (const Staged* call : {&with, &without}) {
+    call->state->input = true;
+    call->inner->outcome.emplace();
+    queue.staged.add(call->work);
+  }
+  CHECK_FALSE(queue.staged.others_work_in_slots());
+  queue.step();
+  CHECK(queue.staged.others_work_in_slots());
+  queue.staged.stop({Errc::timeout, 1, "too late"}, true);
+  CHECK(with.state->calls == "start stop:too late");
+  CHECK(without.state->calls == "start");
 }
 
 TEST_CASE("a failure before the engine's part that all ranks know ends this call alone") {

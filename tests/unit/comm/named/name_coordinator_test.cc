@@ -110,6 +110,24 @@ TEST_CASE("calls that move no data are staged without ranks that have joined") {
   }
 }
 
+TEST_CASE("ranks that have joined make the slots of calls without a name") {
+  NameCoordinator names = coordinator(2);
+  NameArrival join;
+  join.descriptor.kind = OperationKind::join;
+  join.descriptor.name_hash = join_hash();
+  REQUIRE(names.add(1, join, start));
+  NameArrival slot = wishing(call("NCCL call 1"), DeviceRoute::nccl);
+  slot.of_unnamed = true;
+  REQUIRE(names.add(0, slot, start));
+  CHECK(names.decide().empty());
+  CHECK(names.waits_for(1));
+  CHECK(names.missing(hash_of_name("NCCL call 1")) == std::vector<int>{1});
+  REQUIRE(names.add(1, slot, start));
+  const auto decisions = names.decide();
+  REQUIRE(decisions.size() == 1);
+  CHECK(decisions[0].route == DeviceRoute::nccl);
+}
+
 TEST_CASE("a second announcement of an undecided name is refused") {
   NameCoordinator names = coordinator(2);
   REQUIRE(names.add(1, call("a"), start));

@@ -59,10 +59,13 @@ TEST_CASE("an announcement that is cut short at any byte is refused") {
 TEST_CASE("a wish and a route keep their numbers, and others are refused") {
   std::vector<NameArrival> arrivals = {arrival("a"), arrival("b")};
   arrivals[1].wish = DeviceRoute::undecided;
+  arrivals[1].of_unnamed = true;
   size_t from = 0;
   Bytes bytes = encode_arrivals(arrivals, from);
   const std::vector<NameArrival> decoded = decode_arrivals(bytes).value();
   CHECK_FALSE(decoded[0].wish.has_value());
+  CHECK_FALSE(decoded[0].of_unnamed);
+  CHECK(decoded[1].of_unnamed);
   CHECK(decoded[1].wish == DeviceRoute::undecided);
   bytes[bytes.size() - sizeof(DeviceRoute)] = std::byte{3};
   CHECK(!decode_arrivals(bytes));

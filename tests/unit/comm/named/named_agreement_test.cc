@@ -111,6 +111,19 @@ TEST_CASE("a rank that has joined takes no part in calls that move no data") {
   REQUIRE(succeeded(call));
   CHECK(call->request.agreement->route == DeviceRoute::staged);
   CHECK(pending(joined));
+  // But in those for calls without a name.
+  std::vector<std::shared_ptr<Operation>> slots;
+  for (const int rank : {0, 1}) {
+    OperationRequest slot = agreement_on("NCCL call 1", DeviceRoute::nccl);
+    slot.agreement->of_unnamed = true;
+    slots.push_back(group.submit(rank, slot));
+  }
+  group.settle();
+  for (const auto& slot : slots) {
+    REQUIRE(succeeded(slot));
+    CHECK(slot->request.agreement->route == DeviceRoute::nccl);
+  }
+  CHECK(pending(joined));
 }
 
 }  // namespace
