@@ -23,9 +23,11 @@
  * (dtrain_uses_nccl), or cannot be. One on another device than the first is a _MISMATCH then,
  * unless all ranks have another one. Calls by name are also staged while a rank has joined. With
  * nccl instead of auto, calls fail when NCCL cannot connect all ranks. A second call by a name that
- * is pending waits until NCCL has the first. When one by name fails by its time limit, all
- * later calls for NCCL fail. dtrain_finalize waits up to 2 s for the other ranks to finalize where
- * NCCL has played. No GPU has run this, so it is not the default.
+ * is pending waits until NCCL has the first. When one by name fails by its time limit, all later
+ * calls for NCCL fail. Small calls are fused that have no stream. For scaled and compressed calls
+ * of more than 1 MiB, the library keeps memory of the device until the end. dtrain_finalize waits
+ * up to 2 s for the other ranks to finalize where NCCL has played. No GPU has run this, so it is
+ * not the default.
  *
  * dtrain_op_options.stream: a stream of that device, such as a cudaStream_t. The input is read
  * after the earlier work of the stream. The stream's later work waits until the operation has

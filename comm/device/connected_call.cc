@@ -34,28 +34,11 @@ Result<std::unique_ptr<DeviceCopies>> ConnectedCall::start(Terms terms) {
   made->deadline_ = deadline(*made->terms_.played);
   made->tasks_ = tasks_of(made->request(), made->terms_.self);
   if (matches_by_name(made->request())) made->terms_.connection->order().use_slots();
-  TRY(made->check_ranges());
+  // Copies are refused too late: behind a vote, the others wait for this rank.
+  TRY(check_ranges(made->terms_.ranges, made->terms_.device->device()));
   TRY(made->take_memory());
   TRY(made->hold_stream());
   return std::unique_ptr<DeviceCopies>(std::move(made));
-}
-
-/// Copies are refused too late: behind a vote, the others wait for this rank.
-Result<> ConnectedCall::check_ranges() const {
-  const Device& device = terms_.device->device();
-  const auto lies_here = [&](const std::byte* at) {
-    const MemoryPlace place = device.place_of(at);
-    return place.kind == MemoryPlace::Kind::device && place.device == device.index();
-  };
-  for (const BufferRanges& ranges : terms_.ranges) {
-    const bool input = ranges.input_bytes == 0 || lies_here(ranges.input + ranges.input_bytes - 1);
-    const bool output =
-        ranges.output_bytes == 0 || lies_here(ranges.output + ranges.output_bytes - 1);
-    if (input && output) continue;
-    return fail(Errc::input, format("the {} exceeds its memory of {}", input ? "output" : "input",
-                                    device.name()));
-  }
-  return {};
 }
 
 /// Allocates what the call needs. Behind the hold of a stream, CUDA might wait for that. A call by
@@ -102,12 +85,13 @@ DeviceStep ConnectedCall::vote() {
   NcclConnection& connection = *terms_.connection;
   const bool slot = connection.order().uses_slots();
   if (!slot) without_slot_ = connection.order().begin_without_slot();
-  vote_.emplace(request(), NcclVote::Wish{.route = connection.wish(), .slot = slot});
+  vote_.emplace(request(), NcclVote::Choice{.route = connection.wish(), .slot = slot});
+  limit_time(vote_->operation()->request);
   return DeviceStep::play(vote_->operation(), connection.agreed() == DeviceRoute::nccl);
 }
 
 Result<DeviceStep> ConnectedCall::follow_vote() {
-  const NcclVote::Wish outcome = vote_->outcome();
+  const NcclVote::Choice outcome = vote_->outcome();
   NcclConnection& connection = *terms_.connection;
   connection.agree(outcome.route);
   if (outcome.slot) connection.order().use_slots();
@@ -125,6 +109,8 @@ Result<DeviceStep> ConnectedCall::agree() {
   preparing_ = true;
   bool reached = true;
   if (ready_) reached = TRY(is_reached(*ready_));
+  if (!reached && Clock::now() >= deadline_)
+    return tl::unexpected(labelled({Errc::timeout, "its stream has not reached it in time"}));
   if (!reached) return DeviceStep{.passes = !by_name};
   preparing_ = false;
   DeviceRoute wish = terms_.connection->wish();

@@ -55,7 +55,6 @@ class ConnectedCall final : public DeviceCopies {
 
  private:
   explicit ConnectedCall(Terms terms) : terms_(std::move(terms)) {}
-  Result<> check_ranges() const;
   Result<> take_memory();
   Result<> hold_stream();
   const OperationRequest& request() const { return terms_.played->request; }

@@ -3,8 +3,6 @@
 #include "comm/collective/reduce.h"
 
 #include <algorithm>
-#include <memory>
-#include <utility>
 
 namespace dt {
 
@@ -60,18 +58,6 @@ bool nccl_can_play(const OperationRequest& request) {
   if (request.tensors.empty()) return can_play(request.type);
   return std::ranges::all_of(request.tensors,
                              [&](const TensorOfList& tensor) { return can_play(tensor.type); });
-}
-
-OperationRequest announce(OperationRequest call) {
-  if (!call.terms) call.terms.emplace();
-  call.terms->memory = MemoryKind::connected_device;
-  OperationRequest request{.kind = OperationKind::barrier,
-                           .group = call.group,
-                           .name = call.name,
-                           .in_sequence = call.in_sequence,
-                           .timeout = call.timeout};
-  request.announced = std::make_shared<OperationRequest>(std::move(call));
-  return request;
 }
 
 }  // namespace dt

@@ -15,8 +15,4 @@ std::optional<NcclCall::Kind> nccl_kind(OperationKind kind);
 /// compression of float64.
 bool nccl_can_play(const OperationRequest& request);
 
-/// Returns an operation of the engine before such a call, by which the ranks compare the call. A
-/// barrier, unless the caller makes another of it.
-OperationRequest announce(OperationRequest call);
-
 }  // namespace dt

@@ -247,7 +247,7 @@ void NcclConnection::serve() {
       if (failure && !stop_) stop_ = *failure;
       continue;
     }
-    Bucket bucket = std::move(queued_.front());
+    TaskBucket bucket = std::move(queued_.front());
     queued_.pop_front();
     on_device_.insert(on_device_.end(), bucket.begin(), bucket.end());
     lock.unlock();
@@ -279,7 +279,7 @@ void NcclConnection::note_ends() {
   });
 }
 
-Result<> NcclConnection::start_on_device(Bucket& bucket) {
+Result<> NcclConnection::start_on_device(TaskBucket& bucket) {
   Device& device = terms_.device->device();
   const std::shared_ptr<void> current = device.make_current();
   const std::shared_ptr<DeviceEvent> done = TRY(device.make_event());
@@ -291,7 +291,7 @@ Result<> NcclConnection::start_on_device(Bucket& bucket) {
   return stream_->record(*done);
 }
 
-NcclPlan NcclConnection::plan(const Bucket& bucket) const {
+NcclPlan NcclConnection::plan(const TaskBucket& bucket) const {
   if (bucket.size() == 1) {
     const NcclTask& task = *bucket.front();
     std::byte* const memory = task.memory.bytes() > 0 ? task.memory.at() : plan_memory_.at();
@@ -341,7 +341,7 @@ void NcclConnection::fail_all() {
   for (const auto& [number, bucket] : gathered_)
     queued_.push_back(bucket);
   queued_.push_back(std::move(on_device_));
-  for (const Bucket& bucket : queued_)
+  for (const TaskBucket& bucket : queued_)
     for (const auto& task : bucket)
       if (task) task->state = NcclTask::State::failed;
   gathered_.clear();
@@ -394,7 +394,7 @@ void NcclConnection::begin(const std::shared_ptr<NcclTask>& task, const NcclSlot
       task->state = NcclTask::State::failed;
       return;
     }
-    Bucket& bucket = gathered_[slot.bucket];
+    TaskBucket& bucket = gathered_[slot.bucket];
     bucket.resize(slot.members);
     bucket[slot.index] = task;
     queue_whole_buckets();

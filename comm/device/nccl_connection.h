@@ -114,7 +114,7 @@ class NcclConnection {
   void stop(Error why);
 
  private:
-  using Bucket = std::vector<std::shared_ptr<NcclTask>>;
+  using TaskBucket = std::vector<std::shared_ptr<NcclTask>>;
 
   explicit NcclConnection(Terms terms) : terms_(std::move(terms)) {}
   void run();
@@ -124,8 +124,8 @@ class NcclConnection {
   Result<ConnectionVerdict> collect(const char* step, const ConnectionOffer& own);
   Result<> join(const NcclUniqueId& id);
   void serve();
-  Result<> start_on_device(Bucket& bucket);
-  NcclPlan plan(const Bucket& bucket) const;
+  Result<> start_on_device(TaskBucket& bucket);
+  NcclPlan plan(const TaskBucket& bucket) const;
   Result<> run(NcclPlan plan);
   Result<> finish_stream();
   void queue_whole_buckets();
@@ -150,11 +150,12 @@ class NcclConnection {
   std::optional<Error> stop_ = {};
   std::string staged_because_ = {};
   bool closing_ = false;
-  std::vector<DeviceBuffer> memory_ = {};     ///< not in use
-  std::map<uint64_t, Bucket> gathered_ = {};  ///< that wait for tasks, or for buckets before them
+  std::vector<DeviceBuffer> memory_ = {};  ///< not in use
+  std::map<uint64_t, TaskBucket> gathered_ =
+      {};  ///< that wait for tasks, or for buckets before them
   uint64_t next_bucket_ = 0;
-  std::deque<Bucket> queued_ = {};
-  Bucket on_device_ = {};
+  std::deque<TaskBucket> queued_ = {};
+  TaskBucket on_device_ = {};
   std::unique_ptr<NcclCommunicator> communicator_ = {};  ///< reset by the thread alone
   std::thread thread_;
 };

@@ -1,8 +1,8 @@
 #include "comm/device/nccl_vote.h"
 
-#include "comm/device/nccl_calls.h"
-
 #include <array>
+#include <cstdint>
+#include <utility>
 
 namespace dt {
 
@@ -16,20 +16,27 @@ struct Cast {
 
 }  // namespace
 
-NcclVote::NcclVote(const OperationRequest& call, Wish own) {
+NcclVote::NcclVote(OperationRequest call, Choice own) {
   const auto cast = std::make_shared<Cast>();
   cast->least = {static_cast<int32_t>(own.route), own.slot ? 0 : 1};
+  if (!call.terms) call.terms.emplace();
+  call.terms->memory = MemoryKind::connected_device;
   OperationRequest& request = cast->operation.request;
-  request = announce(call);
-  request.kind = OperationKind::all_reduce;
-  request.type = ElementType::int32;
-  request.reduce = ReduceOp::min;
-  request.count = cast->least.size();
-  request.input = request.output = cast->least.data();
+  request = {.kind = OperationKind::all_reduce,
+             .type = ElementType::int32,
+             .reduce = ReduceOp::min,
+             .group = call.group,
+             .count = cast->least.size(),
+             .input = cast->least.data(),
+             .output = cast->least.data(),
+             .name = call.name,
+             .in_sequence = call.in_sequence,
+             .timeout = call.timeout};
+  request.announced = std::make_shared<OperationRequest>(std::move(call));
   operation_ = {cast, &cast->operation};
 }
 
-NcclVote::Wish NcclVote::outcome() const {
+NcclVote::Choice NcclVote::outcome() const {
   const auto* const least = static_cast<const int32_t*>(operation_->request.output);
   return {.route = static_cast<DeviceRoute>(least[0]), .slot = least[1] == 0};
 }

@@ -12,17 +12,17 @@ namespace dt {
 /// NCCL begins none that a rank has not made.
 class NcclVote {
  public:
-  struct Wish {
+  struct Choice {
     DeviceRoute route = DeviceRoute::undecided;
     bool slot = false;  ///< this rank's calls have slots
   };
-  NcclVote(const OperationRequest& call, Wish own);
+  NcclVote(OperationRequest call, Choice own);
 
   /// The operation to play. It keeps the memory of the vote.
   const std::shared_ptr<Operation>& operation() const { return operation_; }
   /// Returns the route of all ranks, and whether some rank wishes a slot. Requires that the
   /// operation has ended well.
-  Wish outcome() const;
+  Choice outcome() const;
 
  private:
   std::shared_ptr<Operation> operation_;

@@ -49,6 +49,7 @@ Result<std::unique_ptr<DeviceCopies>> StagedCopies::start(Terms terms) {
 Result<> StagedCopies::prepare() {
   const OperationRequest& played = terms_.played->request;
   Device& device = terms_.device->device();
+  TRY(check_ranges(terms_.ranges, device));
   const StagingLayout layout = lay_out(terms_.ranges);
   memory_ = std::move(terms_.memory);
   if (memory_.bytes() < layout.bytes) memory_ = TRY(terms_.device->take_pinned(layout.bytes));

@@ -1,5 +1,7 @@
 #include "comm/device/staging_device.h"
 
+#include "base/format.h"
+
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -75,6 +77,22 @@ void StagingDevice::keep_pinned(DeviceBuffer buffer) {
   }
   kept_bytes_ += buffer.bytes();
   kept_.push_back(std::move(buffer));
+}
+
+Result<> check_ranges(const std::vector<BufferRanges>& ranges, const Device& device) {
+  const auto lies_here = [&](const std::byte* begin, size_t bytes) {
+    if (bytes == 0) return true;
+    const MemoryPlace place = device.place_of(begin + bytes - 1);
+    return place.kind == MemoryPlace::Kind::device && place.device == device.index();
+  };
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const bool input = lies_here(ranges[i].input, ranges[i].input_bytes);
+    if (input && lies_here(ranges[i].output, ranges[i].output_bytes)) continue;
+    const std::string of = ranges.size() == 1 ? "" : format(" of tensor {}", i + 1);
+    return fail(Errc::input, format("the {}{} exceeds its memory of {}", input ? "output" : "input",
+                                    of, device.name()));
+  }
+  return {};
 }
 
 Result<bool> is_reached(const DeviceEvent& event) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/clock.h"
+#include "comm/device/buffer_ranges.h"
 #include "gpu/device.h"
 
 #include <cstddef>
@@ -47,6 +48,9 @@ class StagingDevice {
   std::unique_ptr<DeviceStream> inputs_ = {};
   std::unique_ptr<DeviceStream> results_ = {};
 };
+
+/// Fails with Errc::input when a range ends beyond its memory of the device, as far as that knows.
+Result<> check_ranges(const std::vector<BufferRanges>& ranges, const Device& device);
 
 /// True when the event is reached. Fails when the device has failed, and no copy runs any more.
 Result<bool> is_reached(const DeviceEvent& event);

@@ -31,7 +31,7 @@ struct DeviceStep {
 
 /// The steps of an operation on memory of a device before and after the engine's operations. Mostly
 /// these are copies from and to memory of the host, where the engine computes. No call waits, but
-/// for finish().
+/// for finish() and the destructor.
 class DeviceCopies {
  public:
   DeviceCopies() = default;

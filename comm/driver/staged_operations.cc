@@ -120,10 +120,7 @@ bool StagedOperations::take_step(Entry& entry, const Submit& submit, Result<>& r
     case DeviceStep::Kind::plays:
       entry.playing = std::move(next->played);
       entry.playing->clock = entry.work->clock;
-      // Not for a slot of NCCL, which another rank may ask for later without the program's doing.
-      entry.playing->request.blocks =
-          entry.work->request.blocks &&
-          matches_by_name(entry.playing->request) == matches_by_name(entry.work->request);
+      entry.playing->request.blocks = entry.work->request.blocks && can_block(entry);
       submit(entry.playing);
       return true;
     case DeviceStep::Kind::results:
@@ -135,6 +132,17 @@ bool StagedOperations::take_step(Entry& entry, const Submit& submit, Result<>& r
     entry.phase = Phase::results;
   }
   return true;
+}
+
+/// True when the program's thread blocks in this call, and the engine gets no call by name before
+/// it ends. Calls whose input is late follow, and slots of calls without a name.
+bool StagedOperations::can_block(const Entry& entry) const {
+  if (!matches_by_name(entry.playing->request)) return true;
+  if (!matches_by_name(entry.work->request)) return false;
+  return std::ranges::none_of(entries_, [&](const Entry& other) {
+    const bool follows = other.phase <= Phase::steps && other.playing == nullptr;
+    return &other != &entry && follows && matches_by_name(other.work->request);
+  });
 }
 
 /// Returns false while the engine plays.

@@ -63,7 +63,8 @@ class StagedOperations {
   bool must_wait(const Operation& operation, size_t before) const;
   bool advance(size_t index, const Submit& submit, Result<>& result);
   bool begin(size_t index, const Submit& submit);
-  static bool take_step(Entry& entry, const Submit& submit, Result<>& result);
+  bool take_step(Entry& entry, const Submit& submit, Result<>& result);
+  bool can_block(const Entry& entry) const;
   static bool end_played(Entry& entry);
   static bool copy_results(Entry& entry, Result<>& result);
   static void end(Entry& entry, Result<> outcome);

@@ -39,6 +39,12 @@ struct AsyncSum {
   dtrain_work* work;
 };
 
+/// Sums by a name until NCCL does so. From then on, it plays all calls by name.
+void reach_nccl_by_name(DeviceRank& rank) {
+  while (dtrain_uses_nccl(rank.context) == 0)
+    AsyncSum(rank, "first").check(dtrain_size(rank.context) * (dtrain_size(rank.context) + 1) / 2);
+}
+
 TEST_CASE("NCCL plays calls by name in any order, between those without one") {
   const Variables variables("nccl");
   constexpr int size = 3;
@@ -46,7 +52,8 @@ TEST_CASE("NCCL plays calls by name in any order, between those without one") {
   World world({.size = size, .per_host = 2});
   check_all_well(world.run([](dtrain::Context& context) {
     DeviceRank rank(context);
-    for (int round = 0; round < 30 || dtrain_uses_nccl(context.get()) == 0; ++round) {
+    reach_nccl_by_name(rank);
+    for (int round = 0; round < 30; ++round) {
       std::vector<std::unique_ptr<AsyncSum>> sums;
       for (int i = 0; i < calls; ++i) {
         // Each rank begins with another name.
@@ -105,8 +112,7 @@ TEST_CASE("calls by name that differ are a mismatch, and a name is free again be
     dtrain_op_options named = {};
     named.struct_size = sizeof named;
     named.name = "loss";
-    while (dtrain_uses_nccl(context.get()) == 0)
-      REQUIRE(rank.sum(&named) == DTRAIN_OK);
+    reach_nccl_by_name(rank);
     CHECK(rank.sum(&named, 0, context.rank() == 1 ? 4 : 3) == DTRAIN_ERROR_MISMATCH);
     const std::string text = rank.error.text;
     CHECK_MESSAGE(text.starts_with("all_reduce \"loss\": rank 1 sent int32[4]"), text);
@@ -147,6 +153,35 @@ TEST_CASE("a rank that leaves while NCCL plays a call by name ends it at the oth
   }));
 }
 
+TEST_CASE("after a time limit of a call by name, NCCL ends those by name that are under way") {
+  const Variables variables("nccl", "hang=ncclAllReduce");
+  World world({.size = 2, .per_host = 2});
+  check_all_well(world.run([](dtrain::Context& context) {
+    DeviceRank rank(context);
+    std::unique_ptr<AsyncSum> endless;
+    while (dtrain_uses_nccl(context.get()) == 0) {
+      endless = std::make_unique<AsyncSum>(rank, "endless");
+      while (dtrain_work_wait(endless->work, 1, nullptr) == DTRAIN_PENDING)
+        if (dtrain_uses_nccl(context.get()) == 1) break;
+    }
+    if (context.rank() == 0) {
+      std::vector<int32_t> values(3);
+      const dtrain_buffers buffers = {nullptr, values.data(), 3, DTRAIN_INT32};
+      dtrain_op_options alone = {};
+      alone.struct_size = sizeof alone;
+      alone.name = "alone";
+      alone.timeout_ms = 100;
+      CHECK(dtrain_all_reduce(context.get(), buffers, DTRAIN_SUM, &alone, nullptr) ==
+            DTRAIN_ERROR_TIMEOUT);
+    }
+    dtrain_error error = new_error();
+    CHECK(dtrain_work_wait(endless->work, -1, &error) == DTRAIN_ERROR_TIMEOUT);
+    CHECK_MESSAGE(contains(error.text, "\"alone\" timed out"), error.text);
+    // Calls without slots are not affected.
+    context.barrier();
+  }));
+}
+
 TEST_CASE("ranks that begin calls at different times stage the same ones") {
   const Variables variables("auto", "no_driver");
   World world({.size = 2, .per_host = 2});
@@ -170,8 +205,7 @@ TEST_CASE("calls without a name go on while a rank has joined") {
     dtrain_op_options named = {};
     named.struct_size = sizeof named;
     named.name = "loss";
-    while (dtrain_uses_nccl(context.get()) == 0)
-      REQUIRE(rank.sum(&named) == DTRAIN_OK);
+    reach_nccl_by_name(rank);
     std::optional<dtrain::Work> joined;
     if (context.rank() == 0) joined = context.join_async();
     for (int i = 0; i < 3; ++i) {
@@ -216,8 +250,7 @@ TEST_CASE("a rank that joins makes the others stage their calls by name") {
     dtrain_op_options named = {};
     named.struct_size = sizeof named;
     named.name = "loss";
-    while (dtrain_uses_nccl(context.get()) == 0)
-      REQUIRE(rank.sum(&named) == DTRAIN_OK);
+    reach_nccl_by_name(rank);
     if (context.rank() == 0) {
       CHECK(rank.sum(&named) == DTRAIN_OK);
       CHECK(rank.result == std::vector<int32_t>{1, 1, 1});

@@ -94,6 +94,34 @@ TEST_CASE("NCCL's collectives have the results of the engine") {
   CHECK(dtrain_uses_nccl(nullptr) == 0);
 }
 
+/// Numbers whose products and sums are rounded.
+Elements rough_numbers(size_t bytes, int rank) {
+  Elements elements(bytes);
+  for (size_t i = 0; i < bytes / sizeof(float); ++i) {
+    const float value = 1.0F / static_cast<float>(1 + (i * 31 + static_cast<size_t>(rank)) % 97);
+    std::memcpy(elements.data() + i * sizeof value, &value, sizeof value);
+  }
+  return elements;
+}
+
+TEST_CASE("scales and compression round as in the engine") {
+  const Variables variables("nccl");
+  World world({.size = 2, .per_host = 2});
+  check_all_well(world.run([](dtrain::Context& context) {
+    DeviceRank rank(context);
+    rank.reach_nccl();
+    // Two ranks: the order of a sum makes no difference.
+    for (ApiCall call : scaled_calls()) {
+      call.make = rough_numbers;
+      if (call.prescale != 0) call.prescale = 1.0 / 3;
+      if (call.postscale != 0) call.postscale = 1.0 / 7;
+      const Elements expected = result_on_host(context.get(), call);
+      const Elements result = result_on_device(context.get(), call, rank.cpu.stream(0), false);
+      CHECK_MESSAGE(result == expected, call.text());
+    }
+  }));
+}
+
 TEST_CASE("calls that NCCL cannot play are staged, between calls that it plays") {
   const Variables variables("auto");
   World world({.size = 3, .per_host = 2});

@@ -247,6 +247,20 @@ TEST_CASE("a call gets a slot when its input is there") {
   CHECK(awaited_step(*sum.copies)->played->request.agreement != nullptr);
 }
 
+TEST_CASE("a call whose stream does not reach it in time fails, and the others learn of it") {
+  const ConnectedRanks world(1);
+  world.decided(0);
+  const auto stream = world.devices[0]->device().stream_at(&world.cpu.stream(0)).value();
+  Gate gate;
+  CHECK(world.cpu.stream(0).run_on_host([&] { gate.pass(); }));
+  const Sum sum(world, {.stream = stream, .timeout = milliseconds(1), .by_name = true});
+  const auto step = awaited_step(*sum.copies);
+  CHECK(step.error().code == Errc::timeout);
+  CHECK(step.error().message == "all_reduce \"loss\": its stream has not reached it in time");
+  CHECK(sum.copies->others_wait());
+  gate.open();
+}
+
 TEST_CASE("calls by name wait for those without a slot, which are first on all ranks") {
   const ConnectedRanks world(1);
   world.decided(0);

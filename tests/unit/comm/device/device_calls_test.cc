@@ -89,6 +89,15 @@ TEST_CASE("buffers in two places are refused") {
         "cpu:1; all buffers of an operation must lie in one place");
 }
 
+TEST_CASE("a tensor of a list that exceeds its memory is refused") {
+  const CpuDevices cpu({});
+  const DeviceBuffer memory = cpu.device(0).allocate(256).value();
+  std::vector<CallTensor> tensors(20, {.count = 3, .input = memory.at(), .output = memory.at()});
+  tensors.back().count = size_t{1} << 20;
+  CHECK(refusal({.kind = OperationKind::all_reduce, .tensors = tensors}) ==
+        "the input of tensor 20 exceeds its memory of cpu:0");
+}
+
 TEST_CASE("a stream needs buffers on its device") {
   const CpuDevices cpu({.count = 2});
   const DeviceBuffer memory = cpu.device(0).allocate(12).value();

@@ -57,17 +57,5 @@ TEST_CASE("NCCL plays collectives of even parts, and nothing else") {
   }
 }
 
-TEST_CASE("an operation that announces a call is compared as the call on a connected device") {
-  const OperationRequest call{
-      .kind = OperationKind::broadcast, .count = 4, .name = "w", .in_sequence = true};
-  const OperationRequest request = announce(call);
-  CHECK(request.kind == OperationKind::barrier);
-  CHECK(request.name == "w");
-  CHECK(request.in_sequence);
-  REQUIRE(request.announced != nullptr);
-  CHECK(request.announced->count == 4);
-  CHECK(request.announced->terms->memory == MemoryKind::connected_device);
-}
-
 }  // namespace
 }  // namespace dt

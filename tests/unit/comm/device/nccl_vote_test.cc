@@ -12,7 +12,12 @@ namespace dt {
 namespace {
 
 OperationRequest call() {
-  return {.kind = OperationKind::broadcast, .peer = 1, .count = 5, .timeout = Duration(7)};
+  return {.kind = OperationKind::broadcast,
+          .peer = 1,
+          .count = 5,
+          .name = "w",
+          .in_sequence = true,
+          .timeout = Duration(7)};
 }
 
 TEST_CASE("a vote takes the least wish of all ranks, and is compared as the call behind it") {
@@ -23,13 +28,15 @@ TEST_CASE("a vote takes the least wish of all ranks, and is compared as the call
   CHECK(request.reduce == ReduceOp::min);
   CHECK(request.count == 2);
   CHECK(request.timeout == Duration(7));
+  CHECK(request.name == "w");
+  CHECK(request.in_sequence);
   CHECK(*static_cast<const int32_t*>(request.input) == 2);
   CHECK(check_request(request, 0, 2).has_value());
   const Descriptor descriptor = Descriptor::of(request);
   CHECK(descriptor.kind == OperationKind::broadcast);
   CHECK(descriptor.count == 5);
   CHECK(descriptor.terms.memory == MemoryKind::connected_device);
-  CHECK(label(*operation) == "broadcast");
+  CHECK(label(*operation) == "broadcast \"w\"");
 }
 
 TEST_CASE("the outcome is the least route, and a slot if some rank wishes one") {

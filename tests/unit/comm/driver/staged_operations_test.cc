@@ -155,6 +155,22 @@ TEST_CASE("a failure of the engine has no results, and blames the same rank") {
   CHECK(queue.lost.has_value());
 }
 
+TEST_CASE("a call by name does not block its rank while another one waits for its input") {
+  for (const bool another : {false, true}) {
+    Queue queue;
+    OperationRequest blocking = collective("a");
+    blocking.blocks = true;
+    Staged call(blocking);
+    Staged late(collective(another ? "b" : ""));
+    call.state->input = true;
+    queue.staged.add(late.work);
+    queue.staged.add(call.work);
+    queue.step();
+    REQUIRE(queue.submitted == std::vector<Work>{call.inner});
+    CHECK(call.inner->request.blocks == !another);
+  }
+}
+
 TEST_CASE("lost work is reported where other ranks wait for it") {
   for (const bool others_wait : {false, true}) {
     Queue queue;
