@@ -126,5 +126,42 @@ TEST_CASE("a rank that has joined takes no part in calls that move no data") {
   CHECK(pending(joined));
 }
 
+TEST_CASE("decisions that rank 0 never makes are refused") {
+  Peers peers({.rank = 1}, std::vector<EnginePeer>(2));
+  NamedCollectives named({peers, 0, {0, 1}}, [](const auto&, auto&) { return Result<>(); });
+  const auto submit = [&](OperationRequest request) {
+    auto call = std::make_shared<Operation>();
+    call->request = std::move(request);
+    named.submit(call);
+    return call;
+  };
+  const auto decide = [&](const NameDecision& decision) {
+    return named.decision({.from = 0}, encode(decision));
+  };
+  const uint64_t a = hash_of_name("a");
+  const uint64_t b = hash_of_name("b");
+  const auto first = submit(agreement_on("a", DeviceRoute::nccl));
+  OperationRequest other = agreement_on("b", DeviceRoute::nccl);
+  other.type = ElementType::int32;
+  const auto second = submit(other);
+  CHECK_FALSE(decide({.names = {a, b}, .route = DeviceRoute::nccl}));
+  CHECK_FALSE(decide({.names = {hash_of_name("c")}, .route = DeviceRoute::nccl}));
+  CHECK_FALSE(decide({.names = {a}}));
+  CHECK(pending(first));
+  CHECK(pending(second));
+  CHECK(decide({.names = {a}, .route = DeviceRoute::nccl}));
+  CHECK(decide({.names = {b}, .route = DeviceRoute::nccl}));
+  CHECK(succeeded(first));
+  CHECK(second->request.agreement->slots == std::vector<NcclSlot>{{.bucket = 1}});
+  // Too large for the memory of a bucket.
+  for (const char* const name : {"a", "b"}) {
+    OperationRequest large = agreement_on(name, DeviceRoute::nccl);
+    large.count = bucket_bytes_max / sizeof(float);
+    submit(large);
+  }
+  CHECK_FALSE(decide({.names = {a, b}, .route = DeviceRoute::nccl}));
+  named.fail_all({Errc::closed, -1, "the end"});
+}
+
 }  // namespace
 }  // namespace dt
