@@ -187,7 +187,8 @@ TEST_CASE("results of a chunk are copied while the input of the next one still i
   CHECK(copies->next()->kind == DeviceStep::Kind::waits);
   CHECK(copies->others_wait());
   // The input of the second chunk is held.
-  REQUIRE(wait_until([&] { return values_of<int>(*call.stream, memory, 1)[0] == 2; }));
+  REQUIRE(wait_until([&] { return copies->results_copied(); }));
+  CHECK(values_of<int>(*call.stream, memory, 1)[0] == 2);
   held.gate.open();
   while (copies->others_wait())
     play(*step_of(*copies));
