@@ -16,9 +16,7 @@ struct AsyncSum {
       : stream(rank.cpu.stream(0)),
         numbers(count),
         memory(on_device(stream, std::vector<int32_t>(count, dtrain_rank(rank.context) + 1))) {
-    dtrain_op_options options = {};
-    options.struct_size = sizeof options;
-    options.name = name.c_str();
+    dtrain_op_options options = options_named(name.c_str());
     if (gives_stream) options.stream = &stream;
     const dtrain_buffers buffers = {nullptr, memory.at(), count, DTRAIN_INT32};
     work = dtrain_all_reduce_async(rank.context, buffers, DTRAIN_SUM, &options, nullptr);
@@ -99,7 +97,7 @@ TEST_CASE("the tensors of a list are one call of NCCL") {
       status = sum_list(rank, sums);
       if (status == DTRAIN_OK) CHECK(sums == std::vector<int32_t>(50, 3));
     }
-    // Without fusion, it were the first one.
+    // Without fusion, the first one would fail.
     CHECK(lists >= 10);
   }));
 }
@@ -109,9 +107,7 @@ TEST_CASE("calls by name that differ are a mismatch, and a name is free again be
   World world({.size = 2, .per_host = 2});
   check_all_well(world.run([](dtrain::Context& context) {
     DeviceRank rank(context);
-    dtrain_op_options named = {};
-    named.struct_size = sizeof named;
-    named.name = "loss";
+    const dtrain_op_options named = options_named("loss");
     reach_nccl_by_name(rank);
     CHECK(rank.sum(&named, 0, context.rank() == 1 ? 4 : 3) == DTRAIN_ERROR_MISMATCH);
     const std::string text = rank.error.text;
@@ -167,9 +163,7 @@ TEST_CASE("after a time limit of a call by name, NCCL ends those by name that ar
     if (context.rank() == 0) {
       std::vector<int32_t> values(3);
       const dtrain_buffers buffers = {nullptr, values.data(), 3, DTRAIN_INT32};
-      dtrain_op_options alone = {};
-      alone.struct_size = sizeof alone;
-      alone.name = "alone";
+      dtrain_op_options alone = options_named("alone");
       alone.timeout_ms = 100;
       CHECK(dtrain_all_reduce(context.get(), buffers, DTRAIN_SUM, &alone, nullptr) ==
             DTRAIN_ERROR_TIMEOUT);
@@ -202,9 +196,6 @@ TEST_CASE("calls without a name go on while a rank has joined") {
   World world({.size = 2, .per_host = 2});
   check_all_well(world.run([](dtrain::Context& context) {
     DeviceRank rank(context);
-    dtrain_op_options named = {};
-    named.struct_size = sizeof named;
-    named.name = "loss";
     reach_nccl_by_name(rank);
     std::optional<dtrain::Work> joined;
     if (context.rank() == 0) joined = context.join_async();
@@ -247,9 +238,7 @@ TEST_CASE("a rank that joins makes the others stage their calls by name") {
   World world({.size = 2, .per_host = 2});
   check_all_well(world.run([](dtrain::Context& context) {
     DeviceRank rank(context);
-    dtrain_op_options named = {};
-    named.struct_size = sizeof named;
-    named.name = "loss";
+    const dtrain_op_options named = options_named("loss");
     reach_nccl_by_name(rank);
     if (context.rank() == 0) {
       CHECK(rank.sum(&named) == DTRAIN_OK);

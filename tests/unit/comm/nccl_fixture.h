@@ -38,6 +38,13 @@ class Variables {
   std::vector<const char*> names_;
 };
 
+inline dtrain_op_options options_named(const char* name) {
+  dtrain_op_options options = {};
+  options.struct_size = sizeof options;
+  options.name = name;
+  return options;
+}
+
 /// This rank's device, and the calls on it.
 struct DeviceRank {
   explicit DeviceRank(dtrain::Context& made) : context(made.get()) {}
