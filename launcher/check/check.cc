@@ -56,7 +56,8 @@ CheckRunner::Terms terms_of(const RunConfig& config, const CheckOptions& options
           .networks = config.networks,
           .port_range = config.port_range,
           .heartbeat = config.heartbeat,
-          .dead_after = config.dead_after};
+          .dead_after = config.dead_after,
+          .local_dead_after = config.local_dead_after};
 }
 
 Result<CheckReport> run_check(const RunConfig& config, const CheckOptions& options,
@@ -71,6 +72,7 @@ Result<CheckReport> run_check(const RunConfig& config, const CheckOptions& optio
                     wants_status_line(runtime.err(), config.quiet, environment));
   AgentGroup agents(runtime.loop(), {.heartbeat = config.heartbeat,
                                      .dead_after = config.dead_after,
+                                     .local_dead_after = config.local_dead_after,
                                      .ssh = config.ssh,
                                      .log = &runtime.log(),
                                      .on_connected = [&status](size_t now, size_t all) {

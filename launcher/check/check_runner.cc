@@ -56,19 +56,20 @@ Result<> CheckRunner::diagnose() {
   token_ = TRY(Token::random());
   std::vector<DiagnoseRequest> orders;
   for (size_t host = 0; host < seen_.size(); ++host) {
-    orders.push_back({.token = token_.text(),
-                      .number = static_cast<uint32_t>(host),
-                      .path = terms_.path,
-                      .cwd = terms_.cwd,
-                      .forwarded = terms_.forwarded,
-                      .command = terms_.command,
-                      .imports = terms_.imports,
-                      // The rest of the step is for the answer.
-                      .import_patience = terms_.step_max / 5 * 4,
-                      .networks = terms_.networks,
-                      .port_range = terms_.port_range,
-                      .heartbeat = terms_.heartbeat,
-                      .dead_after = terms_.dead_after});
+    orders.push_back(
+        {.token = token_.text(),
+         .number = static_cast<uint32_t>(host),
+         .path = terms_.path,
+         .cwd = terms_.cwd,
+         .forwarded = terms_.forwarded,
+         .command = terms_.command,
+         .imports = terms_.imports,
+         // The rest of the step is for the answer.
+         .import_patience = terms_.step_max / 5 * 4,
+         .networks = terms_.networks,
+         .port_range = terms_.port_range,
+         .heartbeat = terms_.heartbeat,
+         .dead_after = seen_[host].host.here ? terms_.local_dead_after : terms_.dead_after});
   }
   Responses<Diagnosis> answers = TRY(agents_.diagnose_each(orders, awaited()));
   for (size_t host = 0; host < seen_.size(); ++host) {

@@ -28,6 +28,7 @@ class CheckRunner {
     std::optional<PortRange> port_range;
     Duration heartbeat;   ///< the same as in the options of `agents`
     Duration dead_after;  ///< the same as in the options of `agents`
+    Duration local_dead_after;
   };
   CheckRunner(Runtime& runtime, AgentGroup& agents, const std::vector<Host>& hosts, Terms terms);
   CheckRunner(const CheckRunner&) = delete;

@@ -71,6 +71,7 @@ Result<> read_durations(const OptionSources& sources, RunConfig& config) {
       config.*setting.member = TRY(given->positive_duration());
     }
   }
+  if (find_option(sources, "dead-after")) config.local_dead_after = config.dead_after;
   if (const auto given = find_option(sources, "heartbeat");
       given && config.heartbeat < heartbeat_min) {
     return given->expected("at least " + duration_text(heartbeat_min));

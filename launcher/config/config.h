@@ -69,6 +69,9 @@ struct RunConfig {
   Duration grace = seconds(10);
   Duration heartbeat = seconds(1);
   Duration dead_after = seconds(5);
+  /// The same for the agent of this machine, whose end closes its connection at once. So its
+  /// silence mostly means that a process waits for its turn on a busy machine.
+  Duration local_dead_after = seconds(60);
   Duration stall_report = seconds(30);  ///< zero: never
   std::optional<PortRange> port_range;  ///< none: any free ports
   std::vector<std::string> networks;    ///< names of interfaces, or ranges of addresses; none: all

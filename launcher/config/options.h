@@ -241,7 +241,8 @@ inline constexpr std::array own_options = {
     Option{"heartbeat", "--heartbeat", OptionKind::duration, "TIME", OptionGroup::faults,
            "Time between two heartbeats of dtrain and its hosts (default 1s)."},
     Option{"dead-after", "--dead-after", OptionKind::duration, "TIME", OptionGroup::faults,
-           "A host without heartbeats for this time counts as dead (default 5s)."},
+           "A host without heartbeats for this time counts as dead (default 5s; 60s for this "
+           "machine)."},
     Option{
         "stall-report", "--stall-report", OptionKind::duration, "TIME", OptionGroup::faults,
         "When libdtrain's ranks have waited for others in one operation for this time, log which "

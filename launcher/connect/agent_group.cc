@@ -55,6 +55,7 @@ Result<ConnectOptions> AgentGroup::own_connect_options(const std::vector<Host>& 
                             .open_files_max = raise_open_files_limit(),
                             .heartbeat = options_.heartbeat,
                             .dead_after = options_.dead_after,
+                            .local_dead_after = options_.local_dead_after,
                             .noise = static_cast<uint64_t>(getpid()),
                             .other = {}};
   TRY(ensure_open_files(
@@ -144,9 +145,10 @@ void AgentGroup::report_connected() const {
 
 void AgentGroup::report_lost(const Agent& agent) {
   if (!handlers_.on_lost) return;
-  const auto away = agent.link->lease().suspended(loop_.now());
+  const Lease& lease = agent.link->lease();
+  const auto away = lease.suspended(loop_.now());
   handlers_.on_lost(agent.number,
-                    away ? suspension_text(*away, options_.dead_after) : agent.link->why());
+                    away ? suspension_text(*away, lease.dead_after()) : agent.link->why());
 }
 
 void AgentGroup::beat() {
@@ -157,8 +159,9 @@ void AgentGroup::beat() {
       if (!agent->link->closed()) agent->link->lease().restart(now);
       continue;
     }
-    if (leased_ && agent->link->lease().over(now)) {
-      agent->link->lose(format("no heartbeat for {}", duration_text(options_.dead_after)));
+    Lease& lease = agent->link->lease();
+    if (leased_ && lease.over(now)) {
+      agent->link->lose(format("no heartbeat for {}", duration_text(lease.dead_after())));
     } else {
       send(agent->number, MessageType::heartbeat, 0, {});
     }

@@ -44,6 +44,7 @@ class AgentGroup {
   struct Options {
     Duration heartbeat = seconds(1);
     Duration dead_after = seconds(5);
+    Duration local_dead_after = seconds(60);  ///< for the agent of this machine
     LoginOptions ssh;
     Log* log = nullptr;                             ///< outlives the group; null: nothing is logged
     std::optional<ConnectOptions> connect_options;  ///< none: the defaults of this machine

@@ -32,7 +32,8 @@ AgentLink::AgentLink(Loop& loop, Host host, const ConnectOptions& options, Handl
       connect_options_(options),
       handlers_(std::move(handlers)),
       starting_(options.architecture),
-      lease_(options.heartbeat, options.dead_after, loop_.now()) {
+      lease_(options.heartbeat, host_.here ? options.local_dead_after : options.dead_after,
+             loop_.now()) {
 }
 
 AgentConnection::Handlers AgentLink::connection_handlers() {

@@ -25,7 +25,8 @@ struct ConnectOptions {
   uint64_t open_files_max = 0;  ///< soft limit for the tasks of this machine
   Duration heartbeat = seconds(1);
   Duration dead_after = seconds(5);
-  uint64_t noise = 0;  ///< varies, with the host, the pauses between tries
+  Duration local_dead_after = seconds(60);  ///< for the agent of this machine
+  uint64_t noise = 0;                       ///< varies, with the host, the pauses between tries
   /// Starts a process that connects to the host, instead of SSH (tests); may be empty.
   std::function<Result<SpawnedProcess>(const Host&)> other;
   RemoteHosts* remote = nullptr;  ///< shared by all connections; set by the AgentGroup

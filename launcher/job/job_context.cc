@@ -17,6 +17,7 @@ JobContext::JobContext(const RunConfig& run_config, const Environment& environme
              wants_status_line(runtime.err(), config.quiet, environment)),
       agents(runtime.loop(), {.heartbeat = config.heartbeat,
                               .dead_after = config.dead_after,
+                              .local_dead_after = config.local_dead_after,
                               .ssh = config.ssh,
                               .log = &runtime.log(),
                               .on_connected = [this](size_t connected, size_t all) {

@@ -121,7 +121,7 @@ std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                       .networks = config.networks,
                       .number = static_cast<uint32_t>(orders.size()),
                       .heartbeat = config.heartbeat,
-                      .dead_after = config.dead_after,
+                      .dead_after = host.host.here ? config.local_dead_after : config.dead_after,
                       .environment_bytes = environment_bytes});
     add_commands(orders.back(), config.command, plan.roles_on(host));
   }

@@ -28,6 +28,7 @@ class Lease {
   /// Then the peer has closed the connection because of its own lease, whatever error the link
   /// shows.
   std::optional<Duration> suspended(Time now) const;
+  Duration dead_after() const { return dead_after_; }
 
  private:
   Duration heartbeat_;

@@ -130,6 +130,19 @@ test_a_dtrain_stopped_for_longer_than_the_lease_ends_cleanly_and_reports_it() { 
   expect_no_processes
 }
 
+test_a_dtrain_that_waits_for_its_turn_for_seconds_ends_no_job_of_its_machine() { # a busy machine
+  start_dtrain run -np 2 sh -c 'echo up; while [ ! -e stop ]; do sleep 0.1; done; echo done'
+  wait_for 10 stdout_has '[1]<stdout>:up'
+  signal STOP
+  sleep 7 # longer than the lease of other hosts
+  signal CONT
+  sleep 1.5 # a heartbeat of both sides
+  touch stop
+  finish
+  expect_status 0
+  expect_stdout_contains '[0]<stdout>:done'
+}
+
 test_a_job_that_was_frozen_as_a_whole_continues() { # docker pause, a virtual machine
   start_steady auto
   frozen=("$pid" "$(pgrep -P "$pid" -x dtrain-agent)" "${ranks[@]}")

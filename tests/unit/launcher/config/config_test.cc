@@ -79,7 +79,7 @@ TEST_CASE("every option sets its member of the configuration") {
   expected.start_timeout = seconds(5);
   expected.grace = seconds(0);
   expected.heartbeat = milliseconds(100);
-  expected.dead_after = seconds(1);
+  expected.dead_after = expected.local_dead_after = seconds(1);
   expected.stall_report = seconds(120);
   expected.oversubscribe = expected.continue_on_failure = expected.pass_local_rank = true;
   expected.success = {.by = SuccessBy::role, .role = "ps", .clean = CleanUp::all};

@@ -50,6 +50,12 @@ struct Fixture {
   }
 };
 
+TEST_CASE_FIXTURE(Fixture, "AgentLink to an agent of this machine waits for it for longer") {
+  CHECK(link.lease().dead_after() == options.local_dead_after);
+  AgentLink other(*loop, {.name = "node1"}, options, {.on_message = {}, .on_lost = {}});
+  CHECK(other.lease().dead_after() == options.dead_after);
+}
+
 TEST_CASE_FIXTURE(Fixture, "AgentLink whose agent cannot start has the reason, and can be closed") {
   const auto started = start_without_descriptors();
   REQUIRE_FALSE(started);

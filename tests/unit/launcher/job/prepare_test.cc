@@ -66,6 +66,17 @@ TEST_CASE("only another host may use its home folder, and only without --chdir")
   CHECK_FALSE(allowed(config));
 }
 
+TEST_CASE("the agent of this machine has a lease of its own") {
+  Plan plan = plan_of(1);
+  const RunConfig config = {.dead_after = seconds(2), .local_dead_after = seconds(30)};
+  const auto lease = [&] {
+    return prepare_orders(config, plan, "job", Token(), {}).front().dead_after;
+  };
+  CHECK(lease() == seconds(30));
+  plan.hosts.front().host.here = false;
+  CHECK(lease() == seconds(2));
+}
+
 TEST_CASE("cwd_fallback_warnings is one warning for all hosts that lack the folder") {
   Plan plan;
   for (const char* name : {"a", "b", "c"})

@@ -83,6 +83,7 @@ TEST_CASE("the defaults that are shown are those that hold") {
   CHECK(shown.values.at("quiet") == std::vector<std::string>{"false"});
   CHECK_FALSE(shown.values.contains("np"));
   CHECK_FALSE(shown.values.contains("autotune"));
+  CHECK_FALSE(shown.values.contains("dead-after"));  // it has two
   shown.values["np"] = {"1"};
   RunConfig expected;
   expected.roles = workers(1);
