@@ -21,7 +21,7 @@ Result<ElementType> type_of(int type, const dtrain_op_options& options) {
     return fail(Errc::input,
                 "dtrain_op_options.element and element_bytes are of DTRAIN_OPAQUE alone");
   }
-  if (type >= DTRAIN_INT8 && type <= DTRAIN_BOOL) return static_cast<ElementType>(type - 1);
+  if (const auto found = type_with_number(type)) return *found;
   return fail(Errc::input, format("dtrain_buffers.type: there is no {}", type));
 }
 
@@ -53,11 +53,12 @@ struct UserCall {
 };
 
 // The public numbers begin at 1, so that a forgotten type is an error and not int8.
-static_assert(DTRAIN_INT8 == 1 + static_cast<int>(ElementType::int8));
-static_assert(DTRAIN_FLOAT16 == 1 + static_cast<int>(ElementType::float16));
-static_assert(DTRAIN_FLOAT64 == 1 + static_cast<int>(ElementType::float64));
-static_assert(DTRAIN_BOOL == 1 + static_cast<int>(ElementType::boolean));
-static_assert(DTRAIN_BOOL == element_type_count);
+static_assert(DTRAIN_INT8 == type_number(ElementType::int8));
+static_assert(DTRAIN_FLOAT16 == type_number(ElementType::float16));
+static_assert(DTRAIN_FLOAT64 == type_number(ElementType::float64));
+static_assert(DTRAIN_BOOL == type_number(ElementType::boolean));
+static_assert(DTRAIN_FLOAT8_E4M3 == type_number(ElementType::float8_e4m3));
+static_assert(DTRAIN_FLOAT8_E5M2 == type_number(ElementType::float8_e5m2));
 static_assert(DTRAIN_AVERAGE == static_cast<int>(ReduceOp::average));
 static_assert(DTRAIN_PRODUCT == static_cast<int>(ReduceOp::product));
 static_assert(DTRAIN_ADASUM == static_cast<int>(ReduceOp::adasum));

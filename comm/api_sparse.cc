@@ -115,7 +115,7 @@ Reduced reduced(SparseCall call) {
   reduce.terms = terms_of(call.options);
   auto work = std::make_unique<dtrain_work>();
   work->sparse = std::move(result);
-  work->result_type = 1 + static_cast<int>(shape.type);
+  work->result_type = type_number(shape.type);
   work->work = driver.start(reduce);
   const Driver::Outcome outcome = *driver.wait(work->work, Time::max());
   work->context = std::move(call.context);

@@ -151,8 +151,9 @@ DTRAIN_API size_t dtrain_algorithms(dtrain_context* context, char* text, size_t 
 
 /* ---- Operations ---- */
 
-/* Element types. 16-bit floats are added and multiplied in float32. The numbers 15 to 31 stay free
- * for further types, such as 8-bit floats. */
+/* Element types. Floats of 8 and 16 bits are added and multiplied in float32, and partial sums may
+ * be rounded. What is too large for 8 bits becomes the largest number, also before an average is
+ * divided: then use prescale. A call on one rank keeps the bits. 17 to 31 stay free. */
 enum dtrain_type {
   DTRAIN_INT8 = 1,
   DTRAIN_UINT8 = 2,
@@ -168,7 +169,9 @@ enum dtrain_type {
   DTRAIN_UINT16 = 12,
   DTRAIN_BOOL = 13, /* a byte: 0 is false, all others are true; what is reduced is 0 or 1 */
   /* Elements that are never reduced. dtrain_op_options names them and has their size. */
-  DTRAIN_OPAQUE = 14
+  DTRAIN_OPAQUE = 14,
+  DTRAIN_FLOAT8_E4M3 = 15, /* of the OCP ("e4m3fn"): at most 448, no infinity, NaN: 0x7f, 0xff */
+  DTRAIN_FLOAT8_E5M2 = 16  /* of the OCP: at most 57344, or infinite; a new NaN is 0x7f or 0xff */
 };
 
 /* Where an input of floats is NaN, the result is NaN, of DTRAIN_MIN and DTRAIN_MAX, too.
@@ -230,7 +233,7 @@ typedef struct dtrain_op_options {
                          both get DTRAIN_ERROR_MISMATCH. Copied. NULL or "": unnamed */
   int timeout_ms;     /* 0: no limit (a death still ends it) */
   /* all_reduce, reduce and reduce_scatter multiply each input and each result by a finite number, 0
-   * is 1. Floats: in their type, rounded; 16-bit ones in float32, rounded to 16 bits before the
+   * is 1. Floats: in their type, rounded; those of 8 and 16 bits in float32, rounded before the
    * reduction and after it. Integers: in float64, truncated toward zero; what is too large becomes
    * the type's nearest number. An average is divided first. bool has none. */
   double prescale;
@@ -304,14 +307,12 @@ DTRAIN_API int dtrain_reduce_scatter(dtrain_context* context, dtrain_buffers buf
  * holds it. The output of others is not written and may be NULL. */
 DTRAIN_API int dtrain_reduce(dtrain_context* context, dtrain_buffers buffers, dtrain_rooted_op to,
                              const dtrain_op_options* options, dtrain_error* error);
-/* output of rank `root`, count * size elements, = the inputs of all ranks by rank, `count` elements
- * each. input NULL: the root's part of output holds its input. The output of others is not written
- * and may be NULL. */
+/* output of rank `root`, count * size elements, = the inputs of all ranks by rank. input NULL: the
+ * root's part of output holds its input. The output of others is not written and may be NULL. */
 DTRAIN_API int dtrain_gather(dtrain_context* context, dtrain_buffers buffers, int root,
                              const dtrain_op_options* options, dtrain_error* error);
 /* output, `count` elements, = this rank's part of the input of rank `root`, which has count * size
- * elements by rank. The input of others is not read. The root's output may be NULL: its own part is
- * not copied then. */
+ * elements. The input of others is not read. The root's output may be NULL: it gets no copy. */
 DTRAIN_API int dtrain_scatter(dtrain_context* context, dtrain_buffers buffers, int root,
                               const dtrain_op_options* options, dtrain_error* error);
 /* Part r of input goes to rank r, and part r of output comes from rank r. Both have count * size
@@ -384,9 +385,8 @@ DTRAIN_API int dtrain_group(dtrain_context* context, dtrain_rank_list list, dtra
 typedef struct dtrain_work dtrain_work;
 
 /* As the operations above, but they return at once; the work's status is the operation's. The first
- * one starts a thread that runs the operations that no thread waits for. They return NULL and fill
- * `error` if context or options cannot be used (_INPUT). The caller owns the work and frees it with
- * dtrain_work_free. */
+ * one starts a thread for operations that no thread waits for. They return NULL and fill `error` if
+ * context or options are unusable (_INPUT). The caller frees the work with dtrain_work_free. */
 DTRAIN_API dtrain_work* dtrain_all_reduce_async(dtrain_context* context, dtrain_buffers buffers,
                                                 int op, const dtrain_op_options* options,
                                                 dtrain_error* error);

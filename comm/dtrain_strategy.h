@@ -66,7 +66,7 @@ typedef struct dtrain_strategy_options {
    * DTRAIN_PS_MODE, else "sync". */
   const char* ps_mode;
   /* Of multi_worker_mirrored: "auto", "ring" (libdtrain's engine) or "nccl", which needs GPUs and
-   * NVIDIA's NCCL. NCCL has no 16-bit integers and no booleans: the engine reduces these. NULL:
+   * NVIDIA's NCCL. The engine reduces 16-bit integers, booleans and 8-bit floats. NULL:
    * DTRAIN_COMMUNICATION, else "auto", which is the engine. */
   const char* communication;
   /* 1: where a named device does not exist, one of the CPU takes its place. 0:

@@ -85,6 +85,14 @@ struct float16 {  // NOLINT(readability-identifier-naming): named like the built
 struct bfloat16 {  // NOLINT(readability-identifier-naming): named like the built-in types
   std::uint16_t bits;
 };
+/// 8 bits that the engine reads as DTRAIN_FLOAT8_E4M3.
+struct float8_e4m3 {  // NOLINT(readability-identifier-naming): named like the built-in types
+  std::uint8_t bits;
+};
+/// 8 bits that the engine reads as DTRAIN_FLOAT8_E5M2.
+struct float8_e5m2 {  // NOLINT(readability-identifier-naming): named like the built-in types
+  std::uint8_t bits;
+};
 
 namespace detail {
 
@@ -94,6 +102,8 @@ template <class T>
 constexpr dtrain_type type_of() {
   if constexpr (std::same_as<T, float16>) return DTRAIN_FLOAT16;
   if constexpr (std::same_as<T, bfloat16>) return DTRAIN_BFLOAT16;
+  if constexpr (std::same_as<T, float8_e4m3>) return DTRAIN_FLOAT8_E4M3;
+  if constexpr (std::same_as<T, float8_e5m2>) return DTRAIN_FLOAT8_E5M2;
   if constexpr (std::same_as<T, float>) return DTRAIN_FLOAT32;
   if constexpr (std::same_as<T, double>) return DTRAIN_FLOAT64;
   if constexpr (std::same_as<T, bool>) return DTRAIN_BOOL;
@@ -116,8 +126,8 @@ inline dtrain_error empty_error() {
 
 }  // namespace detail
 
-/// The types of an array's elements: integers of 8 to 64 bits, bool, float16, bfloat16, float,
-/// double.
+/// The types of an array's elements: integers of 8 to 64 bits, bool, float8_e4m3, float8_e5m2,
+/// float16, bfloat16, float, double.
 template <class T>
 concept Element = detail::type_of<T>() != dtrain_type{};
 

@@ -36,9 +36,16 @@ CopyFormat copy_format(ElementType type) {
       return CopyFormat::float32;
     case ElementType::float64:
       return CopyFormat::float64;
+    case ElementType::float8_e4m3:
+      return CopyFormat::float8_e4m3;
+    case ElementType::float8_e5m2:
+      return CopyFormat::float8_e5m2;
     default:
-      break;
+      return moved_format(type);
   }
+}
+
+CopyFormat moved_format(ElementType type) {
   const size_t bytes = element_bytes(type);
   return bytes == 1   ? CopyFormat::bytes1
          : bytes == 2 ? CopyFormat::bytes2

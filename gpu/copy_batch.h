@@ -36,6 +36,9 @@ constexpr size_t format_bytes(CopyFormat format) {
 /// their size.
 CopyFormat copy_format(ElementType type);
 
+/// Returns the format of elements of that type that keep their bits, also those of a NaN.
+CopyFormat moved_format(ElementType type);
+
 /// Elements that lie one behind the other in both places. The ranges do not overlap.
 struct CopyPiece {
   const std::byte* from = nullptr;

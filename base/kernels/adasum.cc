@@ -1,6 +1,7 @@
 #include "base/kernels/adasum.h"
 
 #include "base/kernels/cpu.h"
+#include "base/kernels/float8.h"
 #include "base/kernels/half.h"
 
 #include <array>
@@ -15,7 +16,7 @@ template <class T>
 double load(const std::byte* elements, size_t i) {
   T value;
   std::memcpy(&value, elements + i * sizeof value, sizeof value);
-  if constexpr (sizeof(T) == sizeof(uint16_t)) {
+  if constexpr (sizeof(T) <= sizeof(uint16_t)) {
     return static_cast<double>(to_float(value));
   } else {
     return static_cast<double>(value);
@@ -25,7 +26,7 @@ double load(const std::byte* elements, size_t i) {
 template <class T>
 void store(std::byte* elements, size_t i, double value) {
   T rounded;
-  if constexpr (sizeof(T) == sizeof(uint16_t)) {
+  if constexpr (sizeof(T) <= sizeof(uint16_t)) {
     from_float(static_cast<float>(value), rounded);
   } else {
     rounded = static_cast<T>(value);
@@ -90,6 +91,10 @@ void adasum(ElementType type, std::byte* into, const std::byte* a, const std::by
       return add<float>(into, a, b, count);
     case ElementType::float64:
       return add<double>(into, a, b, count);
+    case ElementType::float8_e4m3:
+      return add<Float8E4M3>(into, a, b, count);
+    case ElementType::float8_e5m2:
+      return add<Float8E5M2>(into, a, b, count);
     default:
       assert(false);  // only floats have one
   }

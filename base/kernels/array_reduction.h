@@ -15,15 +15,22 @@ enum class FoldOrder : uint8_t {
   halves,  ///< the first n/2 and the others, each from left to right; then the results of both
 };
 
-/// The type in which elements are combined: float32 for 16-bit floats, else their own.
+/// The type in which elements are combined: float32 for smaller floats, else their own.
 constexpr ElementType accumulator_type(ElementType type) {
-  return type == ElementType::float16 || type == ElementType::bfloat16 ? ElementType::float32
-                                                                       : type;
+  switch (type) {
+    case ElementType::float16:
+    case ElementType::bfloat16:
+    case ElementType::float8_e4m3:
+    case ElementType::float8_e5m2:
+      return ElementType::float32;
+    default:
+      return type;
+  }
 }
 
 /// A reduction of arrays to one, element by element, as one kernel makes it. Its result is rounded
-/// once to `type`. Where several reductions share the arrays, their results are partial and keep
-/// the type of accumulators. Arithmetic is that of Reducer.
+/// once to `type`; one array alone may keep its bits. Where several reductions share the arrays,
+/// their results are partial and keep the type of accumulators. Arithmetic is that of Reducer.
 struct ArrayReduction {
   ElementType type = ElementType::float32;
   ReduceOp op = ReduceOp::sum;

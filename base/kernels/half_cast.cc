@@ -33,6 +33,7 @@ HalfCaster::HalfCaster(ElementType wide, ElementType half) : HalfCaster(wide, ha
 
 HalfCaster::HalfCaster(ElementType wide, ElementType half, const KernelSet& kernels)
     : from_double_(wide == ElementType::float64),
+      half_bytes_(element_bytes(half)),
       narrow_(kernels.narrow[static_cast<size_t>(half)]),
       widen_(kernels.widen[static_cast<size_t>(half)]) {
   assert(wide == ElementType::float32 || from_double_);
@@ -47,7 +48,7 @@ void HalfCaster::narrow(std::byte* halves, const std::byte* wides, size_t count)
   for (size_t i = 0; i < count; i += piece.size()) {
     const size_t length = std::min(piece.size(), count - i);
     cast_each<float, double>(floats, wides + i * sizeof(double), length);
-    narrow_(halves + i * sizeof(uint16_t), floats, length);
+    narrow_(halves + i * half_bytes_, floats, length);
   }
 }
 
@@ -58,7 +59,7 @@ void HalfCaster::widen(std::byte* wides, const std::byte* halves, size_t count) 
   auto* floats = reinterpret_cast<std::byte*>(piece.data());
   for (size_t i = 0; i < count; i += piece.size()) {
     const size_t length = std::min(piece.size(), count - i);
-    widen_(floats, halves + i * sizeof(uint16_t), length);
+    widen_(floats, halves + i * half_bytes_, length);
     cast_each<double, float>(wides + i * sizeof(double), floats, length);
   }
 }

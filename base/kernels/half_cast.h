@@ -7,13 +7,14 @@
 
 namespace dt {
 
-/// Converts arrays of float32 or float64 to a 16-bit float type, and back. Results have the same
-/// bits on every CPU of an architecture. Values are rounded to nearest even, float64 to float32
-/// first. Larger ones than the type has become infinite, and a NaN stays one.
+/// Converts arrays of float32 or float64 to a 16-bit or 8-bit float type, and back. Results have
+/// the same bits on every CPU of an architecture. Values are rounded to nearest even, float64 to
+/// float32 first. Larger ones than the type has become infinite, or the largest of an 8-bit type. A
+/// NaN stays one.
 class HalfCaster {
  public:
-  /// Uses the fastest kernels of this CPU. Requires `wide` float32 or float64, and `half` float16
-  /// or bfloat16.
+  /// Uses the fastest kernels of this CPU. Requires `wide` float32 or float64, and `half` one of
+  /// the smaller floats.
   HalfCaster(ElementType wide, ElementType half);
   HalfCaster(ElementType wide, ElementType half, const KernelSet& kernels);
 
@@ -23,6 +24,7 @@ class HalfCaster {
 
  private:
   bool from_double_;
+  size_t half_bytes_;
   CastLoop narrow_;
   CastLoop widen_;
 };

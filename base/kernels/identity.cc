@@ -18,17 +18,19 @@ T identity(ReduceOp op) {
   return Limits::has_infinity ? -T(0) : T(0);
 }
 
-/// The bits of a 16-bit float.
-struct HalfBits {
-  uint16_t one;
-  uint16_t infinity;
+/// The bits of a 16-bit or 8-bit float.
+template <class Bits>
+struct FloatBits {
+  Bits one;
+  Bits most;  ///< the infinity, or the largest number where results are no infinity
 };
 
-uint16_t half_identity(HalfBits bits, ReduceOp op) {
-  constexpr uint16_t sign = 0x8000;
+template <class Bits>
+Bits float_identity(FloatBits<Bits> bits, ReduceOp op) {
+  constexpr Bits sign = Bits{1} << (8 * sizeof(Bits) - 1);
   if (op == ReduceOp::product) return bits.one;
-  if (op == ReduceOp::min) return bits.infinity;
-  return op == ReduceOp::max ? bits.infinity | sign : sign;
+  if (op == ReduceOp::min) return bits.most;
+  return op == ReduceOp::max ? bits.most | sign : sign;
 }
 
 template <class T>
@@ -62,9 +64,9 @@ void fill_identity(ElementType type, ReduceOp op, std::byte* elements, size_t co
     case ElementType::uint64:
       return fill_numbers<uint64_t>(elements, count, op);
     case ElementType::float16:
-      return fill(elements, count, half_identity({.one = 0x3c00, .infinity = 0x7c00}, op));
+      return fill(elements, count, float_identity<uint16_t>({.one = 0x3c00, .most = 0x7c00}, op));
     case ElementType::bfloat16:
-      return fill(elements, count, half_identity({.one = 0x3f80, .infinity = 0x7f80}, op));
+      return fill(elements, count, float_identity<uint16_t>({.one = 0x3f80, .most = 0x7f80}, op));
     case ElementType::float32:
       return fill_numbers<float>(elements, count, op);
     case ElementType::float64:
@@ -73,6 +75,10 @@ void fill_identity(ElementType type, ReduceOp op, std::byte* elements, size_t co
       return fill(
           elements, count,
           uint8_t{op == ReduceOp::product || op == ReduceOp::min ? uint8_t{1} : uint8_t{0}});
+    case ElementType::float8_e4m3:
+      return fill(elements, count, float_identity<uint8_t>({.one = 0x38, .most = 0x7e}, op));
+    case ElementType::float8_e5m2:
+      return fill(elements, count, float_identity<uint8_t>({.one = 0x3c, .most = 0x7b}, op));
   }
 }
 

@@ -41,8 +41,8 @@ struct KernelSet {
   ReduceLoops loops[element_type_count][5] = {};
   DivideLoop divide[element_type_count] = {};
   ScaleLoop scale[element_type_count] = {};  ///< null for a boolean
-  CastLoop narrow[element_type_count] = {};  ///< of float32; null for all but 16-bit floats
-  CastLoop widen[element_type_count] = {};   ///< to float32; null for all but 16-bit floats
+  CastLoop narrow[element_type_count] = {};  ///< of float32; null for all but smaller floats
+  CastLoop widen[element_type_count] = {};   ///< to float32; null for all but smaller floats
   CopyLoop copy = nullptr;
 };
 

@@ -10,12 +10,13 @@ namespace dt {
 
 // As in lanes.h, `Isa` belongs to one file, and with it each instance of these templates.
 
-/// How many elements a full register holds, and a small one for the remainder. A float16 takes the
-/// place of the float32 as which it is computed.
+/// How many elements a full register holds, and a small one for the remainder. A float16 and an
+/// 8-bit float take the place of the float32 as which they are computed.
 template <class Isa, class T>
 struct RegisterLanes {
-  static constexpr size_t full =
-      Isa::register_bytes / (std::is_same_v<T, Float16> ? sizeof(float) : sizeof(T));
+  static constexpr bool widens =
+      std::is_same_v<T, Float16> || std::is_same_v<T, Float8E4M3> || std::is_same_v<T, Float8E5M2>;
+  static constexpr size_t full = Isa::register_bytes / (widens ? sizeof(float) : sizeof(T));
   static constexpr size_t small = 16 / sizeof(T);
 };
 
@@ -243,8 +244,12 @@ consteval KernelSet make_kernel_set(const char* name) {
   add_type<Isa, int16_t>(set, ElementType::int16);
   add_type<Isa, uint16_t>(set, ElementType::uint16);
   add_type<Isa, Boolean>(set, ElementType::boolean);
+  add_type<Isa, Float8E4M3>(set, ElementType::float8_e4m3);
+  add_type<Isa, Float8E5M2>(set, ElementType::float8_e5m2);
   add_casts<Isa, Float16>(set, ElementType::float16);
   add_casts<Isa, BFloat16>(set, ElementType::bfloat16);
+  add_casts<Isa, Float8E4M3>(set, ElementType::float8_e4m3);
+  add_casts<Isa, Float8E5M2>(set, ElementType::float8_e5m2);
   set.copy = copy_loop<Isa>;
   return set;
 }

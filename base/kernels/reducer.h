@@ -11,9 +11,11 @@ namespace dt {
 /// Reduces arrays of one type by one operation other than adasum, element by element. Results have
 /// the same bits on every CPU of an architecture, whatever rounding the program has set:
 ///
-/// - Integers wrap. Floats are computed in their own type, 16-bit ones in float32.
-/// - A result is rounded once, to nearest even. Subnormal numbers stay.
+/// - Integers wrap. Floats are computed in their own type, smaller ones than float32 in that.
+/// - A result is rounded once, to nearest even. Subnormal numbers stay. Too large 8-bit floats and
+///   their infinities become the largest number.
 /// - If operands are NaN, the result is the first of them, made quiet. A new NaN is the CPU's own.
+///   8-bit floats have the NaN 0x7f, with the sign of that.
 /// - Booleans become 0 or 1. Sum and maximum are "or", product and minimum are "and".
 /// - The negative zero is less than the positive one for minimum and maximum.
 ///
@@ -31,9 +33,9 @@ class Reducer {
   /// `to[i] = a[i] op b[i]`. Average adds.
   void combine(Destination to, const std::byte* a, const std::byte* b, size_t count) const;
 
-  /// `to[i] = sources[0][i] op sources[1][i] op …`, from left to right, rounded to 16 bits at the
-  /// end only. Average divides the sum by `divisor`; integers toward zero. Requires a source and a
-  /// positive divisor.
+  /// `to[i] = sources[0][i] op sources[1][i] op …`, from left to right, rounded to 8 or 16 bits
+  /// at the end only. Average divides the sum by `divisor`; integers toward zero. Requires a source
+  /// and a positive divisor.
   void reduce_many(Destination to, std::span<const std::byte* const> sources, size_t count,
                    int divisor = 1) const;
 

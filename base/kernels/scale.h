@@ -10,8 +10,8 @@ namespace dt {
 /// Multiplies arrays by a finite number. Results have the same bits on every CPU of an
 /// architecture.
 ///
-/// - Numbers of float32 and float64 are multiplied in their own type, 16-bit floats in float32. The
-///   factor is rounded to that type.
+/// - Numbers of float32 and float64 are multiplied in their own type, smaller floats in float32.
+///   The factor is rounded to that type.
 /// - Integers are multiplied in float64, and truncated toward zero. Results beyond the type become
 ///   its nearest number.
 ///

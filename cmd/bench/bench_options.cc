@@ -194,7 +194,7 @@ constexpr std::array options_table = {
                 set_ms_per_size},
     BenchOption{"-d --datatype", "TYPE",
                 "float32, the default, float64, float16, bfloat16, int8, uint8, int16, uint16, "
-                "int32, uint32, int64, uint64 or bool.",
+                "int32, uint32, int64, uint64, bool, float8_e4m3 or float8_e5m2.",
                 set_type},
     BenchOption{"-o --op", "sum|prod|min|max|avg",
                 "The reduction of all_reduce and reduce_scatter (default sum). bool has no avg.",

@@ -23,6 +23,8 @@ constexpr std::array types = {
     BenchType{"int64", DTRAIN_INT64, 8, uint64_t{1} << 53, false},
     BenchType{"uint64", DTRAIN_UINT64, 8, uint64_t{1} << 53, false},
     BenchType{"bool", DTRAIN_BOOL, 1, 1, false},
+    BenchType{"float8_e4m3 f8e4m3", DTRAIN_FLOAT8_E4M3, 1, uint64_t{1} << 4, true},
+    BenchType{"float8_e5m2 f8e5m2", DTRAIN_FLOAT8_E5M2, 1, uint64_t{1} << 3, true},
 };
 
 constexpr std::array reductions = {

@@ -16,14 +16,21 @@ constexpr double unit = 0.25;
 /// Ranks that contribute a factor of two to a product; the others contribute one.
 constexpr int doubling_ranks = 3;
 
-/// Converts a number that binary16 can hold exactly, and that is no subnormal.
-uint16_t to_float16(float value) {
+/// Bits of a small float: one for the sign, the exponent, and the mantissa.
+struct SmallFloat {
+  uint32_t exponent_bits;
+  uint32_t mantissa_bits;
+};
+
+/// Returns the bits of a number that the small float can hold exactly, and that is no subnormal.
+uint32_t to_small(float value, SmallFloat format) {
   if (value == 0) return 0;
   const uint32_t bits = std::bit_cast<uint32_t>(value);
-  const uint32_t sign = bits >> 16 & 0x8000U;
-  constexpr uint32_t bias_difference = 127 - 15;
+  const uint32_t sign = (bits >> 31) << (format.exponent_bits + format.mantissa_bits);
+  const uint32_t bias_difference = 127 - ((1U << (format.exponent_bits - 1)) - 1);
   const uint32_t exponent = (bits >> 23 & 0xffU) - bias_difference;
-  return static_cast<uint16_t>(sign | exponent << 10 | (bits >> 13 & 0x3ffU));
+  const uint32_t mantissa = (bits & 0x7fffffU) >> (23 - format.mantissa_bits);
+  return sign | exponent << format.mantissa_bits | mantissa;
 }
 
 /// Converts a number that bfloat16 can hold exactly.
@@ -45,7 +52,11 @@ void append(Bytes& bytes, T value) {
 void append_number(Bytes& bytes, const BenchType& type, double value) {
   switch (type.number) {
     case DTRAIN_FLOAT16:
-      return append(bytes, to_float16(static_cast<float>(value)));
+      return append(bytes, static_cast<uint16_t>(to_small(static_cast<float>(value), {5, 10})));
+    case DTRAIN_FLOAT8_E4M3:
+      return append(bytes, static_cast<uint8_t>(to_small(static_cast<float>(value), {4, 3})));
+    case DTRAIN_FLOAT8_E5M2:
+      return append(bytes, static_cast<uint8_t>(to_small(static_cast<float>(value), {5, 2})));
     case DTRAIN_BFLOAT16:
       return append(bytes, to_bfloat16(static_cast<float>(value)));
     case DTRAIN_FLOAT32:

@@ -26,7 +26,9 @@ constexpr std::array<TypeFacts, element_type_count> types = {{{"int8", false},
                                                               {"float64", true},
                                                               {"int16", false},
                                                               {"uint16", false},
-                                                              {"bool", false}}};
+                                                              {"bool", false},
+                                                              {"float8_e4m3", true},
+                                                              {"float8_e5m2", true}}};
 
 constexpr std::array<std::string_view, 6> reduce_names = {"sum", "average", "min",
                                                           "max", "product", "adasum"};

@@ -53,7 +53,8 @@ bool nccl_can_play(const OperationRequest& request) {
   if (reduces(request.kind) && !can_reduce(request.reduce)) return false;
   if (request.terms && !has_plain_terms(*request.terms)) return false;
   const auto can_play = [&](ElementType type) {
-    return nccl_type(type) && (!request.terms || can_copy(*request.terms, type));
+    const auto played = reduces(request.kind) ? nccl_type(type) : nccl_moved_type(type);
+    return played && (!request.terms || can_copy(*request.terms, type));
   };
   if (request.tensors.empty()) return can_play(request.type);
   return std::ranges::all_of(request.tensors,

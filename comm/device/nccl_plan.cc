@@ -60,9 +60,16 @@ NcclOp played_op(ReduceOp op) {
   return nccl_op(op == ReduceOp::average ? ReduceOp::sum : op).value_or(NcclOp::sum);
 }
 
+bool is_reduced(const NcclPart& part) {
+  using Kind = NcclCall::Kind;
+  return part.kind == Kind::all_reduce || part.kind == Kind::reduce ||
+         part.kind == Kind::reduce_scatter;
+}
+
 NcclCall call_of(const NcclPart& part) {
+  const auto type = is_reduced(part) ? nccl_type(part.sent) : nccl_moved_type(part.sent);
   return {.kind = part.kind,
-          .type = nccl_type(part.sent).value(),
+          .type = type.value(),
           .op = played_op(part.reduce),
           .peer = part.root,
           .count = part.count,
@@ -90,17 +97,25 @@ void add_piece(std::vector<CopyBatch>& batches, const CopyBatch& kind, const Cop
   batch.pieces.push_back(piece);
 }
 
+/// Elements that are not reduced keep their bits.
+CopyFormat format_of(const NcclPart& part, ElementType type) {
+  return is_reduced(part) ? copy_format(type) : moved_format(type);
+}
+
 void copy_in(NcclPlan& plan, const NcclPart& part, std::byte* to) {
   add_piece(plan.before,
-            {.from = copy_format(part.type), .to = copy_format(part.sent), .factor = part.prescale},
+            {.from = format_of(part, part.type),
+             .to = format_of(part, part.sent),
+             .factor = part.prescale},
             {.from = part.input, .to = to, .count = part.input_count});
 }
 
 void copy_out(NcclPlan& plan, const NcclPart& part, const std::byte* from) {
-  add_piece(
-      plan.after,
-      {.from = copy_format(part.sent), .to = copy_format(part.type), .factor = part.postscale},
-      {.from = from, .to = part.output, .count = part.output_count});
+  add_piece(plan.after,
+            {.from = format_of(part, part.sent),
+             .to = format_of(part, part.type),
+             .factor = part.postscale},
+            {.from = from, .to = part.output, .count = part.output_count});
 }
 
 NcclPart make_part(const OperationRequest& request, const BufferRanges& ranges, ElementType type) {

@@ -189,7 +189,7 @@ Result<> ReplicaReducer::reduce_by_nccl(const std::vector<NcclTensor>& tensors, 
   // NCCL does not compare the calls of ranks.
   std::string call = format("an operation {} by NCCL of", static_cast<int>(op));
   for (const NcclTensor& tensor : tensors)
-    call += format(" {}x type {}", tensor.count, static_cast<int>(tensor.type) + 1);
+    call += format(" {}x type {}", tensor.count, type_number(tensor.type));
   TRY(workers_.agree(call));
   return watched([&](const NcclWait& wait) { return nccl_->all_reduce(tensors, op, wait); });
 }

@@ -27,8 +27,8 @@ Result<EntryPointers> matching_entries(const Strategy& strategy, const Checkpoin
     const VariableTerms& terms = variable->terms();
     if (found->type != terms.type || found->count != terms.count) {
       return refuse(format("its variable \"{}\" has {} elements of type {}, not {} of type {}",
-                           printable(name), found->count, static_cast<int>(found->type) + 1,
-                           terms.count, static_cast<int>(terms.type) + 1));
+                           printable(name), found->count, type_number(found->type), terms.count,
+                           type_number(terms.type)));
     }
     matching.push_back(&*found);
   }

@@ -90,7 +90,7 @@ Result<> ServedVariables::declare(const VariableTerms& terms, const std::byte* i
   variable.name = terms.name.c_str();
   variable.shape = &terms.count;
   variable.dims = 1;
-  variable.type = static_cast<int>(terms.type) + 1;
+  variable.type = type_number(terms.type);
   variable.initial = initial;
   variable.learning_rate = 1;  // servers subtract what is pushed
   dtrain_error error = empty_c_error();

@@ -11,7 +11,7 @@ namespace dt {
 std::string VariableTerms::text() const {
   constexpr const char* aggregations[] = {"sum", "mean", "first replica"};
   return format("a variable \"{}\" of {} elements of type {}, synchronized on {}, by {}{}", name,
-                count, static_cast<int>(type) + 1, on_read ? "read" : "write",
+                count, type_number(type), on_read ? "read" : "write",
                 aggregations[static_cast<size_t>(aggregation)],
                 device.empty() ? "" : format(", on {}", printable(device)));
 }

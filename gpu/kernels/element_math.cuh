@@ -73,7 +73,7 @@ DT_BOTH void narrow_to(float value, Float16& into) {
 }
 
 DT_BOTH float widened(BFloat16 value) {
-  return float_of_bits(uint32_t{value.bits} << 16);
+  return __builtin_bit_cast(float, uint32_t{value.bits} << 16);
 }
 DT_BOTH void narrow_to(float value, BFloat16& into) {
 #ifdef __CUDA_ARCH__

@@ -27,3 +27,4 @@ KernelFunction reduce_kernel_small_integer(ElementType type, ReduceOp op);
 KernelFunction reduce_kernel_integer(ElementType type, ReduceOp op);
 
 }  // namespace dt
+KernelFunction reduce_kernel_float8(ElementType type, ReduceOp op);

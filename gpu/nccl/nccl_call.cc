@@ -88,9 +88,15 @@ std::optional<NcclType> nccl_type(ElementType type) {
     case ElementType::int16:
     case ElementType::uint16:
     case ElementType::boolean:
+    case ElementType::float8_e4m3:
+    case ElementType::float8_e5m2:
       return std::nullopt;
   }
   return std::nullopt;
+}
+
+std::optional<NcclType> nccl_moved_type(ElementType type) {
+  return element_bytes(type) == 1 ? NcclType::uint8 : nccl_type(type);
 }
 
 std::optional<NcclOp> nccl_op(ReduceOp op) {

@@ -52,8 +52,12 @@ Result<> check(const NcclCall& call, const NcclPlace& place);
 /// Returns NCCL's name: "ncclAllReduce"; for sends and receives of a collective, "ncclGroupEnd".
 const char* nccl_name(NcclCall::Kind kind);
 
-/// Returns NCCL's type for the elements; none for 16-bit integers and booleans.
+/// Returns NCCL's type for the elements; none for 16-bit integers and booleans. None for 8-bit
+/// floats, too: NCCL has them since 2.24.3, and reduces them on GPUs since sm_90 only.
 std::optional<NcclType> nccl_type(ElementType type);
+
+/// Returns NCCL's type for elements that are only moved: one of bytes for all types of one byte.
+std::optional<NcclType> nccl_moved_type(ElementType type);
 
 /// Returns NCCL's operation. None for adasum, and for averages: NCCL rounds 1/n to the type of the
 /// elements first. The engine's average is the sum, divided at the end.

@@ -24,6 +24,8 @@ constexpr std::array numbers = {
     NamedNumber{"FLOAT64", DTRAIN_FLOAT64},
     NamedNumber{"BOOL", DTRAIN_BOOL},
     NamedNumber{"OPAQUE", DTRAIN_OPAQUE},
+    NamedNumber{"FLOAT8_E4M3", DTRAIN_FLOAT8_E4M3},
+    NamedNumber{"FLOAT8_E5M2", DTRAIN_FLOAT8_E5M2},
     NamedNumber{"SUM", DTRAIN_SUM},
     NamedNumber{"AVERAGE", DTRAIN_AVERAGE},
     NamedNumber{"MIN", DTRAIN_MIN},

@@ -33,7 +33,8 @@ struct CallArguments {
   }
 };
 
-constexpr std::array<size_t, 15> bytes_of_type = {0, 1, 1, 4, 4, 8, 8, 2, 2, 4, 8, 2, 2, 1, 0};
+constexpr std::array<size_t, 17> bytes_of_type = {0, 1, 1, 4, 4, 8, 8, 2, 2,
+                                                  4, 8, 2, 2, 1, 0, 1, 1};
 
 size_t element_bytes(const CallArguments& call) {
   const auto type = static_cast<size_t>(call.buffers.type);

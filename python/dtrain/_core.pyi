@@ -18,6 +18,8 @@ FLOAT32: int
 FLOAT64: int
 BOOL: int
 OPAQUE: int
+FLOAT8_E4M3: int
+FLOAT8_E5M2: int
 SUM: int
 AVERAGE: int
 MIN: int

@@ -36,14 +36,16 @@ _TYPES = {
     ("f", 8): _core.FLOAT64,
     ("?", 1): _core.BOOL,
     ("bfloat", 2): _core.BFLOAT16,
+    ("float8_e4m3fn", 1): _core.FLOAT8_E4M3,
+    ("float8_e5m2", 1): _core.FLOAT8_E5M2,
 }
 # The names by which ranks compare elements that are moved and never reduced.
 _OPAQUE_NAMES = {("c", 8): "complex64", ("c", 16): "complex128"}
 # DLPack's codes of types.
-_DLPACK_KINDS = {0: "i", 1: "u", 2: "f", 4: "bfloat", 5: "c", 6: "?"}
+_DLPACK_KINDS = {0: "i", 1: "u", 2: "f", 4: "bfloat", 5: "c", 6: "?", 10: "float8_e4m3fn", 12: "float8_e5m2"}
 _DLPACK_CPU = 1
-# By the beginning of a type's name.
-_TORCH_KINDS = {"bfloat": "bfloat", "bool": "?", "float": "f", "uint": "u", "int": "i", "complex": "c"}
+# By the beginning of a type's name. The names of 8-bit floats are their kinds.
+_TORCH_KINDS = {"float8": None, "bfloat": "bfloat", "bool": "?", "float": "f", "uint": "u", "int": "i", "complex": "c"}
 
 
 class View:
@@ -186,7 +188,7 @@ def _torch_view(torch: Any, tensor: Any, writable: bool) -> TorchView:
 def _torch_kind(name: str, item_bytes: int) -> tuple[str, int]:
     for prefix, kind in _TORCH_KINDS.items():
         if name.startswith(prefix):
-            return kind, item_bytes
+            return kind or name, item_bytes
     return name, item_bytes
 
 
@@ -216,7 +218,7 @@ def _foreign_view(array: Any, writable: bool) -> View:
     if device != _DLPACK_CPU:
         raise ArgumentError("the array is not in the memory of the CPU")
     _check_contiguous(contiguous)
-    kind = (_DLPACK_KINDS.get(code, "?"), bits * lanes // 8)
+    kind = (_DLPACK_KINDS.get(code, f"DLPack {code}"), bits * lanes // 8)
     return NumpyView((array, capsule), address, shape, kind, array.dtype)
 
 

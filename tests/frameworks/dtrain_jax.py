@@ -5,7 +5,8 @@ import numpy
 
 import dtrain
 
-TYPES = (jnp.bool_, jnp.int8, jnp.uint8, jnp.int16, jnp.int32, jnp.uint32, jnp.float16, jnp.bfloat16, jnp.float32)
+TYPES = (jnp.bool_, jnp.int8, jnp.uint8, jnp.int16, jnp.int32, jnp.uint32, jnp.float16, jnp.bfloat16, jnp.float32,
+         jnp.float8_e4m3fn, jnp.float8_e5m2)
 
 
 def main():
@@ -15,6 +16,8 @@ def main():
         total = jnp.asarray(world.all_reduce(ones))
         assert total.dtype == ones.dtype and total.shape == ones.shape
         assert (total == jnp.full((2, 3), 1 if dtype is jnp.bool_ else world.size, dtype)).all(), total
+        of_numpy = world.all_reduce(numpy.asarray(ones))  # numpy's extension types
+        assert of_numpy.dtype == ones.dtype and (jnp.asarray(of_numpy) == total).all(), of_numpy
         own = jnp.full((world.rank + 1, 2), world.rank, dtype)
         joined = jnp.asarray(world.all_gather(own, ragged=True))
         assert joined.dtype == ones.dtype and joined.shape == (sum(range(1, world.size + 1)), 2)
@@ -37,6 +40,12 @@ def main():
         assert "read-only" in str(error) or "cannot be written" in str(error), error
     else:
         raise AssertionError("an array of JAX was written")
+    try:
+        world.all_reduce(jnp.ones(4, jnp.float8_e4m3fnuz))
+    except (ValueError, BufferError) as error:
+        assert "not supported" in str(error) or "e4m3fnuz" in str(error), error
+    else:
+        raise AssertionError("a type that dtrain does not know was reduced")
     print(f"rank {world.rank}: {len(TYPES)} types")
 
 

@@ -74,7 +74,7 @@ test_the_wheel_is_for_every_linux_with_glibc_2_34() {
   # shellcheck disable=SC2031  # set by the library
   tr '\n' ' ' <"$out/stdout" >shown
   expect grep -qF "is consistent with the following platform tag: \"manylinux_2_34_x86_64\"" shown
-  expect test "$(stat -c %s "$wheel")" -le 12000000
+  expect test "$(stat -c %s "$wheel")" -le 14000000
   [[ $wheel == *-cp311-abi3-manylinux_2_34_x86_64.whl ]] || fail "the name is $wheel"
 }
 
@@ -225,7 +225,7 @@ test_arrays_of_jax() {
   uses_wheel jax
   run_dtrain run -np 2 --no-tag "$python" "$scripts/dtrain_jax.py"
   expect_status 0
-  expect_stdout_lines 'rank 0: 9 types' 'rank 1: 9 types'
+  expect_stdout_lines 'rank 0: 11 types' 'rank 1: 11 types'
   expect_no_processes
 }
 
@@ -257,7 +257,15 @@ test_the_extension_under_the_thread_sanitizer() {
 
 test_tensors_of_torch() {
   torch_of_debian
-  run_on 2 "$repository/python/tests/ranks/test_arrays.py"
+  # It has no 8-bit floats, and there is no ml_dtypes for those of numpy.
+  run_on 2 "$repository/python/tests/ranks/test_arrays.py" -k 'not 8_bit and not small_floats'
+  # shellcheck disable=SC2031  # set by the library
+  expect_not grep -q skipped "$out/stdout"
+}
+
+test_8_bit_floats_of_torch() {
+  uses_wheel torch
+  run_on 2 "$repository/python/tests/ranks/test_arrays.py" -k 8_bit_floats_of_torch
   # shellcheck disable=SC2031  # set by the library
   expect_not grep -q skipped "$out/stdout"
 }

@@ -169,10 +169,11 @@ bool ExactWorker::play_random(OperationKind kind, ElementType type, size_t count
 
 bool ExactWorker::run(std::string_view mode, std::span<const size_t> counts) {
   static constexpr ElementType all_types[] = {
-      ElementType::int8,    ElementType::uint8,   ElementType::int16,    ElementType::uint16,
-      ElementType::boolean, ElementType::int32,   ElementType::uint32,   ElementType::int64,
-      ElementType::uint64,  ElementType::float16, ElementType::bfloat16, ElementType::float32,
-      ElementType::float64};
+      ElementType::int8,        ElementType::uint8,       ElementType::int16,
+      ElementType::uint16,      ElementType::boolean,     ElementType::int32,
+      ElementType::uint32,      ElementType::int64,       ElementType::uint64,
+      ElementType::float8_e4m3, ElementType::float8_e5m2, ElementType::float16,
+      ElementType::bfloat16,    ElementType::float32,     ElementType::float64};
   const std::span types(all_types);
   const bool large = mode == "large";
   for (const size_t count : counts) {

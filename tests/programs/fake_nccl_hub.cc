@@ -1,7 +1,7 @@
 #include "tests/programs/fake_nccl_hub.h"
 
+#include "base/kernels/float8.h"
 #include "base/kernels/half.h"
-#include "gpu/kernels/float8.cuh"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -94,11 +94,6 @@ void fold_halves(Bytes& sum, const Bytes& more, int op) {
   fold_as<float, Half>(sum, more, op, [](Half half) { return dt::to_float(half); }, write);
 }
 
-template <class Float8>
-void fold_float8(Bytes& sum, const Bytes& more, int op) {
-  fold_as<float, Float8>(sum, more, op, dt::float_from<Float8>, dt::float8_from<Float8>);
-}
-
 void fold(Bytes& sum, const Bytes& more, const Call& call) {
   using Fold = void (*)(Bytes&, const Bytes&, int);
   // By ncclDataType_t. 32 and 64 bits of unsigned numbers are those of signed sums, but not of
@@ -107,7 +102,7 @@ void fold(Bytes& sum, const Bytes& more, const Call& call) {
       fold_numbers<int8_t>,      fold_numbers<uint8_t>,       fold_numbers<int32_t>,
       fold_numbers<uint32_t>,    fold_numbers<int64_t>,       fold_numbers<uint64_t>,
       fold_halves<dt::Float16>,  fold_numbers<float>,         fold_numbers<double>,
-      fold_halves<dt::BFloat16>, fold_float8<dt::Float8E4M3>, fold_float8<dt::Float8E5M2>};
+      fold_halves<dt::BFloat16>, fold_halves<dt::Float8E4M3>, fold_halves<dt::Float8E5M2>};
   folds[static_cast<size_t>(call.type)](sum, more, call.op);
 }
 

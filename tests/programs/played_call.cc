@@ -8,7 +8,7 @@ dtrain_buffers PlayedCall::buffers() {
   dtrain_buffers buffers{.input = input_in_output() ? nullptr : input_.data(),
                          .output = output(),
                          .count = call_.count,
-                         .type = static_cast<int>(call_.type) + 1};
+                         .type = type_number(call_.type)};
   if (call_.kind == OperationKind::all_gather_ragged) {
     buffers.count = ragged_count(call_, self_.rank);
     buffers.output = nullptr;
@@ -25,7 +25,7 @@ dtrain_split_buffers PlayedCall::split_buffers() {
   return {.struct_size = sizeof(dtrain_split_buffers),
           .input = input_.data(),
           .counts = counts_.data(),
-          .type = static_cast<int>(call_.type) + 1};
+          .type = type_number(call_.type)};
 }
 
 std::vector<dtrain_buffers> PlayedCall::tensors() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/kernels/float8.h"
 #include "base/kernels/half.h"
 #include "comm/collective/reduce.h"
 #include "comm/engine/engine.h"
@@ -67,8 +68,10 @@ struct Program {
 
 inline void store(ElementType type, std::byte* at, double value) {
   const auto put = [&](auto element) { std::memcpy(at, &element, sizeof element); };
-  Float16 half;
-  BFloat16 brain;
+  const auto put_small = [&](auto element) {
+    from_float(static_cast<float>(value), element);
+    put(element);
+  };
   switch (type) {
     case ElementType::int8:
     case ElementType::uint8:
@@ -85,15 +88,17 @@ inline void store(ElementType type, std::byte* at, double value) {
     case ElementType::uint64:
       return put(static_cast<uint64_t>(value));
     case ElementType::float16:
-      from_float(static_cast<float>(value), half);
-      return put(half);
+      return put_small(Float16());
     case ElementType::bfloat16:
-      from_float(static_cast<float>(value), brain);
-      return put(brain);
+      return put_small(BFloat16());
     case ElementType::float32:
       return put(static_cast<float>(value));
     case ElementType::float64:
       return put(value);
+    case ElementType::float8_e4m3:
+      return put_small(Float8E4M3());
+    case ElementType::float8_e5m2:
+      return put_small(Float8E5M2());
   }
 }
 
@@ -102,13 +107,13 @@ inline bool has_reduction(ElementType type, ReduceOp reduce) {
   return type != ElementType::boolean || reduce != ReduceOp::average;
 }
 
-/// Returns an element of a rank's input. Values are small whole numbers, unless the call is rough:
-/// every type holds their sums and products exactly. Values that are only moved differ between most
-/// calls.
+/// Returns an element of a rank's input: a small whole number, unless the call is rough. Every type
+/// holds their sums (up to 8 in 8 bits) and products. Numbers that are moved differ in most calls.
 inline double input_value(const Call& call, int rank, size_t i) {
   if (!reduces(call.kind))
     return static_cast<double>((i * 7 + static_cast<size_t>(rank) * 13 + call.salt) % 101);
-  const size_t mixed = (i * 7 + static_cast<size_t>(rank) * 13 + call.count) % 4;
+  size_t mixed = (i * 7 + static_cast<size_t>(rank) * 13 + call.count) % 4;
+  if (is_floating(call.type) && element_bytes(call.type) == 1) mixed = rank < 8 ? mixed % 2 : 0;
   // A product of twos would be true everywhere.
   if (call.type == ElementType::boolean) return mixed < 2 ? 1.0 : 0.0;
   if (call.rough) return 1.0 / static_cast<double>(mixed * 3 + static_cast<size_t>(rank) + 1);
@@ -279,6 +284,7 @@ inline bool has_output(const Call& call, int rank) {
 /// Returns a type of the same size that random_call() does not draw, if there is one.
 inline ElementType other_of_size(ElementType type) {
   if (type == ElementType::uint8) return ElementType::boolean;
+  if (type == ElementType::int8) return ElementType::float8_e4m3;
   if (type == ElementType::float16) return ElementType::int16;
   return type == ElementType::bfloat16 ? ElementType::uint16 : type;
 }

@@ -26,8 +26,10 @@ _NAMES = {
     "bfloat16": _core.BFLOAT16,
     "float32": _core.FLOAT32,
     "float64": _core.FLOAT64,
+    "float8_e4m3fn": _core.FLOAT8_E4M3,
+    "float8_e5m2": _core.FLOAT8_E5M2,
 }
-# torch before 2.3 has no unsigned integers but uint8.
+# torch before 2.3 has no unsigned integers but uint8, and torch before 2.1 has no 8-bit floats.
 TYPES = {getattr(torch, name): number for name, number in _NAMES.items() if hasattr(torch, name)}
 
 

@@ -38,7 +38,7 @@ class NoneCompressor(Compressor):
 
 
 def _narrowed(tensor: Any, dtype: Any) -> tuple[Any, Any]:
-    if not tensor.dtype.is_floating_point or tensor.dtype == dtype:
+    if not tensor.dtype.is_floating_point or tensor.dtype == dtype or tensor.element_size() == 1:
         return tensor, None
     return tensor.to(dtype), tensor.dtype
 
@@ -48,7 +48,7 @@ def _widened(tensor: Any, dtype: Any) -> Any:
 
 
 class FP16Compressor(Compressor):
-    """Sends tensors of floats as float16. Integers stay."""
+    """Sends tensors of floats as float16. Integers and 8-bit floats stay."""
 
     @staticmethod
     def compress(tensor: Any) -> tuple[Any, Any]:
@@ -62,7 +62,7 @@ class FP16Compressor(Compressor):
 
 
 class BF16Compressor(Compressor):
-    """Sends tensors of floats as bfloat16. Integers stay."""
+    """Sends tensors of floats as bfloat16. Integers and 8-bit floats stay."""
 
     @staticmethod
     def compress(tensor: Any) -> tuple[Any, Any]:

@@ -58,6 +58,28 @@ def test_complex_numbers_are_moved(world):
     assert world.all_gather(tensor)[::2].tolist() == [rank + 1j for rank in range(world.size)]
 
 
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])
+def test_small_floats_of_numpy(world, name):
+    dtype = np.dtype(getattr(pytest.importorskip("ml_dtypes"), name))
+    total = world.all_reduce(np.full((2, 3), 0.5, dtype))
+    assert total.dtype == dtype
+    assert total.astype(float).tolist() == np.full((2, 3), world.size / 2).tolist()
+    assert world.all_reduce(np.full(1, world.rank, dtype), Op.MAX).astype(float).tolist() == [world.size - 1]
+    joined = world.all_gather(np.full(world.rank + 1, world.rank, dtype), ragged=True)
+    assert joined.dtype == dtype
+    assert joined.astype(int).tolist() == [rank for rank in range(world.size) for _ in range(rank + 1)]
+
+
+def test_8_bit_floats_that_are_too_large_become_the_largest(world):
+    types = pytest.importorskip("ml_dtypes")
+    for dtype, largest in [(types.float8_e4m3fn, 448), (types.float8_e5m2, 57344)]:
+        for factor in [1, -1]:
+            product = world.all_reduce(np.full(2, factor * largest, dtype), prescale=2.0)
+            assert product.astype(float).tolist() == [factor * largest] * 2
+    with pytest.raises(ValueError, match="float8_e4m3b11fnuz"):
+        world.all_reduce(np.ones(2, types.float8_e4m3b11fnuz))
+
+
 def torch_or_skip():
     return pytest.importorskip("torch", exc_type=ImportError)
 
@@ -68,6 +90,25 @@ def test_neither_torch_nor_numpy_is_needed():
 
 
 TORCH_TYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"]
+
+
+@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2"])
+def test_8_bit_floats_of_torch(world, name):
+    # torch itself hardly computes with them.
+    torch = torch_or_skip()
+    if not hasattr(torch, name):
+        pytest.skip("this torch has no 8-bit floats")
+    dtype = getattr(torch, name)
+    tensor = torch.full((2, 3), 0.5, dtype=dtype)
+    total = world.all_reduce(tensor)
+    assert total.dtype == dtype
+    assert total.float().tolist() == [[world.size / 2] * 3] * 2
+    world.all_reduce_async(tensor, Op.AVERAGE, out=tensor).wait()
+    assert tensor.float().tolist() == [[0.5] * 3] * 2
+    own = torch.full((world.rank + 1, 2), float(world.rank), dtype=dtype)
+    joined = world.all_gather(own, ragged=True)
+    assert joined.dtype == dtype
+    assert joined.float()[:, 0].tolist() == [rank for rank in range(world.size) for _ in range(rank + 1)]
 
 
 @pytest.mark.parametrize("name", TORCH_TYPES)

@@ -10,6 +10,8 @@ import dtrain.torch as hvd
 INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 COMPLEX = [torch.complex64, torch.complex128]
+# torch itself hardly computes with them, and before 2.1 it has none.
+FLOATS_OF_8_BITS = [getattr(torch, name) for name in ("float8_e4m3fn", "float8_e5m2") if hasattr(torch, name)]
 MOVED = [torch.bool, *INTEGERS, *FLOATS, *COMPLEX]
 # The first dimension is divisible by 1 to 4 ranks.
 SHAPES = [(12,), (12, 2), (12, 2, 3), (0,), (0, 3), (12, 0)]
@@ -241,3 +243,16 @@ def test_sparse_tensors(sets):
         assert torch.allclose(found.to_dense(), expected / scale)
         handle = hvd.sparse_allreduce_async(sparse(hvd.rank()), None, op, one_set)
         assert torch.allclose(hvd.synchronize(handle).to_dense(), expected / scale)
+
+
+@pytest.mark.parametrize("dtype", FLOATS_OF_8_BITS)
+def test_floats_of_8_bits(dtype):
+    tensor = torch.full((5,), 0.5).to(dtype)
+    for compression in [hvd.Compression.none, hvd.Compression.fp16, hvd.Compression.bf16]:
+        found = hvd.allreduce(tensor, op=hvd.Sum, compression=compression)
+        assert found.dtype == dtype
+        assert found.float().tolist() == [hvd.size() / 2] * 5
+    largest = torch.full((2,), -torch.finfo(dtype).max).to(dtype)
+    assert hvd.allreduce(largest, op=hvd.Sum).float().tolist() == largest.float().tolist()
+    assert hvd.allgather(tensor).float().tolist() == [0.5] * 5 * hvd.size()
+    assert hvd.broadcast(tensor, 0).dtype == dtype

@@ -1,4 +1,5 @@
 #include "base/bytes.h"
+#include "base/kernels/float8.h"
 #include "base/kernels/half.h"
 #include "tests/unit/comm/world_fixture.h"
 
@@ -42,12 +43,18 @@ Bytes input_of(int rank, int type, size_t count) {
         1.0 / static_cast<double>((i * 7 + static_cast<size_t>(rank) * 13) % 97 + 3);
     Float16 half;
     BFloat16 brief;
+    Float8E4M3 small;
+    Float8E5M2 smaller;
     from_float(static_cast<float>(value), half);
     from_float(static_cast<float>(value), brief);
+    from_float(static_cast<float>(value), small);
+    from_float(static_cast<float>(value), smaller);
     if (type == DTRAIN_FLOAT64) put(bytes, i, value);
     if (type == DTRAIN_FLOAT32) put(bytes, i, static_cast<float>(value));
     if (type == DTRAIN_FLOAT16) put(bytes, i, half);
     if (type == DTRAIN_BFLOAT16) put(bytes, i, brief);
+    if (type == DTRAIN_FLOAT8_E4M3) put(bytes, i, small);
+    if (type == DTRAIN_FLOAT8_E5M2) put(bytes, i, smaller);
   }
   return bytes;
 }
@@ -211,7 +218,8 @@ std::map<std::string, Bytes> results_in(const Layout& layout) {
                .algorithms = layout.algorithms});
   Results results;
   check_all_well(world.run([&](dtrain::Context& context) {
-    for (const int type : {DTRAIN_FLOAT16, DTRAIN_BFLOAT16, DTRAIN_FLOAT32, DTRAIN_FLOAT64})
+    for (const int type : {DTRAIN_FLOAT16, DTRAIN_BFLOAT16, DTRAIN_FLOAT32, DTRAIN_FLOAT64,
+                           DTRAIN_FLOAT8_E4M3, DTRAIN_FLOAT8_E5M2})
       for (const size_t count : {size_t{1}, size_t{33}, size_t{5003}, size_t{70001}})
         reduce_all_kinds(context, results, type, count);
     reduce_in_other_forms(context, results);

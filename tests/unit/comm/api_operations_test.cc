@@ -21,7 +21,7 @@ TEST_CASE("wrong arguments of an operation are named") {
   static std::array<int, 4> values = {};
   int* data = values.data();
   const Case cases[] = {{{nullptr, data, 4, 0}, DTRAIN_SUM, "dtrain_buffers.type: there is no 0"},
-                        {{nullptr, data, 4, 15}, DTRAIN_SUM, "there is no 15"},
+                        {{nullptr, data, 4, 17}, DTRAIN_SUM, "there is no 17"},
                         {{nullptr, data, 4, DTRAIN_INT32}, 6, "there is no reduction 6"},
                         {{nullptr, data, 4, DTRAIN_INT32}, -1, "there is no reduction -1"},
                         {{nullptr, nullptr, 4, DTRAIN_INT32}, DTRAIN_SUM, "null"},
@@ -210,11 +210,12 @@ TEST_CASE("16-bit integers wrap, and bool has or for sum and max, and for produc
 }
 
 TEST_CASE("numbers of types that do not exist yet are refused") {
-  // 8-bit floats get the next numbers.
   static_assert(DTRAIN_BOOL == 13);
+  static_assert(DTRAIN_FLOAT8_E4M3 == 15);
+  static_assert(DTRAIN_FLOAT8_E5M2 == 16);
   const Alone alone;
   std::array<char, 8> memory = {};
-  for (int type = 14; type < 32; ++type)
+  for (const int type : {-1, 0, 14, 17, 18, 31, 255, 256 + DTRAIN_FLOAT32})
     CHECK(dtrain_all_reduce(alone.context, {nullptr, memory.data(), 1, type}, DTRAIN_SUM, nullptr,
                             nullptr) == DTRAIN_ERROR_INPUT);
 }

@@ -29,7 +29,7 @@ inline Elements some_bytes(size_t count, int rank) {
 }
 
 inline size_t bytes_of_type(int type) {
-  return element_bytes(static_cast<ElementType>(type - 1));
+  return element_bytes(type_with_number(type).value());
 }
 
 /// Makes the bytes of a buffer of this rank.

@@ -145,6 +145,13 @@ TEST_CASE("every element type is reduced as what it is") {
     std::vector<dtrain::bfloat16> upper(10, dtrain::bfloat16{0x3FC0});
     context.all_reduce(upper);
     CHECK(upper[9].bits == 0x4090);
+    // 1.5 and 4.5, and 1.5 and the even neighbour of 4.5, which is 4.
+    std::vector<dtrain::float8_e4m3> small(10, dtrain::float8_e4m3{0x3C});
+    context.all_reduce(small);
+    CHECK(small[9].bits == 0x49);
+    std::vector<dtrain::float8_e5m2> smaller(10, dtrain::float8_e5m2{0x3E});
+    context.all_reduce(smaller);
+    CHECK(smaller[9].bits == 0x44);
     std::vector<float> average(10, static_cast<float>(context.rank()));
     context.all_reduce(average, Op::average);
     CHECK(average[3] == 1.0F);

@@ -13,9 +13,14 @@ TEST_CASE("copy_format: floats are cast, all other elements are bytes") {
   CHECK(copy_format(ElementType::bfloat16) == CopyFormat::bfloat16);
   CHECK(copy_format(ElementType::float32) == CopyFormat::float32);
   CHECK(copy_format(ElementType::float64) == CopyFormat::float64);
+  CHECK(copy_format(ElementType::float8_e4m3) == CopyFormat::float8_e4m3);
+  CHECK(copy_format(ElementType::float8_e5m2) == CopyFormat::float8_e5m2);
+  CHECK(copy_format(ElementType::uint8) == CopyFormat::bytes1);
   for (size_t i = 0; i < element_type_count; ++i) {
     const auto type = static_cast<ElementType>(i);
     CHECK(format_bytes(copy_format(type)) == element_bytes(type));
+    CHECK(format_bytes(moved_format(type)) == element_bytes(type));
+    CHECK(moved_format(type) <= CopyFormat::bytes8);
   }
 }
 

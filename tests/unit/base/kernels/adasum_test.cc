@@ -1,5 +1,6 @@
 #include "base/kernels/adasum.h"
 
+#include "base/kernels/float8.h"
 #include "base/kernels/half.h"
 
 #include <doctest/doctest.h>
@@ -63,7 +64,7 @@ TEST_CASE("products are made in float64") {
   CHECK(std::isfinite(wide[1]));
 }
 
-TEST_CASE("16-bit floats are rounded once") {
+TEST_CASE("16-bit and 8-bit floats are rounded once") {
   const auto half = [](float value, auto type) {
     from_float(value, type);
     return type;
@@ -77,6 +78,15 @@ TEST_CASE("16-bit floats are rounded once") {
   const std::vector<BFloat16> d = {half(4, BFloat16{}), half(4, BFloat16{})};
   adasum(ElementType::bfloat16, bytes_of(c), bytes_of(c), bytes_of(d), 2);
   CHECK(to_float(c[1]) == 3);
+  std::vector<Float8E4M3> e = {half(2, Float8E4M3{}), half(2, Float8E4M3{})};
+  const std::vector<Float8E4M3> f = {half(4, Float8E4M3{}), half(4, Float8E4M3{})};
+  adasum(ElementType::float8_e4m3, bytes_of(e), bytes_of(e), bytes_of(f), 2);
+  CHECK(to_float(e[0]) == 3);
+  std::vector<Float8E5M2> g = {half(5, Float8E5M2{}), half(0, Float8E5M2{})};
+  const std::vector<Float8E5M2> h = {half(0, Float8E5M2{}), half(-0.375F, Float8E5M2{})};
+  adasum(ElementType::float8_e5m2, bytes_of(g), bytes_of(g), bytes_of(h), 2);
+  CHECK(to_float(g[0]) == 5);
+  CHECK(to_float(g[1]) == -0.375F);
 }
 
 TEST_CASE("a NaN stays one") {

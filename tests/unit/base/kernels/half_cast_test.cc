@@ -1,5 +1,6 @@
 #include "base/kernels/half_cast.h"
 
+#include "base/kernels/float8.h"
 #include "base/kernels/half.h"
 #include "tests/unit/base/kernels/kernel_arrays.h"
 
@@ -30,7 +31,7 @@ std::vector<float> rounded_values() {
 template <class Half>
 void check_narrow(ElementType type) {
   std::vector<float> values = rounded_values();
-  std::vector<uint16_t> found(values.size());
+  std::vector<decltype(Half::bits)> found(values.size());
   for (const KernelSet* set : usable_kernels()) {
     CAPTURE(set->name);
     HalfCaster(ElementType::float32, type, *set)
@@ -45,9 +46,10 @@ void check_narrow(ElementType type) {
 
 template <class Half>
 void check_widen(ElementType type) {
-  std::vector<uint16_t> halves(65536);
+  using Bits = decltype(Half::bits);
+  std::vector<Bits> halves(size_t{1} << (8 * sizeof(Bits)));
   for (size_t i = 0; i < halves.size(); ++i)
-    halves[i] = static_cast<uint16_t>(i);
+    halves[i] = static_cast<Bits>(i);
   std::vector<float> found(halves.size());
   for (const KernelSet* set : usable_kernels()) {
     CAPTURE(set->name);
@@ -71,21 +73,35 @@ TEST_CASE("every 16-bit float has its value as float32") {
   check_widen<BFloat16>(ElementType::bfloat16);
 }
 
+TEST_CASE("8-bit floats are converted as by float8.h, by every set of kernels") {
+  check_narrow<Float8E4M3>(ElementType::float8_e4m3);
+  check_narrow<Float8E5M2>(ElementType::float8_e5m2);
+  check_widen<Float8E4M3>(ElementType::float8_e4m3);
+  check_widen<Float8E5M2>(ElementType::float8_e5m2);
+}
+
+/// Converts counts of elements to the last one, and checks those behind them.
+template <class Bits>
+void check_counts(const KernelSet& set, ElementType type) {
+  const HalfCaster caster(ElementType::float32, type, set);
+  for (size_t count = 0; count < 140; ++count) {
+    std::vector<float> values(count, 3);
+    std::vector<Bits> halves(count + 1, 0x12);
+    caster.narrow(bytes_of(halves), bytes_of(values), count);
+    REQUIRE(halves[count] == 0x12);
+    std::vector<float> back(count + 1, -1);
+    caster.widen(bytes_of(back), bytes_of(halves), count);
+    values.push_back(-1);
+    REQUIRE(back == values);
+  }
+}
+
 TEST_CASE("every count is converted to its end, and no further") {
   for (const KernelSet* set : usable_kernels()) {
-    for (const ElementType type : {ElementType::float16, ElementType::bfloat16}) {
-      const HalfCaster caster(ElementType::float32, type, *set);
-      for (size_t count = 0; count < 140; ++count) {
-        std::vector<float> values(count, 3);
-        std::vector<uint16_t> halves(count + 1, 0x1234);
-        caster.narrow(bytes_of(halves), bytes_of(values), count);
-        REQUIRE(halves[count] == 0x1234);
-        std::vector<float> back(count + 1, -1);
-        caster.widen(bytes_of(back), bytes_of(halves), count);
-        values.push_back(-1);
-        REQUIRE(back == values);
-      }
-    }
+    check_counts<uint16_t>(*set, ElementType::float16);
+    check_counts<uint16_t>(*set, ElementType::bfloat16);
+    check_counts<uint8_t>(*set, ElementType::float8_e4m3);
+    check_counts<uint8_t>(*set, ElementType::float8_e5m2);
   }
 }
 
@@ -105,6 +121,14 @@ TEST_CASE("float64 is rounded to float32 first") {
   }
   CHECK(std::isinf(back[3]));
   CHECK(std::isnan(back[4]));
+  const HalfCaster to_float8(ElementType::float64, ElementType::float8_e5m2);
+  std::vector<uint8_t> small(values.size());
+  to_float8.narrow(bytes_of(small), bytes_of(values), values.size());
+  to_float8.widen(bytes_of(back), bytes_of(small), values.size());
+  CHECK(back[2] == -2.5);
+  CHECK(back[3] == 57344);
+  CHECK(std::isnan(back[4]));
+  CHECK(back[2999] == 0.09375);
 }
 
 }  // namespace

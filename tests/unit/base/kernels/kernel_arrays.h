@@ -22,13 +22,14 @@ struct ElementFormat {
 };
 
 constexpr ElementFormat all_formats[] = {
-    {ElementType::int8, 1, 0, 0},     {ElementType::uint8, 1, 0, 0},
-    {ElementType::int32, 4, 0, 0},    {ElementType::uint32, 4, 0, 0},
-    {ElementType::int64, 8, 0, 0},    {ElementType::uint64, 8, 0, 0},
-    {ElementType::float16, 2, 5, 10}, {ElementType::bfloat16, 2, 8, 7},
-    {ElementType::float32, 4, 8, 23}, {ElementType::float64, 8, 11, 52},
-    {ElementType::int16, 2, 0, 0},    {ElementType::uint16, 2, 0, 0},
-    {ElementType::boolean, 1, 0, 0},
+    {ElementType::int8, 1, 0, 0},        {ElementType::uint8, 1, 0, 0},
+    {ElementType::int32, 4, 0, 0},       {ElementType::uint32, 4, 0, 0},
+    {ElementType::int64, 8, 0, 0},       {ElementType::uint64, 8, 0, 0},
+    {ElementType::float16, 2, 5, 10},    {ElementType::bfloat16, 2, 8, 7},
+    {ElementType::float32, 4, 8, 23},    {ElementType::float64, 8, 11, 52},
+    {ElementType::int16, 2, 0, 0},       {ElementType::uint16, 2, 0, 0},
+    {ElementType::boolean, 1, 0, 0},     {ElementType::float8_e4m3, 1, 4, 3},
+    {ElementType::float8_e5m2, 1, 5, 2},
 };
 static_assert(std::size(all_formats) == element_type_count);
 constexpr ReduceOp all_operations[] = {ReduceOp::sum, ReduceOp::min, ReduceOp::max,

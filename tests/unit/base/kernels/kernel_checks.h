@@ -46,16 +46,17 @@ class KernelComparison {
     }
   }
 
-  /// Each 16-bit float alone: it becomes a float32, is divided, and comes back.
+  /// Each 16-bit float alone: it becomes a float32, is divided, and comes back. Each 8-bit one with
+  /// each other.
   void compare_conversions() {
     for (const ElementFormat& format : all_formats) {
-      if (format.bytes != 2) continue;
+      if (format.bytes > 2) continue;
       constexpr size_t count = 65536;
       ElementArray all(format, count, 0);
       ElementArray next(format, count, 0);
       for (size_t i = 0; i < count; ++i) {
         all.set(i, i);
-        next.set(i, i + 1);
+        next.set(i, format.bytes == 1 ? i / 256 : i + 1);
       }
       // The half of two neighbours lies between two results: it must go to the even one.
       for (const ReduceOp op : operations_of(format)) {
@@ -170,7 +171,7 @@ inline void compare_with_portable(const char* name) {
   SUBCASE("on all pairs of special values") {
     comparison.compare_specials();
   }
-  SUBCASE("on every 16-bit float") {
+  SUBCASE("on every 16-bit float, and every pair of 8-bit ones") {
     comparison.compare_conversions();
   }
 }

@@ -2,6 +2,7 @@
 
 #include "base/kernels/array_reduction.h"
 #include "base/kernels/boolean.h"
+#include "base/kernels/float8.h"
 #include "base/kernels/half.h"
 
 #include <cmath>
@@ -17,7 +18,10 @@ namespace dt {
 template <class T>
 class PlainFold {
  public:
-  using Wide = std::conditional_t<std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>, float,
+  static constexpr bool is_small_float =
+      std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16> || std::is_same_v<T, Float8E4M3> ||
+      std::is_same_v<T, Float8E5M2>;
+  using Wide = std::conditional_t<is_small_float, float,
                                   std::conditional_t<std::is_same_v<T, Boolean>, uint8_t, T>>;
 
   PlainFold(ReduceOp op, FoldOrder order) : op_(op), order_(order) {}
@@ -146,6 +150,10 @@ inline std::vector<std::byte> plain_fold(const ArrayReduction& reduction) {
       return plain_fold_as<double>(reduction);
     case ElementType::boolean:
       return plain_fold_as<Boolean>(reduction);
+    case ElementType::float8_e4m3:
+      return plain_fold_as<Float8E4M3>(reduction);
+    case ElementType::float8_e5m2:
+      return plain_fold_as<Float8E5M2>(reduction);
   }
   return {};
 }

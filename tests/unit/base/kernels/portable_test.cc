@@ -1,3 +1,4 @@
+#include "base/kernels/float8.h"
 #include "base/kernels/half.h"
 #include "tests/unit/base/kernels/kernel_arrays.h"
 
@@ -11,7 +12,8 @@ namespace dt {
 namespace {
 
 template <class T>
-constexpr bool is_half = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
+constexpr bool is_half = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16> ||
+                         std::is_same_v<T, Float8E4M3> || std::is_same_v<T, Float8E5M2>;
 
 template <class T>
 T quiet(T nan) {
@@ -57,7 +59,7 @@ template <class T>
 auto value_at(const ElementArray& array, size_t index) {
   const uint64_t bits = array.get(index);
   if constexpr (is_half<T>) {
-    return to_float(T{static_cast<uint16_t>(bits)});
+    return to_float(T{static_cast<decltype(T::bits)>(bits)});
   } else if constexpr (std::is_same_v<T, bool>) {
     return bits != 0;
   } else {
@@ -158,6 +160,32 @@ TEST_CASE("the portable kernels obey the rules of Reducer for every type and ope
   check_type<int16_t>(ElementType::int16);
   check_type<uint16_t>(ElementType::uint16);
   check_type<bool>(ElementType::boolean);
+  check_type<Float8E4M3>(ElementType::float8_e4m3);
+  check_type<Float8E5M2>(ElementType::float8_e5m2);
+}
+
+template <class T>
+void check_all_pairs(ElementType type) {
+  constexpr size_t count = 65536;
+  const ElementFormat& format = all_formats[static_cast<size_t>(type)];
+  ElementArray a(format, count, 0);
+  ElementArray b(format, count, 0);
+  for (size_t i = 0; i < count; ++i) {
+    a.set(i, i / 256);
+    b.set(i, i);
+  }
+  for (const ReduceOp op : operations_of(format)) {
+    CAPTURE(static_cast<int>(op));
+    ElementArray into(format, count, 0);
+    Reducer(type, op, portable_kernels).combine({into.at()}, a.at(), b.at(), count);
+    for (size_t i = 0; i < count; ++i)
+      REQUIRE(into.get(i) == bits_of<T>(step(op, value_at<T>(a, i), value_at<T>(b, i))));
+  }
+}
+
+TEST_CASE("the portable kernels obey them for every pair of 8-bit floats") {
+  check_all_pairs<Float8E4M3>(ElementType::float8_e4m3);
+  check_all_pairs<Float8E5M2>(ElementType::float8_e5m2);
 }
 
 }  // namespace

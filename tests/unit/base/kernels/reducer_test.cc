@@ -101,6 +101,46 @@ TEST_CASE("16-bit floats of many sources are rounded once") {
   }
 }
 
+TEST_CASE("8-bit floats of many sources are rounded once") {
+  // 16 + 1 is no E4M3: a rounding after each step would stay at 16.
+  const std::vector<uint8_t> large(40, 0x58);
+  const std::vector<uint8_t> one(40, 0x38);
+  const std::vector<const std::byte*> sources = {bytes_of(large.data()), bytes_of(one.data()),
+                                                 bytes_of(one.data())};
+  for (const KernelSet* set : usable_kernels()) {
+    CAPTURE(set->name);
+    std::vector<uint8_t> into(40);
+    Reducer(ElementType::float8_e4m3, ReduceOp::sum, *set)
+        .reduce_many({bytes_of(into.data())}, sources, into.size());
+    CHECK(into == std::vector<uint8_t>(40, 0x59));  // 18
+    Reducer(ElementType::float8_e4m3, ReduceOp::average, *set)
+        .reduce_many({bytes_of(into.data())}, sources, into.size(), 4);
+    CHECK(into == std::vector<uint8_t>(40, 0x49));  // 4.5
+  }
+}
+
+TEST_CASE("an 8-bit float that is too large, or infinite, becomes the largest number") {
+  using Pair = std::array<uint8_t, 2>;
+  for (const KernelSet* set : usable_kernels()) {
+    CAPTURE(set->name);
+    const auto e4m3 = [set](ReduceOp op, Pair pair) {
+      return combined_by(*set, ElementType::float8_e4m3, op, pair);
+    };
+    const auto e5m2 = [set](ReduceOp op, Pair pair) {
+      return combined_by(*set, ElementType::float8_e5m2, op, pair);
+    };
+    CHECK(e4m3(ReduceOp::sum, {0x7e, 0x7e}) == 0x7e);
+    CHECK(e4m3(ReduceOp::product, {0xfe, 0x7e}) == 0xfe);
+    CHECK(e4m3(ReduceOp::max, {0x7f, 0x7e}) == 0x7f);
+    CHECK(e4m3(ReduceOp::min, {0x38, 0xff}) == 0xff);
+    CHECK(e5m2(ReduceOp::sum, {0x7b, 0x7b}) == 0x7b);
+    CHECK(e5m2(ReduceOp::sum, {0x7c, 0x3c}) == 0x7b);
+    CHECK(e5m2(ReduceOp::min, {0xfc, 0x3c}) == 0xfb);
+    CHECK((e5m2(ReduceOp::sum, {0x7c, 0xfc}) & 0x7f) == 0x7f);  // a new NaN
+    CHECK(e5m2(ReduceOp::max, {0xfd, 0x3c}) == 0xff);
+  }
+}
+
 TEST_CASE("averages of integers wrap in their type, and are divided toward zero") {
   const int8_t a[] = {-7, 100, -128, 7};
   const int8_t b[] = {0, 100, -128, 0};
@@ -124,6 +164,11 @@ TEST_CASE("one source alone stays as it is") {
   uint32_t into[3];
   Reducer(ElementType::float32, ReduceOp::max).reduce_many({bytes_of(into)}, sources, 3);
   CHECK(std::memcmp(into, signalling, sizeof into) == 0);
+  const uint8_t infinite[] = {0x7c, 0xfc, 0x3c, 0x80, 0x01};
+  const std::byte* const small_sources[] = {bytes_of(infinite)};
+  uint8_t small[5];
+  Reducer(ElementType::float8_e5m2, ReduceOp::max).reduce_many({bytes_of(small)}, small_sources, 5);
+  CHECK(std::memcmp(small, infinite, sizeof small) == 0);
 }
 
 TEST_CASE("a program's direction of rounding changes no result, and is restored") {

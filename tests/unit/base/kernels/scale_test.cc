@@ -1,5 +1,6 @@
 #include "base/kernels/scale.h"
 
+#include "base/kernels/float8.h"
 #include "base/kernels/half.h"
 #include "tests/unit/base/kernels/kernel_arrays.h"
 
@@ -73,17 +74,18 @@ TEST_CASE("numbers are scaled in their type, and integers truncated and held wit
   check<double>(ElementType::float64);
 }
 
-/// Every 16-bit float is multiplied as a float32, and rounded once.
+/// Every smaller float is multiplied as a float32, and rounded once.
 template <class Half>
 void check_half(ElementType type) {
-  std::vector<uint16_t> values(65536);
+  using Bits = decltype(Half::bits);
+  std::vector<Bits> values(65536);
   for (size_t i = 0; i < values.size(); ++i)
-    values[i] = static_cast<uint16_t>(i);
+    values[i] = static_cast<Bits>(i);
   for (const KernelSet* set : usable_kernels()) {
     CAPTURE(set->name);
     for (const double factor : factors) {
       CAPTURE(factor);
-      const std::vector<uint16_t> found = scaled(*set, type, values, factor);
+      const std::vector<Bits> found = scaled(*set, type, values, factor);
       for (size_t i = 0; i < values.size(); ++i) {
         Half wanted;
         from_float(to_float(Half{values[i]}) * static_cast<float>(factor), wanted);
@@ -93,9 +95,11 @@ void check_half(ElementType type) {
   }
 }
 
-TEST_CASE("16-bit floats are scaled in float32 by a factor rounded to it") {
+TEST_CASE("16-bit and 8-bit floats are scaled in float32 by a factor rounded to it") {
   check_half<Float16>(ElementType::float16);
   check_half<BFloat16>(ElementType::bfloat16);
+  check_half<Float8E4M3>(ElementType::float8_e4m3);
+  check_half<Float8E5M2>(ElementType::float8_e5m2);
 }
 
 TEST_CASE("the kernels of this CPU are the ones used") {

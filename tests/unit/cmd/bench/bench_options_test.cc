@@ -92,7 +92,7 @@ TEST_CASE("a wrong value is named with its option and the values that are right"
        "--ms-per-size: expected a whole number from 1 to 10000000, got \"1.5\""},
       {{{"-d", "flaot"}},
        "-d: expected one of float32, float64, float16, bfloat16, int8, uint8, int16, uint16, "
-       "int32, uint32, int64, uint64, bool, got \"flaot\""},
+       "int32, uint32, int64, uint64, bool, float8_e4m3, float8_e5m2, got \"flaot\""},
       {{{"-o", "summ"}},
        "-o: expected one of sum, prod, min, max, avg, got \"summ\"; did you mean sum?"},
       {{{"--buffers", "usr"}},

@@ -15,8 +15,9 @@ TEST_CASE("every type and reduction of libdtrain has one row") {
     numbers.insert(type.number);
   CHECK(numbers.size() == bench_types().size());
   CHECK(*numbers.begin() == DTRAIN_INT8);
-  CHECK(*numbers.rbegin() == DTRAIN_BOOL);
-  CHECK(bench_types().size() == DTRAIN_BOOL - DTRAIN_INT8 + 1);
+  CHECK(*numbers.rbegin() == DTRAIN_FLOAT8_E5M2);
+  CHECK_FALSE(numbers.contains(DTRAIN_OPAQUE));
+  CHECK(bench_types().size() == DTRAIN_FLOAT8_E5M2 - DTRAIN_INT8);
   numbers.clear();
   for (const BenchReduction& reduction : bench_reductions())
     numbers.insert(reduction.number);
@@ -28,6 +29,8 @@ TEST_CASE("the names of nccl-tests are understood, and shown by the usual name")
   CHECK(find_bench_type("float")->name() == "float32");
   CHECK(find_bench_type("half")->number == DTRAIN_FLOAT16);
   CHECK(find_bench_type("bfloat16")->bytes == 2);
+  CHECK(find_bench_type("f8e4m3")->name() == "float8_e4m3");
+  CHECK(find_bench_type("f8e5m2")->number == DTRAIN_FLOAT8_E5M2);
   CHECK(find_bench_type("Float") == nullptr);
   CHECK(find_bench_type("") == nullptr);
   CHECK(find_bench_reduction("product")->name() == "prod");

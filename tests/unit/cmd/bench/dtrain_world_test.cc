@@ -47,7 +47,7 @@ std::vector<SizeResult> measured(const BenchOptions& options) {
 
 TEST_CASE("every operation has exact results on three ranks, and equal times on all") {
   for (const OperationRow& row : bench_operations()) {
-    for (const char* type : {"float32", "bfloat16", "int8"}) {
+    for (const char* type : {"float32", "bfloat16", "int8", "float8_e4m3"}) {
       CAPTURE(row.name);
       CAPTURE(type);
       const std::vector<SizeResult> results = measured({.operation = row.operation,

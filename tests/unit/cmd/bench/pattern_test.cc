@@ -19,7 +19,7 @@ Pattern pattern_of(const BenchType& type, const BenchReduction& reduction, int s
 /// Folds the inputs of all ranks by the engine's own arithmetic, in the order given.
 Bytes folded(const Pattern& pattern, const BenchType& type, const BenchReduction& reduction,
              const std::vector<int>& order) {
-  const auto element = static_cast<ElementType>(type.number - DTRAIN_INT8);
+  const auto element = type_with_number(type.number).value();
   const auto op = static_cast<ReduceOp>(reduction.number);
   Bytes result = pattern.input_of(order.front());
   for (const int rank : std::span(order).subspan(1)) {

@@ -1,5 +1,6 @@
 #include "comm/collective/reduce.h"
 
+#include "base/kernels/float8.h"
 #include "base/kernels/half.h"
 
 #include <doctest/doctest.h>
@@ -105,6 +106,8 @@ TEST_CASE("each operation on each type equals its scalar reference") {
   check_type<double>(ElementType::float64);
   check_half<Float16>(ElementType::float16);
   check_half<BFloat16>(ElementType::bfloat16);
+  check_half<Float8E4M3>(ElementType::float8_e4m3);
+  check_half<Float8E5M2>(ElementType::float8_e5m2);
 }
 
 template <class T>
@@ -128,6 +131,8 @@ TEST_CASE("min and max yield NaN where either side is NaN") {
     CHECK(std::isnan(combine(ElementType::float16, op, Float16{0x3c00}, Float16{0x7c01})));
     CHECK(std::isnan(combine(ElementType::bfloat16, op, BFloat16{0x7fc0}, BFloat16{0x3f80})));
     CHECK(std::isnan(combine(ElementType::bfloat16, op, BFloat16{0x3f80}, BFloat16{0x7f81})));
+    CHECK(std::isnan(combine(ElementType::float8_e4m3, op, Float8E4M3{0xff}, Float8E4M3{0x38})));
+    CHECK(std::isnan(combine(ElementType::float8_e5m2, op, Float8E5M2{0x3c}, Float8E5M2{0x7d})));
   }
 }
 
@@ -233,6 +238,9 @@ TEST_CASE("average_over divides floats of every width") {
   BFloat16 brain{0x4040};  // 3
   average_over(ElementType::bfloat16, reinterpret_cast<std::byte*>(&brain), 1, 2);
   CHECK(to_float(brain) == 1.5F);
+  Float8E4M3 tiny{0x44};  // 3
+  average_over(ElementType::float8_e4m3, reinterpret_cast<std::byte*>(&tiny), 1, 2);
+  CHECK(to_float(tiny) == 1.5F);
 }
 
 TEST_CASE("numbers that name no type or operation are not known") {

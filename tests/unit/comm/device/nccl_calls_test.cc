@@ -57,5 +57,29 @@ TEST_CASE("NCCL plays collectives of even parts, and nothing else") {
   }
 }
 
+TEST_CASE("NCCL moves 8-bit floats, and reduces none") {
+  OperationRequest request{.count = 4};
+  for (const ElementType type :
+       {ElementType::float8_e4m3, ElementType::float8_e5m2, ElementType::boolean}) {
+    request.type = type;
+    for (const auto kind :
+         {OperationKind::broadcast, OperationKind::all_gather, OperationKind::gather,
+          OperationKind::scatter, OperationKind::all_to_all}) {
+      request.kind = kind;
+      CHECK(nccl_can_play(request));
+    }
+    for (const auto kind :
+         {OperationKind::all_reduce, OperationKind::reduce, OperationKind::reduce_scatter}) {
+      request.kind = kind;
+      CHECK_FALSE(nccl_can_play(request));
+    }
+  }
+  request.kind = OperationKind::all_reduce;
+  request.tensors.resize(2);
+  CHECK(nccl_can_play(request));
+  request.tensors[1].type = ElementType::float8_e5m2;
+  CHECK_FALSE(nccl_can_play(request));
+}
+
 }  // namespace
 }  // namespace dt

@@ -98,6 +98,24 @@ TEST_CASE("an input that NCCL would overwrite is saved") {
   CHECK(plan.after.empty());
 }
 
+TEST_CASE("elements that are only moved keep their bits, those of one byte as uint8") {
+  const Buffers buffers;
+  OperationRequest request = buffers.request(OperationKind::all_gather, true);
+  request.type = ElementType::float8_e5m2;
+  const NcclPlan plan = buffers.plan(request);
+  CHECK(piece_of(plan.before) ==
+        CopyPiece{.from = buffers.output, .to = buffers.memory, .count = 4});
+  CHECK(plan.before[0].from == CopyFormat::bytes1);
+  CHECK(plan.before[0].to == CopyFormat::bytes1);
+  CHECK(plan.call.type == NcclType::uint8);
+  CHECK(plan.call.count == 4);
+
+  OperationRequest reduced = buffers.request(OperationKind::all_reduce, true);
+  reduced.type = ElementType::int8;
+  reduced.reduce = ReduceOp::min;
+  CHECK(buffers.plan(reduced).call.type == NcclType::int8);
+}
+
 TEST_CASE("scales are factors of copies, and the memory between them is one") {
   const Buffers buffers;
   OperationRequest request = buffers.request(OperationKind::all_reduce, true);

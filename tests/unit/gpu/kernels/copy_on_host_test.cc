@@ -30,36 +30,43 @@ std::byte* bytes_of(std::vector<T>& values) {
   return reinterpret_cast<std::byte*>(values.data());
 }
 
-TEST_CASE("a cast to a 16-bit float has the bits of HalfCaster, and so has the way back") {
-  for (const ElementType half : {ElementType::float16, ElementType::bfloat16}) {
-    std::vector<float> values = many_floats();
-    std::vector<uint16_t> expected(values.size());
-    std::vector<uint16_t> halves(values.size());
-    const HalfCaster caster(ElementType::float32, half);
-    caster.narrow(bytes_of(expected), bytes_of(values), values.size());
-    copy_on_host({.from = CopyFormat::float32,
-                  .to = copy_format(half),
-                  .pieces = {{bytes_of(values), bytes_of(halves), values.size()}}});
-    size_t different = 0;
-    for (size_t i = 0; i < values.size(); ++i)
-      different += !std::isnan(values[i]) && halves[i] != expected[i];
-    CHECK(different == 0);
+template <class Bits>
+void check_casts(const ElementType half) {
+  std::vector<float> values = many_floats();
+  std::vector<Bits> expected(values.size());
+  std::vector<Bits> halves(values.size());
+  const HalfCaster caster(ElementType::float32, half);
+  caster.narrow(bytes_of(expected), bytes_of(values), values.size());
+  copy_on_host({.from = CopyFormat::float32,
+                .to = copy_format(half),
+                .pieces = {{bytes_of(values), bytes_of(halves), values.size()}}});
+  size_t different = 0;
+  for (size_t i = 0; i < values.size(); ++i)
+    different += !std::isnan(values[i]) && halves[i] != expected[i];
+  CHECK(different == 0);
 
-    std::vector<float> back(values.size());
-    std::vector<float> expected_back(values.size());
-    caster.widen(bytes_of(expected_back), bytes_of(halves), halves.size());
-    copy_on_host({.from = copy_format(half),
-                  .to = CopyFormat::float32,
-                  .pieces = {{bytes_of(halves), bytes_of(back), halves.size()}}});
-    for (size_t i = 0; i < back.size(); ++i)
-      different += !std::isnan(back[i]) && std::memcmp(&back[i], &expected_back[i], 4) != 0;
-    CHECK(different == 0);
-  }
+  std::vector<float> back(values.size());
+  std::vector<float> expected_back(values.size());
+  caster.widen(bytes_of(expected_back), bytes_of(halves), halves.size());
+  copy_on_host({.from = copy_format(half),
+                .to = CopyFormat::float32,
+                .pieces = {{bytes_of(halves), bytes_of(back), halves.size()}}});
+  for (size_t i = 0; i < back.size(); ++i)
+    different += !std::isnan(back[i]) && std::memcmp(&back[i], &expected_back[i], 4) != 0;
+  CHECK(different == 0);
+}
+
+TEST_CASE("a cast to a smaller float has the bits of HalfCaster, and so has the way back") {
+  check_casts<uint16_t>(ElementType::float16);
+  check_casts<uint16_t>(ElementType::bfloat16);
+  check_casts<uint8_t>(ElementType::float8_e4m3);
+  check_casts<uint8_t>(ElementType::float8_e5m2);
 }
 
 TEST_CASE("a factor has the bits of Scale") {
   for (const ElementType type :
-       {ElementType::float16, ElementType::bfloat16, ElementType::float32, ElementType::float64}) {
+       {ElementType::float16, ElementType::bfloat16, ElementType::float32, ElementType::float64,
+        ElementType::float8_e4m3, ElementType::float8_e5m2}) {
     const size_t bytes = element_bytes(type);
     std::vector<float> values = many_floats();
     const size_t elements = values.size() * sizeof(float) / bytes;
@@ -81,13 +88,14 @@ TEST_CASE("a factor has the bits of Scale") {
   }
 }
 
-TEST_CASE("bytes are moved as they are") {
+TEST_CASE("elements that are moved keep their bits") {
   for (const ElementType type :
-       {ElementType::boolean, ElementType::int16, ElementType::uint32, ElementType::int64}) {
+       {ElementType::boolean, ElementType::int16, ElementType::uint32, ElementType::int64,
+        ElementType::float8_e5m2, ElementType::float16, ElementType::float32}) {
     std::vector<float> values = many_floats();
     std::vector<float> moved(values.size());
-    copy_on_host({.from = copy_format(type),
-                  .to = copy_format(type),
+    copy_on_host({.from = moved_format(type),
+                  .to = moved_format(type),
                   .pieces = {{bytes_of(values), bytes_of(moved),
                               values.size() * sizeof(float) / element_bytes(type)}}});
     CHECK(std::memcmp(values.data(), moved.data(), values.size() * sizeof(float)) == 0);

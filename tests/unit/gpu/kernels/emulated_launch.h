@@ -44,11 +44,11 @@ inline void emulate_reduce(const ReduceArguments& arguments, ElementType type, R
                            uint64_t threads) {
   using Emulation = void (*)(const ReduceArguments&, ReduceOp, uint64_t);
   constexpr Emulation emulations[element_type_count] = {
-      emulate_reduce<int8_t>,   emulate_reduce<uint8_t>,  emulate_reduce<int32_t>,
-      emulate_reduce<uint32_t>, emulate_reduce<int64_t>,  emulate_reduce<uint64_t>,
-      emulate_reduce<Float16>,  emulate_reduce<BFloat16>, emulate_reduce<float>,
-      emulate_reduce<double>,   emulate_reduce<int16_t>,  emulate_reduce<uint16_t>,
-      emulate_reduce<Boolean>};
+      emulate_reduce<int8_t>,   emulate_reduce<uint8_t>,    emulate_reduce<int32_t>,
+      emulate_reduce<uint32_t>, emulate_reduce<int64_t>,    emulate_reduce<uint64_t>,
+      emulate_reduce<Float16>,  emulate_reduce<BFloat16>,   emulate_reduce<float>,
+      emulate_reduce<double>,   emulate_reduce<int16_t>,    emulate_reduce<uint16_t>,
+      emulate_reduce<Boolean>,  emulate_reduce<Float8E4M3>, emulate_reduce<Float8E5M2>};
   emulations[static_cast<size_t>(type)](arguments, op, threads);
 }
 

@@ -52,17 +52,29 @@ TEST_CASE("check refuses peers that do not exist, null buffers, and types of new
         "all_reduce: NCCL 2.20.5 has no 8-bit floats; they need 2.24.3 or newer");
 }
 
-TEST_CASE("NCCL has the engine's types but 16-bit integers and booleans, of the same size") {
+TEST_CASE("NCCL reduces all types but 16-bit integers, booleans and 8-bit floats") {
   for (size_t i = 0; i < element_type_count; ++i) {
     CAPTURE(i);
     const auto type = static_cast<ElementType>(i);
     const auto found = nccl_type(type);
     const bool missing =
-        type == ElementType::int16 || type == ElementType::uint16 || type == ElementType::boolean;
+        type == ElementType::int16 || type == ElementType::uint16 || type >= ElementType::boolean;
     CHECK(found.has_value() != missing);
     if (found) CHECK(nccl_bytes(*found) == element_bytes(type));
   }
   CHECK(nccl_type(ElementType::bfloat16) == NcclType::bfloat16);
+}
+
+TEST_CASE("NCCL moves elements of one byte, also those that it does not reduce") {
+  for (size_t i = 0; i < element_type_count; ++i) {
+    CAPTURE(i);
+    const auto type = static_cast<ElementType>(i);
+    const auto found = nccl_moved_type(type);
+    CHECK(found.has_value() != (type == ElementType::int16 || type == ElementType::uint16));
+    if (found) CHECK(nccl_bytes(*found) == element_bytes(type));
+    // An older NCCL would refuse its own 8-bit floats.
+    if (element_bytes(type) == 1) CHECK(found == NcclType::uint8);
+  }
 }
 
 TEST_CASE("averages and adaptive sums are not NCCL's") {

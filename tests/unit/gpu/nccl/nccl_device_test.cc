@@ -52,6 +52,7 @@ TEST_CASE("tensors of a device are reduced in place, after the work before them"
 TEST_CASE("can_reduce knows NCCL's types and operations") {
   CHECK(NcclDevice::can_reduce(ElementType::bfloat16, ReduceOp::sum));
   CHECK_FALSE(NcclDevice::can_reduce(ElementType::int16, ReduceOp::sum));
+  CHECK_FALSE(NcclDevice::can_reduce(ElementType::float8_e4m3, ReduceOp::sum));
   CHECK_FALSE(NcclDevice::can_reduce(ElementType::float32, ReduceOp::average));
 }
 

@@ -1,8 +1,9 @@
-#include "gpu/kernels/float8.cuh"
+#include "base/kernels/float8.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -44,13 +45,20 @@ struct Definition {
   }
 };
 
+template <class Float8>
+unsigned bits_of(float value) {
+  Float8 rounded;
+  from_float(value, rounded);
+  return rounded.bits;
+}
+
 /// All values of 16 bits, and the numbers between two neighbours of the format with their own
 /// neighbours.
 template <class Float8>
 std::vector<float> inputs() {
   std::vector<float> values;
-  for (uint32_t upper = 0; upper < 65536; upper += 7)
-    values.push_back(float_of_bits(upper << 16));
+  for (uint32_t upper = 0; upper < 65536; ++upper)
+    values.push_back(std::bit_cast<float>(upper << 16));
   for (unsigned bits = 0; bits < Definition<Float8>::largest; ++bits) {
     const float middle =
         (Definition<Float8>::value(bits) + Definition<Float8>::value(bits + 1)) / 2;
@@ -67,9 +75,10 @@ TEST_CASE_TEMPLATE("every 8-bit float has the value of its definition", Float8, 
   for (unsigned bits = 0; bits < 256; ++bits) {
     CAPTURE(bits);
     const float expected = Definition<Float8>::value(bits);
-    const float value = float_from(Float8{static_cast<uint8_t>(bits)});
+    const float value = to_float(Float8{static_cast<uint8_t>(bits)});
     CHECK(std::isnan(value) == std::isnan(expected));
-    if (!std::isnan(expected)) CHECK(bits_of_float(value) == bits_of_float(expected));
+    if (!std::isnan(expected))
+      CHECK(std::bit_cast<uint32_t>(value) == std::bit_cast<uint32_t>(expected));
   }
 }
 
@@ -77,7 +86,7 @@ TEST_CASE_TEMPLATE("floats are rounded to the nearest even, and too large ones t
                    Float8, Float8E4M3, Float8E5M2) {
   size_t wrong = 0;
   for (const float value : inputs<Float8>()) {
-    const unsigned bits = float8_from<Float8>(value).bits;
+    const unsigned bits = bits_of<Float8>(value);
     if (std::isnan(value)) {
       wrong += (bits & 0x7fU) == 0x7f ? 0 : 1;
     } else if (std::isinf(value)) {
@@ -93,8 +102,51 @@ TEST_CASE_TEMPLATE("every finite 8-bit float survives the way to float32 and bac
                    Float8E4M3, Float8E5M2) {
   for (unsigned bits = 0; bits < 256; ++bits) {
     if ((bits & 0x7fU) > Definition<Float8>::largest) continue;
-    CHECK(float8_from<Float8>(float_from(Float8{static_cast<uint8_t>(bits)})).bits == bits);
+    CHECK(bits_of<Float8>(to_float(Float8{static_cast<uint8_t>(bits)})) == bits);
   }
+}
+
+/// A number and the bits that it gets.
+struct Special {
+  float value;
+  unsigned bits;
+
+  template <class Float8>
+  void check() const {
+    CAPTURE(value);
+    CHECK(bits_of<Float8>(value) == bits);
+  }
+};
+
+TEST_CASE("the largest, smallest and special numbers of E4M3") {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  const Special specials[] = {
+      {0, 0},           {-0.0F, 0x80},   {1, 0x38},         {448, 0x7e},       {464, 0x7e},
+      {480, 0x7e},      {1e30F, 0x7e},   {infinity, 0x7e},  {-480, 0xfe},      {-infinity, 0xfe},
+      {nan, 0x7f},      {-nan, 0xff},    {0x1p-6F, 0x08},   {0x1p-9F, 0x01},   {0x1p-10F, 0x00},
+      {0x3p-10F, 0x02}, {0x7p-9F, 0x07}, {0x1p-130F, 0x00}, {0x1p-149F, 0x00}, {-0x1p-10F, 0x80},
+      {0x15p-10F, 0x0a}};
+  for (const Special& special : specials)
+    special.check<Float8E4M3>();
+  CHECK(to_float(Float8E4M3{0x7e}) == 448);
+  CHECK(to_float(Float8E4M3{0x78}) == 256);  // a format with infinities would have one there
+  CHECK(std::isnan(to_float(Float8E4M3{0xff})));
+}
+
+TEST_CASE("the largest, smallest and special numbers of E5M2") {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  const Special specials[] = {
+      {1, 0x3c},         {57344, 0x7b},    {61440, 0x7b},     {1e30F, 0x7b},    {infinity, 0x7b},
+      {-infinity, 0xfb}, {nan, 0x7f},      {-nan, 0xff},      {0x1p-14F, 0x04}, {0x1p-16F, 0x01},
+      {0x1p-17F, 0x00},  {0x3p-17F, 0x02}, {-0x3p-16F, 0x83}, {1.125F, 0x3c},   {1.375F, 0x3e}};
+  for (const Special& special : specials)
+    special.check<Float8E5M2>();
+  CHECK(to_float(Float8E5M2{0x7b}) == 57344);
+  CHECK(to_float(Float8E5M2{0xfc}) == -infinity);
+  for (const unsigned bits : {0x7dU, 0x7eU, 0x7fU, 0xfdU})
+    CHECK(std::isnan(to_float(Float8E5M2{static_cast<uint8_t>(bits)})));
 }
 
 }  // namespace
