@@ -131,6 +131,7 @@ Result<DeviceStep> ConnectedCall::follow_agreement() {
   if (agreement_->route == DeviceRoute::nccl && !vote_) terms_.connection->play_by_name();
   // The engine has given a list without a name one. If it is staged, it has that name again.
   if (!vote_) terms_.played->request.name = announced_->request.name;
+  terms_.played->request.follows_agreement = !vote_;
   return route(agreement_->route);
 }
 

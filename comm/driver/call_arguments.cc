@@ -22,6 +22,7 @@ void CallArguments::fill(OperationRequest& request) const {
   request.algorithm.reset();
   request.steps.reset();
   request.result = result;
+  request.follows_agreement = false;
   if (terms || request.terms) fill_terms(request);
 }
 

@@ -29,7 +29,8 @@ bool in_order(const OperationRequest& earlier, const OperationRequest& later) {
 bool StagedOperations::must_wait(const Operation& operation, size_t before) const {
   for (size_t i = 0; i < before; ++i) {
     const Entry& entry = entries_[i];
-    const bool passed = entry.passed || entry.phase >= Phase::results;
+    const bool joins = operation.request.kind == OperationKind::join && entry.announced;
+    const bool passed = entry.passed || joins || entry.phase >= Phase::results;
     if (!passed && in_order(entry.work->request, operation.request)) return true;
   }
   return false;
@@ -121,6 +122,7 @@ bool StagedOperations::take_step(Entry& entry, const Submit& submit, Result<>& r
       entry.playing = std::move(next->played);
       entry.playing->clock = entry.work->clock;
       entry.playing->request.blocks = entry.work->request.blocks && can_block(entry);
+      entry.announced = true;
       submit(entry.playing);
       return true;
     case DeviceStep::Kind::results:

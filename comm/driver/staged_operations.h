@@ -54,8 +54,9 @@ class StagedOperations {
   struct Entry {
     Work work;
     Phase phase = Phase::waits;
-    Work playing = {};    ///< what the engine plays of it; null: nothing
-    bool passed = false;  ///< those behind it may go to the engine
+    Work playing = {};       ///< what the engine plays of it; null: nothing
+    bool passed = false;     ///< those behind it may go to the engine
+    bool announced = false;  ///< the engine has got something of it: a join may go there
     DeviceCopies* copies() const { return work->staged.get(); }
   };
 

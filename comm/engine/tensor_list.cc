@@ -28,6 +28,7 @@ std::vector<std::shared_ptr<Operation>> parts_of(const std::shared_ptr<Operation
     request.priority = whole.priority;
     request.terms = whole.terms;
     request.agreement = whole.agreement;
+    request.follows_agreement = whole.follows_agreement;
     if (!tensor.has_shape) continue;
     if (!request.terms) request.terms.emplace();
     request.terms->has_shape = true;

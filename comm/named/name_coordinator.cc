@@ -64,19 +64,27 @@ Result<> NameCoordinator::add(int rank, NameArrival arrival, Time now) {
     pending.timeout = arrival.timeout;
     limits_.emplace(pending.deadline, name);
   }
-  // A rank that has joined makes no named calls, whether or not a thread waits.
+  // A rank that has joined makes no new calls by name, whether or not a thread waits.
   if (arrival.blocks || name == join_hash()) blocked_[rank].insert(name);
   if (!(arrival.descriptor == pending.first))
     pending.differing.emplace(rank, std::move(arrival.descriptor));
-  if (name == join_hash()) join(rank);
-  if (is_complete(pending)) complete(name, pending);
+  if (name == join_hash()) {
+    join(rank);
+  } else if (is_complete(pending)) {
+    complete(name, pending);
+  }
+  complete_join();
   deadlock_at_ = blocked_.size() == ranks ? now + deadlock_after : Time::max();
   return {};
 }
 
 std::vector<NameDecision> NameCoordinator::deadlock(Time now) {
   if (now < deadlock_at_ || !complete_.empty()) return {};
-  deadlock_at_ = Time::max();
+  // The copies of a device take as long as they need.
+  const bool owed =
+      std::ranges::any_of(blocked_, [&](const auto& it) { return owes_data(it.first); });
+  deadlock_at_ = owed ? now + deadlock_after : Time::max();
+  if (owed) return {};
   std::vector<Descriptor> calls;  // one of each rank
   std::vector<int> ranks;
   std::set<uint64_t> names;
@@ -89,6 +97,7 @@ std::vector<NameDecision> NameCoordinator::deadlock(Time now) {
     ranks.push_back(rank);
     names.insert(blocked.begin(), blocked.end());
   }
+  if (calls.empty()) return {};
   const std::optional<Mismatch> found = compare(calls, job_ranks_of(ranks), 0);
   if (!found) return {};
   std::vector<uint64_t> failing(names.begin(), names.end());
@@ -102,6 +111,7 @@ std::vector<NameDecision> NameCoordinator::deadlock(Time now) {
       lists_.erase(held);
     }
     limits_.erase({pending_.at(name).deadline, name});
+    expected_.erase(name);
     pending_.erase(name);
   }
   const OperationFailure why{Errc::mismatch, found->blamed_rank,
@@ -124,9 +134,26 @@ void NameCoordinator::complete(uint64_t name, Pending& pending) {
     joined_.clear();
   } else {
     const ListPlace place = pending.place;
-    finish(place, completed(pending));
+    Complete call = completed(pending);
+    expected_.erase(name);
+    finish(place, std::move(call));
   }
   pending_.erase(name);
+}
+
+/// Ends a join of all ranks.
+void NameCoordinator::complete_join() {
+  const auto found = pending_.find(join_hash());
+  if (found != pending_.end() && is_complete(found->second)) complete(join_hash(), found->second);
+}
+
+bool NameCoordinator::owes_data(int rank) const {
+  const auto index = static_cast<size_t>(rank);
+  return std::ranges::any_of(expected_, [&](const auto& expected) {
+    const auto found = pending_.find(expected.first);
+    const bool announced = found != pending_.end() && found->second.arrived[index];
+    return expected.second[index] && !announced;
+  });
 }
 
 void NameCoordinator::forget_blocked(uint64_t name) {
@@ -176,6 +203,14 @@ void NameCoordinator::close_step(const QuorumSteps::Step& step) {
 }
 
 NameCoordinator::Complete NameCoordinator::completed(Pending& pending) {
+  const bool of_unnamed = pending.of_unnamed;
+  Complete call = compared(pending);
+  const bool staged = call.route == DeviceRoute::staged || call.route == DeviceRoute::undecided;
+  if (staged && !of_unnamed && !call.failure) call.announce_data = pending.arrived;
+  return call;
+}
+
+NameCoordinator::Complete NameCoordinator::compared(Pending& pending) {
   if (!pending.differing.empty()) {
     std::optional<OperationFailure> failure = mismatch(pending);
     return {.call = std::move(pending.first), .failure = std::move(failure)};
@@ -242,6 +277,8 @@ void NameCoordinator::release(std::vector<Complete> together) {
     return;
   }
   for (Complete& complete : together) {
+    if (!complete.announce_data.empty())
+      expected_.emplace(complete.call.name_hash, std::move(complete.announce_data));
     const auto behind = std::ranges::upper_bound(complete_, complete.priority,
                                                  std::ranges::greater(), &Complete::priority);
     complete_.insert(behind, std::move(complete));
@@ -250,6 +287,12 @@ void NameCoordinator::release(std::vector<Complete> together) {
 
 bool NameCoordinator::has_joined(int rank) const {
   return std::ranges::find(joined_, rank) != joined_.end();
+}
+
+bool NameCoordinator::is_excused(int rank, const Pending& pending) const {
+  if (!has_joined(rank) || pending.of_unnamed) return false;
+  const auto expected = expected_.find(pending.first.name_hash);
+  return expected == expected_.end() || !expected->second[static_cast<size_t>(rank)];
 }
 
 std::vector<int> NameCoordinator::joined_without(const Pending& pending) const {
@@ -272,6 +315,7 @@ void NameCoordinator::join(int rank) {
 
 bool NameCoordinator::is_complete(const Pending& pending) const {
   if (pending.first.terms.quorum.ranks > 0 && pending.place.list != 0) return false;
+  if (pending.first.name_hash == join_hash() && !expected_.empty()) return false;
   return pending.arrivals + joined_without(pending).size() == options_.job_ranks.size();
 }
 
@@ -354,7 +398,7 @@ size_t NameCoordinator::entries() const {
   for (const auto& [list, parts] : lists_)
     held += parts.size();
   return pending_.size() + limits_.size() + blocked + complete_.size() + failed_.size() +
-         joined_.size() + held + quorums_.entries() + (all_joined_ ? 1 : 0);
+         joined_.size() + held + quorums_.entries() + expected_.size() + (all_joined_ ? 1 : 0);
 }
 
 std::optional<NameCoordinator::Overdue> NameCoordinator::overdue(Time now) const {
@@ -370,10 +414,10 @@ Time NameCoordinator::next_deadline() const {
 }
 
 bool NameCoordinator::waits_for(int rank) const {
-  return std::any_of(pending_.begin(), pending_.end(), [&](const auto& entry) {
-    const Pending& pending = entry.second;
-    return !pending.arrived[static_cast<size_t>(rank)] && !is_excused(rank, pending);
-  });
+  return owes_data(rank) || std::any_of(pending_.begin(), pending_.end(), [&](const auto& entry) {
+           const Pending& pending = entry.second;
+           return !pending.arrived[static_cast<size_t>(rank)] && !is_excused(rank, pending);
+         });
 }
 
 std::vector<int> NameCoordinator::missing(uint64_t name) const {
@@ -381,7 +425,8 @@ std::vector<int> NameCoordinator::missing(uint64_t name) const {
   const auto found = pending_.find(name);
   if (found == pending_.end()) return ranks;
   for (size_t rank = 0; rank < found->second.arrived.size(); ++rank)
-    if (!found->second.arrived[rank] && !is_excused(static_cast<int>(rank), found->second))
+    if ((!found->second.arrived[rank] && !is_excused(static_cast<int>(rank), found->second)) ||
+        (name == join_hash() && owes_data(static_cast<int>(rank))))
       ranks.push_back(static_cast<int>(rank));
   return ranks;
 }

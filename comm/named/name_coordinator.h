@@ -21,10 +21,12 @@ inline constexpr size_t bucket_bytes_max = size_t{1} << 20;
 /// which call, in any order. A call that all have made is played, with others that it can be fused
 /// with. A call that a rank has not made holds up no other, except the parts of its own list.
 ///
-/// A rank that joins makes no further calls until all have joined. Reductions need no call of it.
+/// A rank that joins makes no new calls until all have joined. Reductions need no call of it.
 ///
 /// Calls that move no data get a route, the least that a rank wishes. NCCL needs the data of all
-/// ranks, so that it plays none without those that have joined.
+/// ranks, so that it plays none without those that have joined. Where the engine plays the call,
+/// its ranks announce it again, with its data: also ranks that have joined since. A join ends
+/// behind these calls.
 class NameCoordinator {
  public:
   struct Options {
@@ -94,19 +96,22 @@ class NameCoordinator {
     int priority = 0;
     std::optional<OperationFailure> failure = {};
     std::optional<DeviceRoute> route = {};  ///< as in NameDecision
+    std::vector<bool> announce_data = {};   ///< the ranks that announce it again; empty: none
   };
 
   bool has_joined(int rank) const;
   /// True when the call needs no announcement of the rank.
-  bool is_excused(int rank, const Pending& pending) const {
-    return has_joined(rank) && !pending.of_unnamed;
-  }
+  bool is_excused(int rank, const Pending& pending) const;
   /// The ranks that have joined and have not made the call.
   std::vector<int> joined_without(const Pending& pending) const;
   void join(int rank);
+  void complete_join();
+  /// True when the rank has not yet announced a call with the data that is expected of it.
+  bool owes_data(int rank) const;
   bool is_complete(const Pending& pending) const;
   void complete(uint64_t name, Pending& pending);
   Complete completed(Pending& pending);
+  Complete compared(Pending& pending);
   Complete completed_without(const std::vector<int>& joined, Pending& pending);
   void finish(const ListPlace& place, Complete complete);
   void release(std::vector<Complete> together);
@@ -126,6 +131,8 @@ class NameCoordinator {
   QuorumSteps quorums_;
   std::vector<NameDecision> failed_;
   std::vector<int> joined_;  ///< in the order in which they joined
+  /// The ranks that will announce a call with its data, by the hash of its name.
+  std::unordered_map<uint64_t, std::vector<bool>> expected_;
   std::optional<NameDecision> all_joined_;
 };
 

@@ -67,7 +67,8 @@ void NamedCollectives::submit(std::shared_ptr<Operation> operation) {
   if (quorum && deliver_late(operation)) return;
   if (failed_) return end(*operation, *failed_);
   const uint64_t name = hash_of_name(operation->request.name);
-  if (has_joined() && !is_of_unnamed(operation->request)) {
+  const bool agreed = is_of_unnamed(operation->request) || operation->request.follows_agreement;
+  if (has_joined() && !agreed) {
     return end(*operation, {Errc::input, -1,
                             "this rank has joined; it can make named calls when all ranks have"});
   }

@@ -77,6 +77,8 @@ struct OperationRequest {
   std::shared_ptr<const OperationRequest> announced = {};
   /// Set for a call by name that moves no data, and reads no buffer: the ranks only agree on it.
   std::shared_ptr<CallAgreement> agreement = {};
+  /// The ranks have agreed that the engine plays this call by name. It may follow a join.
+  bool follows_agreement = false;
 };
 
 /// The call of the user, also where another operation prepares it.

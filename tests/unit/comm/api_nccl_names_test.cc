@@ -10,33 +10,6 @@
 namespace dt {
 namespace {
 
-/// Sums three numbers in place, asynchronously: a call by name if it has one.
-struct AsyncSum {
-  AsyncSum(DeviceRank& rank, const std::string& name, size_t count = 3, bool gives_stream = false)
-      : stream(rank.cpu.stream(0)),
-        numbers(count),
-        memory(on_device(stream, std::vector<int32_t>(count, dtrain_rank(rank.context) + 1))) {
-    dtrain_op_options options = options_named(name.c_str());
-    if (gives_stream) options.stream = &stream;
-    const dtrain_buffers buffers = {nullptr, memory.at(), count, DTRAIN_INT32};
-    work = dtrain_all_reduce_async(rank.context, buffers, DTRAIN_SUM, &options, nullptr);
-  }
-  AsyncSum(const AsyncSum&) = delete;
-  AsyncSum& operator=(const AsyncSum&) = delete;
-  ~AsyncSum() { dtrain_work_free(work); }
-
-  void check(int32_t sum) const {
-    dtrain_error error = new_error();
-    CHECK_MESSAGE(dtrain_work_wait(work, -1, &error) == DTRAIN_OK, error.text);
-    CHECK(values_of<int32_t>(stream, memory, numbers) == std::vector<int32_t>(numbers, sum));
-  }
-
-  DeviceStream& stream;
-  size_t numbers;
-  DeviceBuffer memory;
-  dtrain_work* work;
-};
-
 /// Sums by a name until NCCL does so. From then on, it plays all calls by name.
 void reach_nccl_by_name(DeviceRank& rank) {
   while (dtrain_uses_nccl(rank.context) == 0)
@@ -149,6 +122,53 @@ TEST_CASE("a rank that leaves while NCCL plays a call by name ends it at the oth
   }));
 }
 
+/// A sum of three floats by name, in place, scaled before and after. So it is packed and unpacked
+/// even where it is not fused. Without a sum, the unpacked numbers differ from those before.
+struct ScaledSum {
+  ScaledSum(DeviceRank& rank, const char* name)
+      : stream(rank.cpu.stream(0)),
+        before(3, static_cast<float>(dtrain_rank(rank.context) + 1)),
+        memory(on_device(stream, before)) {
+    dtrain_op_options options = options_named(name);
+    options.prescale = options.postscale = 2;
+    const dtrain_buffers buffers = {nullptr, memory.at(), before.size(), DTRAIN_FLOAT32};
+    work = dtrain_all_reduce_async(rank.context, buffers, DTRAIN_SUM, &options, nullptr);
+  }
+  ScaledSum(const ScaledSum&) = delete;
+  ScaledSum& operator=(const ScaledSum&) = delete;
+  ~ScaledSum() { dtrain_work_free(work); }
+
+  DeviceStream& stream;
+  std::vector<float> before;
+  DeviceBuffer memory;
+  dtrain_work* work;
+};
+
+TEST_CASE("a rank that leaves behind the pack leaves the others' buffers as they were") {
+  const Variables variables("nccl", "hang=ncclAllReduce");
+  World world({.size = 2, .per_host = 2});
+  check_all_well(world.run([](dtrain::Context& context) {
+    DeviceRank rank(context);
+    dtrain_error error = new_error();
+    while (true) {
+      const ScaledSum sums[] = {{rank, "weights"}, {rank, "bias"}};
+      const auto is_staged = [&](const ScaledSum& sum) {
+        int status = DTRAIN_PENDING;
+        while (status == DTRAIN_PENDING && dtrain_uses_nccl(context.get()) == 0)
+          status = dtrain_work_wait(sum.work, 1, &error);
+        return status == DTRAIN_OK;
+      };
+      if (is_staged(sums[0]) && is_staged(sums[1])) continue;
+      if (context.rank() == 0) context.finalize();
+      for (const ScaledSum& sum : sums) {
+        if (dtrain_work_wait(sum.work, -1, &error) == DTRAIN_OK) continue;  // it was staged
+        CHECK(values_of<float>(sum.stream, sum.memory, sum.before.size()) == sum.before);
+      }
+      return;
+    }
+  }));
+}
+
 TEST_CASE("after a time limit of a call by name, NCCL ends those by name that are under way") {
   const Variables variables("nccl", "hang=ncclAllReduce");
   World world({.size = 2, .per_host = 2});
@@ -247,6 +267,24 @@ TEST_CASE("a rank that joins makes the others stage their calls by name") {
     CHECK(context.join() == 0);
     CHECK(rank.sum(&named) == DTRAIN_OK);
     CHECK(rank.result == std::vector<int32_t>{3, 3, 3});
+  }));
+}
+
+TEST_CASE("ranks join while calls by name are under way that only they make") {
+  const Variables variables("auto");
+  World world({.size = 2, .per_host = 2});
+  check_all_well(world.run([](dtrain::Context& context) {
+    DeviceRank rank(context);
+    reach_nccl_by_name(rank);
+    for (int round = 0; round < 20; ++round) {
+      const std::string own = "of rank " + std::to_string(context.rank());
+      const AsyncSum both(rank, "of both");
+      const AsyncSum sum(rank, own);
+      dtrain::Work joined = context.join_async();
+      joined.wait();
+      both.check(3);
+      sum.check(context.rank() + 1);
+    }
   }));
 }
 

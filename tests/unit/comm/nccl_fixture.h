@@ -13,7 +13,8 @@
 
 namespace dt {
 
-/// Variables of this process, until the end of a test.
+/// Variables of this process, until the end of a test. NCCL plays all that it can, unless a test
+/// gives other ranges to kernels of ours.
 class Variables {
  public:
   explicit Variables(const char* collectives, const char* fake = "",
@@ -22,6 +23,7 @@ class Variables {
     set("DTRAIN_NCCL_LIB", library);
     set("DTRAIN_DEVICE_COLLECTIVES", collectives);
     set("FAKE_NCCL", fake);
+    set("DTRAIN_PEER_MAX", "0");
   }
   Variables(const Variables&) = delete;
   Variables& operator=(const Variables&) = delete;
@@ -30,11 +32,12 @@ class Variables {
       unsetenv(name);
   }
 
- private:
   void set(const char* name, const char* value) {
     setenv(name, value, 1);
     names_.push_back(name);
   }
+
+ private:
   std::vector<const char*> names_;
 };
 
@@ -75,6 +78,33 @@ struct DeviceRank {
   dtrain_context* context;
   dtrain_error error = new_error();
   std::vector<int32_t> result = {};
+};
+
+/// Sums three numbers in place, asynchronously: a call by name if it has one.
+struct AsyncSum {
+  AsyncSum(DeviceRank& rank, const std::string& name, size_t count = 3, bool gives_stream = false)
+      : stream(rank.cpu.stream(0)),
+        numbers(count),
+        memory(on_device(stream, std::vector<int32_t>(count, dtrain_rank(rank.context) + 1))) {
+    dtrain_op_options options = options_named(name.c_str());
+    if (gives_stream) options.stream = &stream;
+    const dtrain_buffers buffers = {nullptr, memory.at(), count, DTRAIN_INT32};
+    work = dtrain_all_reduce_async(rank.context, buffers, DTRAIN_SUM, &options, nullptr);
+  }
+  AsyncSum(const AsyncSum&) = delete;
+  AsyncSum& operator=(const AsyncSum&) = delete;
+  ~AsyncSum() { dtrain_work_free(work); }
+
+  void check(int32_t sum) const {
+    dtrain_error error = new_error();
+    CHECK_MESSAGE(dtrain_work_wait(work, -1, &error) == DTRAIN_OK, error.text);
+    CHECK(values_of<int32_t>(stream, memory, numbers) == std::vector<int32_t>(numbers, sum));
+  }
+
+  DeviceStream& stream;
+  size_t numbers;
+  DeviceBuffer memory;
+  dtrain_work* work;
 };
 
 }  // namespace dt

@@ -313,6 +313,23 @@ TEST_CASE("operations that match by their order wait for the input of those befo
   }
 }
 
+TEST_CASE("a join goes to the engine behind the announcement of a call by name") {
+  Queue queue;
+  Staged call(collective("a"));
+  call.state->before = std::make_shared<Operation>();
+  const Work join = on_host({.kind = OperationKind::join});
+  queue.staged.add(call.work);
+  queue.staged.add(join);
+  CHECK(queue.step());
+  // The data of the call may follow. The next one by its name waits for that.
+  CHECK(queue.submitted == std::vector<Work>{call.state->before, join});
+  CHECK(queue.staged.concerns(*on_host(collective("a"))));
+  call.state->before->outcome.emplace();
+  call.state->input = true;
+  CHECK(queue.step());
+  CHECK(queue.submitted.back() == call.inner);
+}
+
 TEST_CASE("an operation on the host that waits goes to the engine behind the one before it") {
   Queue queue;
   Staged first(collective());

@@ -1,29 +1,10 @@
-#include "comm/named/name_coordinator.h"
-
 #include "base/format.h"
-#include "comm/named/join.h"
+#include "tests/unit/comm/named/coordinator_calls.h"
 
 #include <doctest/doctest.h>
 
 namespace dt {
 namespace {
-
-using Names = std::vector<uint64_t>;
-constexpr Time start = Time(seconds(10));
-
-NameArrival call(const std::string& name, size_t count = 4) {
-  return {.descriptor = {.kind = OperationKind::all_reduce,
-                         .count = count,
-                         .name_hash = hash_of_name(name),
-                         .name = name}};
-}
-
-NameCoordinator coordinator(int ranks, size_t bucket_bytes = 1000) {
-  NameCoordinator::Options options{.bucket_bytes = bucket_bytes, .fused_bytes_max = 400};
-  for (int rank = 0; rank < ranks; ++rank)
-    options.job_ranks.push_back(rank * 2);
-  return NameCoordinator(options);
-}
 
 TEST_CASE("a call is decided when all ranks have made it") {
   NameCoordinator names = coordinator(2);
@@ -64,68 +45,6 @@ TEST_CASE("small all_reduces that are complete together share buckets up to thei
   CHECK(has(2, {"odd"}));
   CHECK(has(3, {"c"}));
   CHECK(has(4, {"gather"}));
-}
-
-NameArrival wishing(NameArrival arrival, DeviceRoute wish) {
-  arrival.wish = wish;
-  return arrival;
-}
-
-TEST_CASE("calls that move no data get the least route, and share buckets with those of the same") {
-  NameCoordinator names = coordinator(2);
-  constexpr auto nccl = DeviceRoute::nccl;
-  for (const int rank : {0, 1}) {
-    REQUIRE(names.add(rank, wishing(call("a"), nccl), start));
-    REQUIRE(names.add(rank, call("on host"), start));
-    REQUIRE(
-        names.add(rank, wishing(call("late"), rank == 0 ? DeviceRoute::undecided : nccl), start));
-    REQUIRE(names.add(rank, wishing(call("later"), rank == 1 ? DeviceRoute::staged : nccl), start));
-    REQUIRE(names.add(rank, wishing(call("b"), nccl), start));
-  }
-  const auto decisions = names.decide();
-  REQUIRE(decisions.size() == 4);
-  CHECK(decisions[0].names == Names{hash_of_name("a"), hash_of_name("b")});
-  CHECK(decisions[0].route == nccl);
-  CHECK_FALSE(decisions[1].route.has_value());
-  CHECK(decisions[2].route == DeviceRoute::undecided);
-  CHECK(decisions[3].route == DeviceRoute::staged);
-}
-
-TEST_CASE("calls that move no data are staged without ranks that have joined") {
-  NameCoordinator names = coordinator(2);
-  REQUIRE(names.add(0, wishing(call("a"), DeviceRoute::nccl), start));
-  NameArrival failed = wishing(call("b"), DeviceRoute::failed);
-  REQUIRE(names.add(0, failed, start));
-  NameArrival join;
-  join.descriptor.kind = OperationKind::join;
-  join.descriptor.name_hash = join_hash();
-  REQUIRE(names.add(1, join, start));
-  const auto decisions = names.decide();
-  REQUIRE(decisions.size() == 2);
-  for (const NameDecision& decision : decisions) {
-    // They are announced again, as calls that move data.
-    CHECK(decision.for_joined.empty());
-    const bool first = decision.names == Names{hash_of_name("a")};
-    CHECK(decision.route == (first ? DeviceRoute::staged : DeviceRoute::failed));
-  }
-}
-
-TEST_CASE("ranks that have joined make the slots of calls without a name") {
-  NameCoordinator names = coordinator(2);
-  NameArrival join;
-  join.descriptor.kind = OperationKind::join;
-  join.descriptor.name_hash = join_hash();
-  REQUIRE(names.add(1, join, start));
-  NameArrival slot = wishing(call("NCCL call 1"), DeviceRoute::nccl);
-  slot.of_unnamed = true;
-  REQUIRE(names.add(0, slot, start));
-  CHECK(names.decide().empty());
-  CHECK(names.waits_for(1));
-  CHECK(names.missing(hash_of_name("NCCL call 1")) == std::vector<int>{1});
-  REQUIRE(names.add(1, slot, start));
-  const auto decisions = names.decide();
-  REQUIRE(decisions.size() == 1);
-  CHECK(decisions[0].route == DeviceRoute::nccl);
 }
 
 TEST_CASE("a second announcement of an undecided name is refused") {
@@ -195,10 +114,6 @@ TEST_CASE("another call in the meantime is a reason to wait again") {
   REQUIRE(names.add(0, b, start + milliseconds(600)));
   CHECK(names.decide().size() == 1);
   CHECK(names.next_deadline() == Time::max());
-}
-
-NameArrival join_call() {
-  return {.descriptor = {.kind = OperationKind::join, .name_hash = join_hash()}};
 }
 
 TEST_CASE("a call is complete without the ranks that have joined") {

@@ -126,6 +126,34 @@ TEST_CASE("a rank that has joined takes no part in calls that move no data") {
   CHECK(pending(joined));
 }
 
+TEST_CASE("data that the ranks have agreed on follows a join of its rank") {
+  EngineGroup group(2);
+  std::vector<std::shared_ptr<Operation>> calls;
+  std::vector<std::shared_ptr<Operation>> joins;
+  for (const int rank : {0, 1}) {
+    calls.push_back(group.submit(rank, agreement_on(format("n{}", rank), DeviceRoute::nccl)));
+    OperationRequest join{.kind = OperationKind::join};
+    join.result = std::make_shared<OperationResult>();
+    joins.push_back(group.submit(rank, join));
+  }
+  group.settle();
+  std::vector<float> numbers(5, 1);
+  for (const int rank : {0, 1}) {
+    REQUIRE(succeeded(calls[static_cast<size_t>(rank)]));
+    CHECK(pending(joins[static_cast<size_t>(rank)]));
+    OperationRequest data = agreement_on(format("n{}", rank), DeviceRoute::nccl);
+    data.agreement.reset();
+    data.input = data.output = numbers.data();
+    CHECK(failure_code(group.submit(rank, data)) == Errc::input);
+    data.follows_agreement = true;
+    const auto played = group.submit(rank, data);
+    group.settle();
+    CHECK(succeeded(played));
+  }
+  CHECK(succeeded(joins[0]));
+  CHECK(succeeded(joins[1]));
+}
+
 TEST_CASE("decisions that rank 0 never makes are refused") {
   Peers peers({.rank = 1}, std::vector<EnginePeer>(2));
   NamedCollectives named({peers, 0, {0, 1}}, [](const auto&, auto&) { return Result<>(); });
