@@ -118,7 +118,8 @@ class DeviceStream {
   virtual Result<> copy_pieces(const CopyBatch& batch) = 0;
   /// Sets each byte.
   virtual Result<> fill(std::byte* to, std::byte value, size_t bytes) = 0;
-  /// All arrays and results lie in memory that this device can access.
+  /// All arrays and results lie in memory that this device can access. There are at most
+  /// reduction_results_max results.
   virtual Result<> reduce(const ArrayReduction& reduction) = 0;
   /// Runs `function` on a thread of the host. It must not call devices.
   virtual Result<> run_on_host(std::function<void()> function) = 0;

@@ -82,7 +82,8 @@ class PieceFold {
     } else {
       std::memcpy(into, first_.at(), count * bytes);
     }
-    if (reduction_.also != nullptr) std::memcpy(reduction_.also + at * bytes, into, count * bytes);
+    for (std::byte* const also : reduction_.also)
+      std::memcpy(also + at * bytes, into, count * bytes);
   }
 
   const ArrayReduction& reduction_;
@@ -119,9 +120,14 @@ Result<> check(const ArrayReduction& reduction) {
   if (reduction.count == 0) return {};
   const auto is_null = [](const std::byte* array) { return array == nullptr; };
   if (reduction.into == nullptr || std::ranges::any_of(reduction.partials, is_null) ||
-      std::ranges::any_of(reduction.sources, is_null))
+      std::ranges::any_of(reduction.sources, is_null) ||
+      std::ranges::any_of(reduction.also, is_null))
     return wrong("an array is null");
-  if (reduction.also == reduction.into) return wrong("both results have one place");
+  std::vector<std::byte*> results = reduction.also;
+  results.push_back(reduction.into);
+  std::ranges::sort(results);
+  if (std::ranges::adjacent_find(results) != results.end())
+    return wrong("two results have one place");
   return {};
 }
 
@@ -131,8 +137,12 @@ void reduce_arrays(const ArrayReduction& reduction) {
   std::vector<const std::byte*> arrays = reduction.partials;
   arrays.insert(arrays.end(), reduction.sources.begin(), reduction.sources.end());
   const bool sums = reduction.partial && reduction.op == ReduceOp::average;
+  const std::vector<std::byte*>& also = reduction.also;
   Reducer(reduction.type, sums ? ReduceOp::sum : reduction.op)
-      .reduce_many({reduction.into, reduction.also}, arrays, reduction.count, reduction.divisor);
+      .reduce_many({reduction.into, also.empty() ? nullptr : also.front()}, arrays, reduction.count,
+                   reduction.divisor);
+  for (size_t i = 1; i < also.size(); ++i)
+    std::memcpy(also[i], reduction.into, reduction.result_bytes());
 }
 
 }  // namespace dt

@@ -28,6 +28,9 @@ constexpr ElementType accumulator_type(ElementType type) {
   }
 }
 
+/// A kernel of a device writes at most so many results of a reduction.
+inline constexpr size_t reduction_results_max = 16;
+
 /// A reduction of arrays to one, element by element, as one kernel makes it. Its result is rounded
 /// once to `type`; one array alone may keep its bits. Where several reductions share the arrays,
 /// their results are partial and keep the type of accumulators. Arithmetic is that of Reducer.
@@ -38,10 +41,10 @@ struct ArrayReduction {
   size_t count = 0;                             ///< elements of each array
   std::vector<const std::byte*> partials = {};  ///< results of partial ones, before all sources
   std::vector<const std::byte*> sources = {};   ///< of `type`
-  std::byte* into = nullptr;  ///< may be one of the arrays, but not overlap them otherwise
-  std::byte* also = nullptr;  ///< gets the result as well, with the rules of `into`; null: none
-  int divisor = 1;            ///< of an average whose result is not partial
-  bool partial = false;       ///< `into` has the type of accumulators, and is not divided
+  std::byte* into = nullptr;          ///< may be one of the arrays, but not overlap them otherwise
+  std::vector<std::byte*> also = {};  ///< get the result as well, with the rules of `into`
+  int divisor = 1;                    ///< of an average whose result is not partial
+  bool partial = false;  ///< results have the type of accumulators, and are not divided
   bool operator==(const ArrayReduction&) const = default;
 
   size_t array_bytes() const { return count * element_bytes(type); }

@@ -1,7 +1,9 @@
 #pragma once
 
+#include "base/format.h"
 #include "gpu/cpu/cpu_world.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,10 +13,14 @@ namespace dt {
 struct AccessedRange {
   const std::byte* at = nullptr;
   size_t bytes = 0;
-  std::string role = {};  ///< for messages: "the result", "source 2"
+  const char* role = "";              ///< for messages: "the result", "source"
+  std::optional<size_t> number = {};  ///< among those of this role
+
+  std::string text() const { return number ? format("{} {}", role, *number) : role; }
 };
 
-/// The memory that one call uses. It is checked when the call is made, and again when it runs.
+/// The memory that one call uses, either copied or by a kernel. It is checked when the call is
+/// made, and again when it runs.
 class CpuAccesses {
  public:
   /// For calls on this device.
@@ -28,6 +34,7 @@ class CpuAccesses {
   Result<> still_valid() const;
 
  private:
+  bool is_known(const AccessedRange& range) const;
   Result<CpuMemory::Allocation> find(const AccessedRange& range) const;
 
   CpuWorld& world_;

@@ -16,16 +16,15 @@ Result<CpuAccesses> accesses_of(const ArrayReduction& reduction, CpuAccesses acc
   TRY(check(reduction));
   for (size_t i = 0; i < reduction.partials.size(); ++i) {
     TRY(accesses.add_for_kernel(
-        {reduction.partials[i], reduction.partial_bytes(), format("partial result {}", i)}));
+        {reduction.partials[i], reduction.partial_bytes(), "partial result", i}));
   }
   for (size_t i = 0; i < reduction.sources.size(); ++i) {
-    TRY(accesses.add_for_kernel(
-        {reduction.sources[i], reduction.array_bytes(), format("source {}", i)}));
+    TRY(accesses.add_for_kernel({reduction.sources[i], reduction.array_bytes(), "source", i}));
   }
   TRY(accesses.add_for_kernel({reduction.into, reduction.result_bytes(), "the result"}));
-  if (reduction.also != nullptr) {
+  for (size_t i = 0; i < reduction.also.size(); ++i) {
     TRY(accesses.add_for_kernel(
-        {reduction.also, reduction.result_bytes(), "the other place of the result"}));
+        {reduction.also[i], reduction.result_bytes(), "other place of the result", i}));
   }
   return accesses;
 }
@@ -35,9 +34,9 @@ Result<CpuAccesses> accesses_of(const CopyBatch& batch, CpuAccesses accesses) {
   for (size_t i = 0; i < batch.pieces.size(); ++i) {
     const CopyPiece& piece = batch.pieces[i];
     TRY(accesses.add_for_kernel(
-        {piece.from, piece.count * format_bytes(batch.from), format("the source of piece {}", i)}));
-    TRY(accesses.add_for_kernel({piece.to, piece.count * format_bytes(batch.to),
-                                 format("the destination of piece {}", i)}));
+        {piece.from, piece.count * format_bytes(batch.from), "the source of piece", i}));
+    TRY(accesses.add_for_kernel(
+        {piece.to, piece.count * format_bytes(batch.to), "the destination of piece", i}));
   }
   return accesses;
 }
@@ -107,7 +106,7 @@ Result<> CpuStream::copy_pieces(const CopyBatch& batch) {
   TRY(begin(DeviceCall::copy));
   auto accesses = accesses_of(batch, CpuAccesses(*world_, index_));
   if (!accesses) return refuse(DeviceCall::copy, std::move(accesses).error());
-  enqueue({.call = DeviceCall::copy, .run = [accesses = *accesses, batch]() -> Result<> {
+  enqueue({.call = DeviceCall::copy, .run = [accesses = *std::move(accesses), batch]() -> Result<> {
              TRY(accesses.still_valid());
              copy_on_host(batch);
              return {};
@@ -132,7 +131,8 @@ Result<> CpuStream::reduce(const ArrayReduction& reduction) {
   TRY(begin(DeviceCall::reduce));
   auto accesses = accesses_of(reduction, CpuAccesses(*world_, index_));
   if (!accesses) return refuse(DeviceCall::reduce, std::move(accesses).error());
-  enqueue({.call = DeviceCall::reduce, .run = [accesses = *accesses, reduction]() -> Result<> {
+  enqueue({.call = DeviceCall::reduce,
+           .run = [accesses = *std::move(accesses), reduction]() -> Result<> {
              TRY(accesses.still_valid());
              reduce_arrays(reduction);
              return {};

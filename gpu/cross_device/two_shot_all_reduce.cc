@@ -18,7 +18,19 @@ WindowPart part_of(size_t count, size_t device, size_t devices) {
   return {begin, count / devices + (device < count % devices ? 1 : 0)};
 }
 
+bool all_access_all(const DeviceGroup& group) {
+  for (size_t i = 0; i < group.size(); ++i) {
+    for (size_t j = 0; j < group.size(); ++j)
+      if (!group.device(i).can_access(group.device(j))) return false;
+  }
+  return true;
+}
+
 }  // namespace
+
+TwoShotAllReduce::TwoShotAllReduce(DeviceGroup& group, size_t num_packs)
+    : group_(group), num_packs_(num_packs), all_access_all_(all_access_all(group)) {
+}
 
 Result<> TwoShotAllReduce::all_reduce(const CrossDeviceTerms& terms,
                                       std::span<const ReplicatedTensor> tensors) {
@@ -43,11 +55,7 @@ Result<> TwoShotAllReduce::all_reduce(const CrossDeviceTerms& terms,
 size_t TwoShotAllReduce::window_elements(const CrossDeviceTerms& terms, const Pack& pack) const {
   const size_t slot_elements = group_.slot_bytes() / element_bytes(terms.type);
   if (pack.size() > 1) return slot_elements;
-  for (size_t i = 0; i < group_.size(); ++i) {
-    for (size_t j = 0; j < group_.size(); ++j) {
-      if (!group_.device(i).can_access(group_.device(j))) return slot_elements * group_.size();
-    }
-  }
+  if (!all_access_all_) return slot_elements * group_.size();
   return std::max(element_count(pack), size_t{1});
 }
 
@@ -60,17 +68,12 @@ Result<> TwoShotAllReduce::order_all() {
   return {};
 }
 
-bool TwoShotAllReduce::is_accessible_pair() const {
-  return group_.size() == 2 && group_.device(0).can_access(group_.device(1)) &&
-         group_.device(1).can_access(group_.device(0));
-}
-
 Result<> TwoShotAllReduce::reduce_window(const CrossDeviceTerms& terms, const PackWindow& window) {
   TRY(order_all());
   for (size_t i = 0; i < group_.size(); ++i)
     TRY(reduce_part(terms, window, i));
   TRY(order_all());
-  if (is_accessible_pair()) return {};
+  if (is_one_step()) return {};
   const size_t width = element_bytes(terms.type);
   for (size_t owner = 0; owner < group_.size(); ++owner) {
     const WindowPart part = part_of(window.count, owner, group_.size());
@@ -105,7 +108,8 @@ Result<> TwoShotAllReduce::reduce_part(const CrossDeviceTerms& terms, const Pack
     reduction.sources.push_back(source);
   }
   reduction.into = window.outputs[device] + skipped;
-  if (is_accessible_pair()) reduction.also = window.outputs[1 - device] + skipped;
+  for (size_t i = 0; i < group_.size() && is_one_step(); ++i)
+    if (i != device) reduction.also.push_back(window.outputs[i] + skipped);
   return group_.stream(device).reduce(reduction);
 }
 

@@ -107,10 +107,8 @@ Result<> CudaStream::reduce(const ArrayReduction& reduction) {
   if (reduction.count == 0) return {};
   auto arguments = reduce_arguments(reduction);
   if (!arguments) return refuse("reduce", std::move(arguments).error());
-  TRY(launch(reduce_kernel(reduction.type, kernel_op(reduction)),
-             reduce_blocks(*arguments, element_bytes(reduction.type)), &*arguments, "reduce"));
-  if (reduction.also == nullptr) return {};
-  return copy({reduction.also, reduction.into, reduction.result_bytes()});
+  return launch(reduce_kernel(reduction.type, kernel_op(reduction)),
+                reduce_blocks(*arguments, element_bytes(reduction.type)), &*arguments, "reduce");
 }
 
 template <int capacity>

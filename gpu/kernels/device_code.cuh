@@ -9,9 +9,11 @@
 #ifdef __CUDACC__
 #define DT_BOTH __host__ __device__ __forceinline__
 #define DT_UNROLL _Pragma("unroll")
+#define DT_NO_UNROLL _Pragma("unroll 1")
 #else
 #define DT_BOTH inline
 #define DT_UNROLL
+#define DT_NO_UNROLL
 #endif
 
 namespace dt {
@@ -41,6 +43,28 @@ DT_BOTH void store_chunk(std::byte* to, const Chunk& chunk) {
 #else
   std::memcpy(to, &chunk, sizeof chunk);
 #endif
+}
+
+/// Reads up to 16 bytes at any address, and zeros behind the first `bytes`.
+DT_BOTH Chunk load_bytes(const std::byte* from, uint64_t bytes) {
+  if (bytes >= sizeof(Chunk) && reinterpret_cast<uintptr_t>(from) % sizeof(Chunk) == 0)
+    return load_chunk(from);
+  Chunk chunk = {};
+  DT_UNROLL
+  for (uint32_t i = 0; i < sizeof(Chunk); ++i) {
+    if (i < bytes) chunk.words[i / 4] |= static_cast<uint32_t>(from[i]) << (i % 4 * 8);
+  }
+  return chunk;
+}
+
+/// Writes the first `bytes` of 16, at any address.
+DT_BOTH void store_bytes(std::byte* to, const Chunk& chunk, uint64_t bytes) {
+  if (bytes >= sizeof(Chunk) && reinterpret_cast<uintptr_t>(to) % sizeof(Chunk) == 0)
+    return store_chunk(to, chunk);
+  DT_UNROLL
+  for (uint32_t i = 0; i < sizeof(Chunk); ++i) {
+    if (i < bytes) to[i] = static_cast<std::byte>(chunk.words[i / 4] >> (i % 4 * 8));
+  }
 }
 
 /// A thread among all threads of a launch.

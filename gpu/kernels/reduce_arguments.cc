@@ -2,6 +2,8 @@
 
 #include "base/format.h"
 
+#include <algorithm>
+
 namespace dt {
 
 namespace {
@@ -25,7 +27,10 @@ std::vector<WideArray> arrays_of(const ArrayReduction& reduction) {
     arrays.push_back({array, wide_bytes});
   for (const std::byte* const array : reduction.sources)
     arrays.push_back({array, bytes});
-  arrays.push_back({reduction.into, reduction.partial ? wide_bytes : bytes});
+  const size_t result_bytes = reduction.partial ? wide_bytes : bytes;
+  arrays.push_back({reduction.into, result_bytes});
+  for (const std::byte* const array : reduction.also)
+    arrays.push_back({array, result_bytes});
   return arrays;
 }
 
@@ -50,6 +55,12 @@ Result<ReduceArguments> reduce_arguments(const ArrayReduction& reduction) {
     return fail(Errc::unsupported, format("cannot reduce: a kernel takes at most {} arrays, not {}",
                                           reduce_arrays_max, arrays));
   }
+  static_assert(reduce_also_max + 1 == reduction_results_max);
+  if (reduction.also.size() > reduce_also_max) {
+    return fail(Errc::unsupported,
+                format("cannot reduce: a kernel writes at most {} results, not {}",
+                       reduction_results_max, reduction.also.size() + 1));
+  }
   ReduceArguments arguments;
   size_t next = 0;
   for (const std::byte* const array : reduction.partials)
@@ -57,6 +68,8 @@ Result<ReduceArguments> reduce_arguments(const ArrayReduction& reduction) {
   for (const std::byte* const array : reduction.sources)
     arguments.arrays[next++] = array;
   arguments.into = reduction.into;
+  std::ranges::copy(reduction.also, arguments.also);
+  arguments.also_count = static_cast<int>(reduction.also.size());
   arguments.count = reduction.count;
   arguments.head = head_of(reduction);
   arguments.array_count = static_cast<int>(arrays);

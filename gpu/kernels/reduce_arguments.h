@@ -6,7 +6,7 @@
 namespace dt {
 
 /// Returns the parameters of a kernel for the reduction, which check() has accepted. Fails with
-/// Errc::unsupported for more than reduce_arrays_max arrays.
+/// Errc::unsupported for more than reduce_arrays_max arrays, or reduction_results_max results.
 Result<ReduceArguments> reduce_arguments(const ArrayReduction& reduction);
 
 /// The operation of the kernel: partial averages are sums.

@@ -7,10 +7,15 @@ namespace dt {
 /// The most arrays of one launch.
 inline constexpr int reduce_arrays_max = 128;
 
+/// The most places of a result beside the first.
+inline constexpr int reduce_also_max = 15;
+
 /// The parameters of a kernel that reduces arrays (ArrayReduction).
 struct ReduceArguments {
   const std::byte* arrays[reduce_arrays_max] = {};  ///< partial ones first, then the sources
   std::byte* into = nullptr;
+  std::byte* also[reduce_also_max] = {};  ///< further places of the result
+  int also_count = 0;
   uint64_t count = 0;  ///< elements
   /// Elements before the first one at which all arrays are aligned to 16 bytes. count: there is no
   /// such element.
@@ -46,28 +51,46 @@ struct ReduceStep {
   uint64_t stride;
 
   DT_BOTH void run() const {
-    Values values = fold(0, arguments.second_half);
-    if (arguments.second_half < arguments.array_count) {
-      const Values second = fold(arguments.second_half, arguments.array_count);
-      combine(values, second);
+    Values values = {};
+    int begin = 0;
+    int end = arguments.second_half;
+    // The code of a fold is large, so both halves use it.
+    DT_NO_UNROLL
+    while (begin < end) {
+      const Values half = fold(begin, end);
+      if (begin == 0) {
+        values = half;
+      } else {
+        combine(values, half);
+      }
+      begin = end;
+      end = arguments.array_count;
     }
     if constexpr (op == ReduceOp::average) {
       DT_UNROLL
       for (int i = 0; i < width * unroll; ++i)
         values.at[i] = Arithmetic<V>::quotient(values.at[i], arguments.divisor);
     }
-    DT_UNROLL
-    for (int group = 0; group < unroll; ++group) {
-      const uint64_t element = first + static_cast<uint64_t>(group) * stride;
-      if (arguments.partial_result) {
-        store<V>(arguments.into + element * sizeof(V), values.at + group * width);
-      } else {
-        store<T>(arguments.into + element * sizeof(T), values.at + group * width);
-      }
+    std::byte* to = arguments.into;
+    DT_NO_UNROLL
+    for (int i = 0; i <= arguments.also_count; ++i) {
+      store_groups(to, values);
+      if (i < arguments.also_count) to = arguments.also[i];
     }
   }
 
  private:
+  DT_BOTH void store_groups(std::byte* to, const Values& values) const {
+    DT_UNROLL
+    for (int group = 0; group < unroll; ++group) {
+      const uint64_t element = first + static_cast<uint64_t>(group) * stride;
+      if (arguments.partial_result) {
+        store<V>(to + element * sizeof(V), values.at + group * width);
+      } else {
+        store<T>(to + element * sizeof(T), values.at + group * width);
+      }
+    }
+  }
   DT_BOTH Values fold(int begin, int end) const {
     Values values = load(begin);
     for (int i = begin + 1; i < end; ++i) {
@@ -145,10 +168,10 @@ DT_BOTH void reduce_elements(const ReduceArguments& arguments, const GridPlace& 
     for (; group < groups; group += place.threads)
       ReduceStep<T, op, width, 1>{arguments, head + group * width, 0}.run();
   }
-  for (uint64_t i = place.thread; i < head; i += place.threads)
-    ReduceStep<T, op, 1, 1>{arguments, i, 0}.run();
-  for (uint64_t i = head + groups * width + place.thread; i < arguments.count; i += place.threads)
-    ReduceStep<T, op, 1, 1>{arguments, i, 0}.run();
+  // The elements before the first group, and those behind the last one.
+  const uint64_t grouped = groups * width;
+  for (uint64_t i = place.thread; i < arguments.count - grouped; i += place.threads)
+    ReduceStep<T, op, 1, 1>{arguments, i < head ? i : i + grouped, 0}.run();
 }
 
 }  // namespace dt

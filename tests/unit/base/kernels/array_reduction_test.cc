@@ -79,7 +79,7 @@ TEST_CASE("the result may replace any of the arrays") {
   });
 }
 
-TEST_CASE("a result has a second place, which may replace another one of the arrays") {
+TEST_CASE("a result has further places, which may replace others of the arrays") {
   for_each_reduction([](const ElementFormat& format, ReduceOp op, const auto& arrays) {
     for (const FoldOrder order : orders) {
       std::vector<ElementArray> copies = arrays;
@@ -87,11 +87,14 @@ TEST_CASE("a result has a second place, which may replace another one of the arr
       reduction.order = order;
       const std::vector<std::byte> expected = plain_fold(reduction);
       reduction.into = copies.front().at();
-      reduction.also = copies.back().at();
+      ElementArray beside(format, reduction.count, 0);
+      reduction.also = {copies.back().at(), beside.at()};
+      if (copies.size() == 1) reduction.also = {beside.at()};
       REQUIRE(check(reduction).has_value());
       reduce_arrays(reduction);
       REQUIRE(has(copies.front(), expected));
       REQUIRE(has(copies.back(), expected));
+      REQUIRE(has(beside, expected));
     }
   });
 }
@@ -184,8 +187,10 @@ TEST_CASE("a reduction that no device can make is refused with the reason") {
       {{.count = 1, .sources = {&byte, nullptr}, .into = &byte}, "cannot reduce: an array is null"},
       {{.count = 1, .partials = {nullptr}, .into = &byte}, "cannot reduce: an array is null"},
       {{.count = 1, .sources = {&byte}}, "cannot reduce: an array is null"},
-      {{.count = 1, .sources = {&byte}, .into = &byte, .also = &byte},
-       "cannot reduce: both results have one place"},
+      {{.count = 1, .sources = {&byte}, .into = &byte, .also = {&byte}},
+       "cannot reduce: two results have one place"},
+      {{.count = 1, .sources = {&byte}, .into = &byte, .also = {nullptr}},
+       "cannot reduce: an array is null"},
   };
   for (const Case& c : cases) {
     const Result<> result = check(c.reduction);

@@ -126,7 +126,7 @@ TEST_CASE("a stream reduces memory of its device, of peers and of pinned memory"
                        .count = 3,
                        .sources = {mine.at(), of_peer.at(), pinned.at()},
                        .into = mine.at(),
-                       .also = of_peer.at(),
+                       .also = {of_peer.at()},
                        .divisor = 3})
               .has_value());
   CHECK(values_of<float>(cpu.stream(0), mine, 3) == std::vector<float>{7, 14, 21});
@@ -150,11 +150,11 @@ TEST_CASE("wrong arguments are refused when the call is made, and change nothing
   check_error(stream.reduce({.count = 2, .sources = {mine.at(), of_peer.at()}, .into = mine.at()}),
               Errc::input,
               "cpu:0: reduce: source 1 lies in memory of cpu:1, which cpu:0 cannot access");
-  check_error(
-      stream.reduce({.count = 2, .sources = {mine.at()}, .into = mine.at(), .also = of_peer.at()}),
-      Errc::input,
-      "cpu:0: reduce: the other place of the result lies in memory of cpu:1, which cpu:0 "
-      "cannot access");
+  check_error(stream.reduce(
+                  {.count = 2, .sources = {mine.at()}, .into = mine.at(), .also = {of_peer.at()}}),
+              Errc::input,
+              "cpu:0: reduce: other place of the result 0 lies in memory of cpu:1, which cpu:0 "
+              "cannot access");
   check_error(stream.reduce({.count = 3, .sources = {mine.at()}, .into = mine.at()}), Errc::input,
               "cpu:0: reduce: source 0 has 12 bytes, which reach beyond a buffer of 8 bytes");
   // The accumulators of a 16-bit float need twice its bytes.

@@ -77,10 +77,11 @@ bool equal(ElementType type, const std::byte* a, const std::byte* b) {
   return std::memcmp(a, b, element_bytes(type)) == 0;
 }
 
-/// Returns how many elements of the kernel's result differ from those of the CPU's kernels.
-size_t differences(ArrayReduction reduction) {
+/// Returns how many elements of the kernel's result differ from those of the CPU's kernels. The
+/// results begin `shift` elements after an aligned address.
+size_t differences(ArrayReduction reduction, size_t shift = 0) {
   const ElementType type = reduction.partial ? accumulator_type(reduction.type) : reduction.type;
-  RandomArrays results(type, reduction.count, 2);
+  RandomArrays results(type, reduction.count, 2, shift);
   reduction.into = results.at(0);
   REQUIRE(check(reduction).has_value());
   reduce_arrays(reduction);
@@ -127,6 +128,34 @@ TEST_CASE("the kernel of each type and operation has the bits of the CPU, at any
   });
 }
 
+TEST_CASE("the kernel writes all places of the result") {
+  for_types_and_ops([](ElementType type, ReduceOp op) {
+    for (const size_t shift : {0, 1}) {
+      RandomArrays sources(type, 500, 3);
+      RandomArrays results(type, 500, 4, shift);
+      ArrayReduction reduction = {
+          .type = type, .op = op, .count = 500, .sources = sources.all(), .into = results.at(0)};
+      reduce_arrays(reduction);
+      reduction.into = results.at(1);
+      reduction.also = {results.at(2), results.at(3)};
+      emulate_reduce(reduce_arguments(reduction).value(), type, op, threads);
+      for (size_t i = 0; i < 500 * element_bytes(type); i += element_bytes(type)) {
+        for (const size_t place : {1, 2, 3})
+          REQUIRE(equal(type, results.at(0) + i, results.at(place) + i));
+      }
+    }
+  });
+  std::byte bytes[18] = {};
+  ArrayReduction reduction = {.type = ElementType::uint8, .count = 1, .sources = {bytes}};
+  reduction.into = bytes + 1;
+  for (size_t i = 2; i < 18; ++i)
+    reduction.also.push_back(bytes + i);
+  const auto refused = reduce_arguments(reduction);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error() ==
+        Error{Errc::unsupported, "cannot reduce: a kernel writes at most 16 results, not 17"});
+}
+
 TEST_CASE("arrays may begin at any element, with or without a common alignment") {
   for_types_and_ops([](ElementType type, ReduceOp op) {
     for (const size_t shift : {1, 2, 3, 5, 9}) {
@@ -135,6 +164,7 @@ TEST_CASE("arrays may begin at any element, with or without a common alignment")
       ArrayReduction reduction = {
           .type = type, .op = op, .count = 300, .sources = shifted.all(), .divisor = 7};
       CHECK(differences(reduction) == 0);
+      CHECK(differences(reduction, shift) == 0);
       reduction.sources.push_back(aligned.at(0));
       CHECK(differences(reduction) == 0);
     }
