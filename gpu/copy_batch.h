@@ -57,6 +57,9 @@ struct CopyBatch {
   CopyFormat to = CopyFormat::bytes1;
   double factor = 1;
   std::vector<CopyPiece> pieces = {};
+  /// A flag in memory that the device can access. Nothing is copied if it is not zero when the
+  /// copies begin. Null: there is none.
+  const uint32_t* skip = nullptr;
   bool operator==(const CopyBatch&) const = default;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/kernels/array_reduction.h"
 #include "base/result.h"
@@ -97,6 +98,7 @@ struct MemoryCopy {
 };
 
 class Device;
+struct PeerAllReduce;
 
 /// Work of one device that runs in the order of the calls. Addresses must stay valid until it has
 /// run. The destructor waits for the work. One thread at a time.
@@ -121,6 +123,10 @@ class DeviceStream {
   /// All arrays and results lie in memory that this device can access. There are at most
   /// reduction_results_max results.
   virtual Result<> reduce(const ArrayReduction& reduction) = 0;
+  /// Takes part in an all_reduce of ranks whose memory lies on this host (PeerMemory). The work
+  /// waits for that of the others. Fails with Errc::unsupported for a type that peers_can_sum()
+  /// refuses.
+  virtual Result<> sum_peers(ElementType type, const PeerAllReduce& call) = 0;
   /// Runs `function` on a thread of the host. It must not call devices.
   virtual Result<> run_on_host(std::function<void()> function) = 0;
 
@@ -164,6 +170,17 @@ class Device {
   /// The memory has no defined content. Fails with Errc::out_of_memory when too little is free.
   virtual Result<DeviceBuffer> allocate(size_t bytes) = 0;
   virtual Result<DeviceBuffer> allocate_pinned(size_t bytes) = 0;
+  /// The same as allocate(), for memory that other processes of this host can open.
+  virtual Result<DeviceBuffer> allocate_shared(size_t bytes) = 0;
+  /// Returns the handle by which they do. Requires memory of allocate_shared().
+  virtual Result<Bytes> share(const DeviceBuffer& shared) const = 0;
+  /// Returns memory of a device of another process, which kernels of this one can use. That process
+  /// must keep it meanwhile. Fails with Errc::protocol for bytes that are no handle, and with
+  /// others where the device cannot reach it.
+  virtual Result<DeviceBuffer> open_shared(ByteSpan handle) = 0;
+  /// Loads the kernels of sum_peers(), since none can be loaded while one waits. Returns the most
+  /// blocks of one that run at once, at least 1. Fails where not even one can run.
+  virtual Result<int> prepare_peers() = 0;
   virtual Result<std::unique_ptr<DeviceStream>> make_stream() = 0;
   /// Returns a stream that the program has made: a cudaStream_t, or the address of a stream of a
   /// CPU device. The program's stream must outlive the result. Fails with Errc::input for one of

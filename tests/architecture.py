@@ -36,7 +36,7 @@ PUBLIC = {f"comm/dtrain{part}.h" for part in ("", "_algorithm", "_coordinator", 
 # folder itself; where it is not named, no source may.
 FLOORS = {
     "base": ("", "io", "kernels"),
-    "gpu": ("", "kernels", "cpu", "nccl", "cuda", "devices", "cross_device"), "cmd": ("bench", ""),
+    "gpu": ("", "kernels", "cpu", "nccl", "cuda", "peers", "devices", "cross_device"), "cmd": ("bench", ""),
     "rendezvous": ("cluster", "secure", "horovod", "store"),
     "comm": ("memory", "transport", "ps", "schedule", "shared", "collective", "named", "engine", "driver", "device", "", "ps_api",
              "strategy", "coordinator"),
@@ -61,7 +61,7 @@ HOMES = {
     "benchmark": r"tests/.*",
     "dtrain": r"(examples|tests)/.*",
     "python": r"python/core/core\.h",
-    "cuda": r"gpu/(cuda|kernels)/.*|tests/cuda/.*",
+    "cuda": r"gpu/(cuda|kernels)/.*|examples/.*\.cu|tests/cuda/.*",
     "nccl": r"gpu/nccl/nccl_header_check\.cc",
 }
 # Third-party headers that have no folder of their own.
@@ -72,7 +72,7 @@ SYSTEM_FOLDERS = {"arpa", "linux", "net", "netinet", "sys"}
 
 # Where the preprocessor may decide or define: the public C header, CUDA, these macros, and the one
 # condition by which the public C++ header refuses an older standard.
-PREPROCESSOR_FILES = r"comm/dtrain(_algorithm|_coordinator|_memory|_ps|_store|_strategy|_work)?\.h|gpu/.*\.cuh?"
+PREPROCESSOR_FILES = r"comm/dtrain(_algorithm|_coordinator|_memory|_ps|_store|_strategy|_work)?\.h|(gpu|examples)/.*\.cuh?"
 MACROS = {
     "base/result.h": {"TRY"},
     "launcher/config/files/config_file.cc": {"TOML_ASSERT"},

@@ -16,6 +16,7 @@ enum class DeviceCall : uint8_t {
   copy,
   fill,
   reduce,
+  sum_peers,
   run_on_host,
   record,
   wait,

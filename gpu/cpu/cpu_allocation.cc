@@ -22,23 +22,36 @@ size_t changed_bytes(std::span<const std::byte> zone) {
 }  // namespace
 
 Result<std::shared_ptr<CpuAllocation>> CpuAllocation::make(const Terms& terms) {
-  const auto no_memory = [&] {
+  std::shared_ptr<CpuAllocation> made(new CpuAllocation(terms));
+  TRY(made->take_storage());
+  std::memset(made->storage_, static_cast<int>(red_zone), block_count(terms.bytes) * block_bytes);
+  std::memset(made->at(), static_cast<int>(poison), terms.bytes);
+  return made;
+}
+
+Result<> CpuAllocation::take_storage() {
+  const auto no_memory = [this] {
     return fail(Errc::out_of_memory,
-                format("cannot allocate {} bytes: this host has no more memory", terms.bytes));
+                format("cannot allocate {} bytes: this host has no more memory", terms_.bytes));
   };
-  if (terms.bytes > std::numeric_limits<size_t>::max() / 2) return no_memory();
+  if (terms_.bytes > std::numeric_limits<size_t>::max() / 2) return no_memory();
+  if (terms_.shared) {
+    shared_ = TRY(CpuSharedMemory::create(block_count(terms_.bytes) * block_bytes));
+    storage_ = reinterpret_cast<Block*>(shared_->at());
+    return {};
+  }
   try {
-    auto storage = std::make_unique_for_overwrite<Block[]>(block_count(terms.bytes));
-    return std::shared_ptr<CpuAllocation>(new CpuAllocation(terms, std::move(storage)));
+    own_ = std::make_unique_for_overwrite<Block[]>(block_count(terms_.bytes));
   } catch (const std::bad_alloc&) {
     return no_memory();
   }
+  storage_ = own_.get();
+  return {};
 }
 
-CpuAllocation::CpuAllocation(const Terms& terms, std::unique_ptr<Block[]> storage)
-    : terms_(terms), storage_(std::move(storage)) {
-  std::memset(storage_.get(), static_cast<int>(red_zone), block_count(terms.bytes) * block_bytes);
-  std::memset(at(), static_cast<int>(poison), terms.bytes);
+std::span<std::byte> CpuAllocation::within(const CpuSharedMemory& memory) {
+  if (memory.bytes() < 2 * block_bytes) return {};
+  return {memory.at() + block_bytes, memory.bytes() - 2 * block_bytes};
 }
 
 size_t CpuAllocation::after_bytes() const {
@@ -46,7 +59,7 @@ size_t CpuAllocation::after_bytes() const {
 }
 
 bool CpuAllocation::covers(const std::byte* address) const {
-  const auto begin = reinterpret_cast<uintptr_t>(storage_.get());
+  const auto begin = reinterpret_cast<uintptr_t>(storage_);
   const auto wanted = reinterpret_cast<uintptr_t>(address);
   return wanted >= begin && wanted - begin < block_count(terms_.bytes) * block_bytes;
 }

@@ -48,6 +48,27 @@ Result<DeviceBuffer> CpuDevice::allocate_pinned(size_t bytes) {
   return allocate(CpuAllocation::Terms{.device = index_, .pinned = true, .bytes = bytes});
 }
 
+Result<DeviceBuffer> CpuDevice::allocate_shared(size_t bytes) {
+  return allocate(CpuAllocation::Terms{.device = index_, .shared = true, .bytes = bytes});
+}
+
+Result<Bytes> CpuDevice::share(const DeviceBuffer& shared) const {
+  const CpuMemory::Allocation found = world_->memory().find(shared.at());
+  if (found == nullptr || found->shared() == nullptr)
+    return fail(Errc::input, format("{}: share: the memory was not allocated for it", name()));
+  const CpuSharedMemory::Handle handle = TRY(found->shared()->handle());
+  return encode(handle);
+}
+
+Result<DeviceBuffer> CpuDevice::open_shared(ByteSpan handle) {
+  TRY(begin(DeviceCall::allocate));
+  const CpuSharedMemory::Handle decoded = TRY(decode_cpu_memory_handle(handle));
+  auto opened = CpuSharedMemory::open(decoded);
+  if (!opened) return tl::unexpected(std::move(opened).error().during(name() + ": open_shared"));
+  const std::span<std::byte> memory = CpuAllocation::within(**opened);
+  return DeviceBuffer(*std::move(opened), memory.data(), memory.size());
+}
+
 Result<std::unique_ptr<DeviceStream>> CpuDevice::make_stream() {
   TRY(begin(DeviceCall::make_stream));
   return CpuStream::start(*this, world_);

@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/io/blocked_signals.h"
 #include "gpu/kernels/copy_on_host.h"
+#include "gpu/kernels/peer_sum_on_host.h"
 
 #include <csignal>
 #include <cstring>
@@ -38,6 +39,21 @@ Result<CpuAccesses> accesses_of(const CopyBatch& batch, CpuAccesses accesses) {
     TRY(accesses.add_for_kernel(
         {piece.to, piece.count * format_bytes(batch.to), "the destination of piece", i}));
   }
+  const auto* const skip = reinterpret_cast<const std::byte*>(batch.skip);
+  TRY(accesses.add_for_kernel({skip, skip == nullptr ? 0 : sizeof *batch.skip, "the flag"}));
+  return accesses;
+}
+
+/// Checks the memory of this rank only, as the others may be other processes.
+Result<CpuAccesses> accesses_of(ElementType type, const PeerAllReduce& call, CpuAccesses accesses) {
+  if (!peers_can_sum(type)) return fail(Errc::unsupported, "there is no kernel for the type");
+  const size_t bytes = call.count * element_bytes(type);
+  TRY(accesses.add_for_kernel({call.from, bytes, "the source"}));
+  TRY(accesses.add_for_kernel({call.to, bytes, "the result"}));
+  TRY(accesses.add_for_kernel({call.input, bytes, "the memory for peers"}));
+  const auto* const stop = reinterpret_cast<const std::byte*>(call.place.stop);
+  const size_t stop_bytes = stop == nullptr ? 0 : sizeof *call.place.stop;
+  TRY(accesses.add_for_kernel({stop, stop_bytes, "the word of the host"}));
   return accesses;
 }
 
@@ -135,6 +151,19 @@ Result<> CpuStream::reduce(const ArrayReduction& reduction) {
            .run = [accesses = *std::move(accesses), reduction]() -> Result<> {
              TRY(accesses.still_valid());
              reduce_arrays(reduction);
+             return {};
+           }});
+  return {};
+}
+
+Result<> CpuStream::sum_peers(ElementType type, const PeerAllReduce& call) {
+  TRY(begin(DeviceCall::sum_peers));
+  auto accesses = accesses_of(type, call, CpuAccesses(*world_, index_));
+  if (!accesses) return refuse(DeviceCall::sum_peers, std::move(accesses).error());
+  enqueue({.call = DeviceCall::sum_peers,
+           .run = [accesses = *std::move(accesses), type, call]() -> Result<> {
+             TRY(accesses.still_valid());
+             sum_peers_on_host(type, call);
              return {};
            }});
   return {};

@@ -28,6 +28,7 @@ class CpuStream final : public DeviceStream {
   Result<> copy_pieces(const CopyBatch& batch) override;
   Result<> fill(std::byte* to, std::byte value, size_t bytes) override;
   Result<> reduce(const ArrayReduction& reduction) override;
+  Result<> sum_peers(ElementType type, const PeerAllReduce& call) override;
   Result<> run_on_host(std::function<void()> function) override;
   Result<> record(DeviceEvent& event) override;
   Result<> wait(const DeviceEvent& event) override;

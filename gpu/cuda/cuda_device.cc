@@ -4,10 +4,16 @@
 #include "gpu/cuda/cuda_event.h"
 #include "gpu/cuda/cuda_stream.h"
 #include "gpu/cuda/open_cuda.h"
+#include "gpu/kernels/kernel_table.h"
+#include "gpu/kernels/peer_signals.cuh"
 #include "gpu/list.h"
 #include "gpu/no_gpu.h"
 
 #include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstring>
+#include <span>
 
 namespace dt {
 
@@ -66,6 +72,57 @@ Result<DeviceBuffer> CudaDevice::allocate_pinned(size_t bytes) {
                     "allocate_pinned"));
   std::shared_ptr<void> owner(memory, [](void* freed) { cudaFreeHost(freed); });
   return DeviceBuffer(std::move(owner), static_cast<std::byte*>(memory), bytes);
+}
+
+/// Whole pages, so that CUDA shares no other memory of the program with it.
+Result<DeviceBuffer> CudaDevice::allocate_shared(size_t bytes) {
+  constexpr size_t page = size_t{2} << 20;
+  return allocate((bytes + page - 1) / page * page);
+}
+
+Result<Bytes> CudaDevice::share(const DeviceBuffer& shared) const {
+  const CurrentCudaDevice current(index());
+  cudaIpcMemHandle_t handle = {};
+  TRY(state_->check(cudaIpcGetMemHandle(&handle, shared.at()), "share"));
+  Writer writer;
+  writer.number(static_cast<uint64_t>(shared.bytes()))
+      .raw(std::as_bytes(std::span(handle.reserved)));
+  return writer.take();
+}
+
+Result<DeviceBuffer> CudaDevice::open_shared(ByteSpan bytes) {
+  TRY(status());
+  Reader reader(bytes);
+  const auto size = reader.number<uint64_t>();
+  cudaIpcMemHandle_t handle = {};
+  const ByteSpan raw = reader.raw(sizeof handle.reserved);
+  TRY(reader.finish("handle of memory of a GPU"));
+  std::memcpy(handle.reserved, raw.data(), raw.size());
+  const CurrentCudaDevice current(index());
+  void* memory = nullptr;
+  TRY(state_->check(cudaIpcOpenMemHandle(&memory, handle, cudaIpcMemLazyEnablePeerAccess),
+                    "open_shared"));
+  std::shared_ptr<void> owner(memory, [device = index()](void* opened) {
+    const CurrentCudaDevice its(device);
+    cudaIpcCloseMemHandle(opened);
+  });
+  return DeviceBuffer(std::move(owner), static_cast<std::byte*>(memory), size);
+}
+
+/// One block a multiprocessor. Other kernels may hold these for a while. But block b waits for
+/// block b of the peers only.
+Result<int> CudaDevice::prepare_peers() {
+  const CurrentCudaDevice current(index());
+  for (size_t i = 0; i < element_type_count; ++i) {
+    const KernelFunction kernel = peer_sum_kernel(static_cast<ElementType>(i));
+    if (kernel == nullptr) continue;
+    int blocks = 0;
+    TRY(state_->check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+                          &blocks, kernel, static_cast<int>(peer_block_threads), 0),
+                      "prepare_peers"));
+    if (blocks < 1) return fail(Errc::unsupported, name() + ": a block of a kernel does not fit");
+  }
+  return static_cast<int>(std::min<unsigned>(state_->multiprocessors, peer_blocks_max));
 }
 
 Result<std::unique_ptr<DeviceStream>> CudaDevice::make_stream() {

@@ -26,6 +26,10 @@ class CudaDevice final : public Device {
   MemoryPlace place_of(const std::byte* address) const override;
   Result<DeviceBuffer> allocate(size_t bytes) override;
   Result<DeviceBuffer> allocate_pinned(size_t bytes) override;
+  Result<DeviceBuffer> allocate_shared(size_t bytes) override;
+  Result<Bytes> share(const DeviceBuffer& shared) const override;
+  Result<DeviceBuffer> open_shared(ByteSpan handle) override;
+  Result<int> prepare_peers() override;
   Result<std::unique_ptr<DeviceStream>> make_stream() override;
   Result<std::shared_ptr<DeviceStream>> stream_at(void* handle) override;
   Result<std::unique_ptr<DeviceEvent>> make_event() override;

@@ -4,6 +4,7 @@
 #include "gpu/cuda/cuda_event.h"
 #include "gpu/kernels/copy_arguments.h"
 #include "gpu/kernels/kernel_table.h"
+#include "gpu/kernels/peer_all_reduce.cuh"
 #include "gpu/kernels/reduce_arguments.h"
 
 #include <cuda_runtime_api.h>
@@ -130,6 +131,20 @@ Result<> CudaStream::copy_pieces(const CopyBatch& batch) {
   for (size_t begin = 0; begin < pieces.size(); begin += many_copy_items)
     TRY(launch_copy<many_copy_items>(batch, pieces, begin));
   return {};
+}
+
+Result<> CudaStream::sum_peers(ElementType type, const PeerAllReduce& call) {
+  TRY(state_->status());
+  const KernelFunction kernel = peer_sum_kernel(type);
+  if (kernel == nullptr)
+    return refuse("sum_peers", {Errc::unsupported, "there is no kernel for it"});
+  const CurrentCudaDevice current(state_->index());
+  PeerAllReduce argument = call;
+  void* parameters[] = {&argument};
+  return state_->check(
+      cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(call.blocks)), dim3(peer_block_threads),
+                       parameters, 0, stream_of(handle_)),
+      "sum_peers");
 }
 
 void CudaStream::run_host_call(void* call) {

@@ -1,6 +1,7 @@
 #include "gpu/kernels/copy_arguments.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 
 namespace dt {
@@ -25,16 +26,19 @@ uint32_t head_of(const CopyBatch& batch, const CopyPiece& piece) {
 template <int capacity>
 CopyArguments<capacity> copy_arguments(const CopyBatch& batch, std::span<const CopyPiece> pieces) {
   assert(pieces.size() <= capacity);
+  // A power of two.
   const uint64_t tile = copy_tile_elements(format_bytes(batch.from), format_bytes(batch.to));
+  const int tile_bits = std::countr_zero(tile);
   CopyArguments<capacity> arguments;
   arguments.factor = batch.factor;
+  arguments.skip = batch.skip;
   for (const CopyPiece& piece : pieces) {
     arguments.items[arguments.item_count++] = {.from = piece.from,
                                                .to = piece.to,
                                                .count = piece.count,
                                                .tiles_before = arguments.tile_count,
                                                .head = head_of(batch, piece)};
-    arguments.tile_count += static_cast<uint32_t>((piece.count + tile - 1) / tile);
+    arguments.tile_count += static_cast<uint32_t>((piece.count + tile - 1) >> tile_bits);
   }
   return arguments;
 }
@@ -47,6 +51,7 @@ std::vector<CopyPiece> launchable_pieces(const CopyBatch& batch) {
   // A thousand of them have fewer than 2^32 tiles.
   constexpr size_t elements_max = size_t{1} << 33;
   std::vector<CopyPiece> pieces;
+  pieces.reserve(batch.pieces.size());
   for (CopyPiece piece : batch.pieces) {
     while (piece.count > 0) {
       CopyPiece part = piece;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gpu/kernels/element_math.cuh"
+#include "gpu/kernels/system_order.cuh"
 
 namespace dt {
 
@@ -23,9 +24,10 @@ struct CopyArguments {
   int item_count = 0;
   uint32_t tile_count = 0;
   double factor = 1;
+  const uint32_t* skip = nullptr;  ///< not zero: nothing is copied
 };
 
-inline constexpr int few_copy_items = 32;
+inline constexpr int few_copy_items = 120;
 inline constexpr int many_copy_items = 1000;
 inline constexpr uint32_t no_aligned_element = 255;
 
@@ -116,11 +118,23 @@ DT_BOTH void copy_tile(const CopyItem& item, uint64_t first, const CopyStep<From
     step.one(item.to + i * sizeof(To), item.from + i * sizeof(From));
 }
 
+/// True when the flag of a batch is set; the same at all threads of a block.
+DT_BOTH bool is_skipped(const uint32_t* skip, [[maybe_unused]] const GridPlace& in_block) {
+  if (skip == nullptr) return false;
+#ifdef __CUDA_ARCH__
+  // The flag may lie behind the bus, so one thread reads it.
+  return __syncthreads_or(in_block.thread == 0 && SystemOrder::acquire(skip) != 0) != 0;
+#else
+  return SystemOrder::acquire(skip) != 0;
+#endif
+}
+
 /// The part of all copies that one thread of one block makes. Block b takes tiles b, b + blocks, ….
 template <class From, class To, class Arguments>
 DT_BOTH void copy_elements(const Arguments& arguments, const GridPlace& block,
                            const GridPlace& in_block) {
   using V = Computed<From>;
+  if (is_skipped(arguments.skip, in_block)) return;
   const CopyStep<From, To> step{static_cast<V>(arguments.factor)};
   for (uint64_t tile = block.thread; tile < arguments.tile_count; tile += block.threads) {
     int begin = 0;  // the last item that begins at this tile, or before it, lies in [begin, end)

@@ -27,6 +27,7 @@ struct HostVisit {
 }  // namespace
 
 void copy_on_host(const CopyBatch& batch) {
+  if (is_skipped(batch.skip, {})) return;
   const DefaultRounding rounding;
   const bool known = visit_copy_types(batch.from, batch.to, HostVisit{batch});
   assert(known);

@@ -1,9 +1,15 @@
 #pragma once
 
-#include "gpu/kernels/device_code.cuh"
+#include "gpu/kernels/system_order.cuh"
 
 #ifndef __CUDA_ARCH__
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <chrono>
+#include <ctime>
+#include <limits>
 #include <thread>
 #endif
 
@@ -19,7 +25,7 @@ inline constexpr int peer_blocks_max = 64;
 /// overrun a slow one.
 enum class PeerPhase : uint32_t { start, end };
 
-/// Why a block has ended its wait. All zero: it has not.
+/// Why a block has ended its wait, for the host. All zero: it has not.
 struct PeerTimeout {
   uint32_t ended = 0;  ///< 1: the deadline passed, 2: the host has asked for the end
   uint32_t peer = 0;   ///< one that was missing
@@ -31,29 +37,10 @@ struct PeerTimeout {
 /// the last collective that the peer has reached; it only grows, and wraps.
 struct alignas(128) PeerSignals {
   uint32_t flags[2][peer_blocks_max][peer_ranks_max] = {};  ///< by phase, block and sending rank
-  uint32_t epochs[peer_blocks_max] = {};                    ///< of collectives; for its own blocks
-  PeerTimeout timeouts[peer_blocks_max] = {};
-};
-
-/// The accesses to flags. Writes before a release are seen after the acquire of its flag, on all
-/// devices and the host.
-struct SystemOrder {
-  DT_BOTH static void release(uint32_t* flag, uint32_t value) {
-#ifdef __CUDA_ARCH__
-    asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
-#else
-    __atomic_store_n(flag, value, __ATOMIC_RELEASE);
-#endif
-  }
-  DT_BOTH static uint32_t acquire(const uint32_t* flag) {
-#ifdef __CUDA_ARCH__
-    uint32_t value;
-    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
-    return value;
-#else
-    return __atomic_load_n(flag, __ATOMIC_ACQUIRE);
-#endif
-  }
+  uint32_t epochs[2][peer_blocks_max] = {};  ///< the last flags that its own blocks have sent
+  /// Not zero: a block has not met a peer. Later kernels of this rank do nothing, so that a late
+  /// peer finds what this rank has announced.
+  uint32_t failed = 0;
 };
 
 /// Nanoseconds of a clock that only grows.
@@ -72,6 +59,7 @@ DT_BOTH uint64_t peer_clock_ns() {
 struct PeerPlace {
   PeerSignals* signals[peer_ranks_max] = {};  ///< of all ranks, as this rank reaches them
   const uint32_t* stop = nullptr;             ///< not zero: the host asks for the end
+  PeerTimeout* timeouts = nullptr;            ///< of its blocks, where the host reads them
   uint64_t patience_ns = 0;                   ///< for each barrier
   int rank = 0;
   int ranks = 1;
@@ -82,6 +70,35 @@ DT_BOTH bool peer_reached(uint32_t flag, uint32_t epoch) {
   return static_cast<int32_t>(flag - epoch) >= 0;
 }
 
+#ifdef __CUDA_ARCH__
+inline constexpr uint32_t polls_per_check = 1024;
+#else
+inline constexpr uint32_t polls_per_check = 16;
+/// So many polls yield the core, and those after them sleep. A thread that yields for long keeps
+/// other processes from running, for seconds under some kernels.
+inline constexpr uint32_t yields_max = 64;
+#endif
+
+/// Passes a moment after a poll that has found this value.
+DT_BOTH void pause_after_poll([[maybe_unused]] const uint32_t* flag,
+                              [[maybe_unused]] uint32_t value, [[maybe_unused]] uint32_t polls) {
+#ifndef __CUDA_ARCH__
+  if (polls <= yields_max) {
+    std::this_thread::yield();
+  } else {
+    const std::timespec at_most = {.tv_sec = 0, .tv_nsec = 1'000'000};
+    syscall(SYS_futex, flag, FUTEX_WAIT, value, &at_most, nullptr, 0);
+  }
+#endif
+}
+
+/// Wakes a peer that sleeps in a pause. Called after a new value of the flag.
+DT_BOTH void wake_after_release([[maybe_unused]] uint32_t* flag) {
+#ifndef __CUDA_ARCH__
+  syscall(SYS_futex, flag, FUTEX_WAKE, std::numeric_limits<int>::max(), nullptr, nullptr, 0);
+#endif
+}
+
 /// Sends the epoch to one peer and waits for its. Returns false after the deadline or a stop, and
 /// notes the reason. Never waits longer, and never ends the kernel.
 template <class Order>
@@ -89,17 +106,22 @@ DT_BOTH bool meet_peer(const PeerPlace& place, int block, PeerPhase phase, uint3
                        int peer) {
   const auto index = static_cast<uint32_t>(phase);
   PeerSignals& mine = *place.signals[place.rank];
-  Order::release(&place.signals[peer]->flags[index][block][place.rank], epoch);
+  uint32_t* const sent = &place.signals[peer]->flags[index][block][place.rank];
+  Order::release(sent, epoch);
+  wake_after_release(sent);
   const uint32_t* const flag = &mine.flags[index][block][peer];
   const uint64_t begin = peer_clock_ns();
-  for (uint32_t polls = 1; !peer_reached(Order::acquire(flag), epoch); ++polls) {
-#ifndef __CUDA_ARCH__
-    std::this_thread::yield();
-#endif
-    if (polls % 1024 != 0) continue;
+  uint32_t seen = Order::acquire(flag);
+  for (uint32_t polls = 1; !peer_reached(seen, epoch); ++polls, seen = Order::acquire(flag)) {
+    pause_after_poll(flag, seen, polls);
+    if (polls % polls_per_check != 0) continue;
     const bool stopped = SystemOrder::acquire(place.stop) != 0;
     if (!stopped && peer_clock_ns() - begin < place.patience_ns) continue;
-    mine.timeouts[block] = {stopped ? 2U : 1U, static_cast<uint32_t>(peer), index, epoch};
+    PeerTimeout& timeout = place.timeouts[block];
+    timeout.peer = static_cast<uint32_t>(peer);
+    timeout.phase = index;
+    timeout.epoch = epoch;
+    SystemOrder::release(&timeout.ended, stopped ? 2U : 1U);
     return false;
   }
   return true;

@@ -4,6 +4,7 @@
 #include "gpu/cuda/cuda_state.h"
 #include "gpu/cuda/cuda_stream.h"
 #include "gpu/cuda/open_cuda.h"
+#include "gpu/peers/peer_memory.h"
 #include "tests/cuda/fake_cuda.h"
 #include "tests/unit/gpu/cpu_devices.h"
 
@@ -237,11 +238,12 @@ TEST_CASE("a reduction is one launch, of no more threads than elements need") {
   }
 }
 
-TEST_CASE("a reduction with two results is one launch and a copy") {
+TEST_CASE("a reduction with several results is one launch") {
   const CudaDevices cuda;
   DeviceStream& stream = *cuda.streams[0];
   const DeviceBuffer a = on_device(stream, std::vector<float>{1, 2, 3});
   const DeviceBuffer b = on_device(stream, std::vector<float>{4, 5, 6});
+  const DeviceBuffer c = on_device(stream, std::vector<float>{7, 8, 9});
   fake_cuda().launches.clear();
   CHECK(stream
             .reduce({.type = ElementType::float32,
@@ -249,10 +251,11 @@ TEST_CASE("a reduction with two results is one launch and a copy") {
                      .count = 3,
                      .sources = {a.at(), b.at()},
                      .into = a.at(),
-                     .also = b.at()})
+                     .also = {b.at(), c.at()}})
             .has_value());
   CHECK(values_of<float>(stream, a, 3) == std::vector<float>{5, 7, 9});
   CHECK(values_of<float>(stream, b, 3) == std::vector<float>{5, 7, 9});
+  CHECK(values_of<float>(stream, c, 3) == std::vector<float>{5, 7, 9});
   CHECK(fake_cuda().launches.size() == 1);
 }
 
@@ -280,6 +283,75 @@ TEST_CASE("a batch of copies is one launch, and of more than a thousand two") {
       CHECK(result[i] == values[i]);
   }
   CHECK(stream.copy_pieces({}).has_value());
+}
+
+TEST_CASE("a launch of copies has the flag of its batch") {
+  const CudaDevices cuda;
+  DeviceStream& stream = *cuda.streams[1];
+  const DeviceBuffer flag = on_device(stream, std::vector<uint32_t>{0, 1});
+  for (const size_t pieces : {size_t{3}, size_t{1400}}) {
+    const DeviceBuffer from = on_device(stream, std::vector<float>(pieces, 2));
+    for (const size_t value : {size_t{0}, size_t{1}}) {
+      const DeviceBuffer to = on_device(stream, std::vector<float>(pieces, 1));
+      CopyBatch batch = {.from = CopyFormat::float32, .to = CopyFormat::float32};
+      for (size_t i = 0; i < pieces; ++i)
+        batch.pieces.push_back({from.at() + i * 4, to.at() + i * 4, 1});
+      batch.skip = reinterpret_cast<const uint32_t*>(flag.at()) + value;
+      CHECK(stream.copy_pieces(batch).has_value());
+      const float expected = value == 0 ? 2 : 1;
+      CHECK(values_of<float>(stream, to, pieces) == std::vector<float>(pieces, expected));
+    }
+  }
+}
+
+TEST_CASE("memory for other processes has whole pages, and is closed with its buffer") {
+  FakeCuda world;
+  world.memory_bytes = size_t{4} << 20;
+  const CudaDevices cuda(world);
+  const DeviceBuffer shared = cuda.devices[0]->allocate_shared(100).value();
+  CHECK(shared.bytes() == size_t{2} << 20);
+  const Bytes handle = cuda.devices[0]->share(shared).value();
+  {
+    const DeviceBuffer opened = cuda.devices[1]->open_shared(handle).value();
+    CHECK(opened.at() == shared.at());
+    CHECK(opened.bytes() == shared.bytes());
+    CHECK(fake_cuda().live_opened == 1);
+  }
+  CHECK(fake_cuda().live_opened == 0);
+  check_error(cuda.devices[1]->open_shared(ByteSpan(handle).first(70)), Errc::protocol,
+              "handle of memory of a GPU is cut short");
+  fake_cuda().failures["cudaIpcOpenMemHandle"] = invalid_value;
+  check_error(cuda.devices[1]->open_shared(handle), Errc::input,
+              "cuda:1: open_shared: invalid argument (cudaErrorInvalidValue)");
+}
+
+TEST_CASE(
+    "a sum of peers is one launch, of a block for each part and at most one a multiprocessor") {
+  FakeCuda world;
+  world.memory_bytes = size_t{8} << 20;
+  const CudaDevices cuda(world);
+  const auto memory = PeerMemory::allocate(*cuda.devices[0], size_t{1} << 18).value();
+  REQUIRE(memory->open(0, std::vector{memory->offer().value()}));
+  const size_t before = fake_cuda().launches.size();
+  for (const size_t count : {3, 60'000}) {
+    const std::vector<float> values(count, 5);
+    const DeviceBuffer buffer = on_device(*cuda.streams[0], values);
+    REQUIRE(
+        memory->sum(*cuda.streams[0], {.count = count, .from = buffer.at(), .to = buffer.at()}));
+    CHECK(values_of<float>(*cuda.streams[0], buffer, count) == values);
+  }
+  REQUIRE(fake_cuda().launches.size() == before + 2);
+  CHECK(fake_cuda().launches[before].blocks == 1);
+  CHECK(fake_cuda().launches[before + 1].blocks == 2);
+  CHECK(fake_cuda().launches[before + 1].threads == 512);
+  fake_cuda().blocks_fit = false;
+  check_error(cuda.devices[0]->prepare_peers(), Errc::unsupported,
+              "cuda:0: a block of a kernel does not fit");
+  const DeviceBuffer buffer = cuda.devices[0]->allocate(8).value();
+  check_error(
+      memory->sum(*cuda.streams[0],
+                  {.type = ElementType::int8, .count = 8, .from = buffer.at(), .to = buffer.at()}),
+      Errc::unsupported, "cuda:0: sum_peers: there is no kernel for it");
 }
 
 TEST_CASE("wrong arguments are refused with the device and the call, and nothing is queued") {

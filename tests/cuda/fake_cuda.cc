@@ -4,6 +4,7 @@
 #include "tests/cuda/fake_cuda.h"
 
 #include "gpu/kernels/kernel_table.h"
+#include "gpu/kernels/peer_sum_on_host.h"
 #include "tests/unit/gpu/kernels/emulated_launch.h"
 
 #include <cuda_runtime_api.h>
@@ -125,6 +126,10 @@ struct FindCopy {
   KernelFunction none() const { return nullptr; }
 };
 
+void run_peer_sum(void* argument, const FakeLaunch&) {
+  sum_peers_on_host(ElementType::float32, *static_cast<PeerAllReduce*>(argument));
+}
+
 /// Returns the bytes of a kernel's parameter, which a launch copies. The kernels were found by the
 /// functions below.
 std::map<KernelFunction, size_t>& argument_bytes() {
@@ -150,6 +155,11 @@ KernelFunction reduce_kernel(ElementType type, ReduceOp op) {
   if (op == ReduceOp::adasum) return nullptr;
   return with_argument(find_reduce(type, op, std::make_index_sequence<element_type_count>()),
                        sizeof(ReduceArguments));
+}
+KernelFunction peer_sum_kernel(ElementType type) {
+  if (type != ElementType::float32) return nullptr;
+  return with_argument(reinterpret_cast<KernelFunction>(HostKernel(run_peer_sum)),
+                       sizeof(PeerAllReduce));
 }
 KernelFunction copy_kernel(CopyFormat from, CopyFormat to, bool few) {
   return with_argument(
@@ -236,6 +246,26 @@ cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
 }
 cudaError_t cudaFreeHost(void* memory) {
   return dt::free_memory(memory);
+}
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int, size_t) {
+  *blocks = runtime().world.blocks_fit ? 1 : 0;
+  return status_of("cudaOccupancyMaxActiveBlocksPerMultiprocessor");
+}
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* memory) {
+  *handle = {};
+  std::memcpy(handle->reserved, &memory, sizeof memory);
+  return status_of("cudaIpcGetMemHandle");
+}
+cudaError_t cudaIpcOpenMemHandle(void** memory, cudaIpcMemHandle_t handle, unsigned) {
+  const cudaError_t status = status_of("cudaIpcOpenMemHandle");
+  if (status != cudaSuccess) return status;
+  std::memcpy(memory, handle.reserved, sizeof *memory);
+  ++runtime().world.live_opened;
+  return status;
+}
+cudaError_t cudaIpcCloseMemHandle(void*) {
+  --runtime().world.live_opened;
+  return cudaSuccess;
 }
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* address) {
   *attributes = {};

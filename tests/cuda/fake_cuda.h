@@ -26,11 +26,13 @@ struct FakeCuda {
   int launch_failure = 0;
   /// False: no call on a stream runs, as while a kernel waits.
   bool runs = true;
-  bool captures = false;  ///< the program captures its streams into a graph
+  bool blocks_fit = true;  ///< a block of each kernel fits on a multiprocessor
+  bool captures = false;   ///< the program captures its streams into a graph
 
   int current = 0;  ///< the device of the thread
   std::vector<FakeLaunch> launches = {};
   int live_allocations = 0;
+  int live_opened = 0;  ///< memory of other processes
   int live_streams = 0;
   int live_events = 0;
 };

@@ -23,9 +23,11 @@ float value(int rank, int round, uint64_t element) {
 
 int main(int count, char** words) {
   const bool weakened = count > 1 && std::strcmp(words[1], "weakened") == 0;
-  dt::PeerRanks ranks({.ranks = 4, .blocks = 3});
-  const int wrong =
-      weakened ? ranks.run<RelaxedOrder>(20, value) : ranks.run<dt::SystemOrder>(20, value);
+  int wrong = 0;
+  for (const bool one_shot : {false, true}) {
+    dt::PeerRanks ranks({.ranks = 4, .blocks = 3, .one_shot = one_shot});
+    wrong += weakened ? ranks.run<RelaxedOrder>(20, value) : ranks.run<dt::SystemOrder>(20, value);
+  }
   std::printf("%d wrong\n", wrong);
   return wrong == 0 ? 0 : 1;
 }

@@ -1,5 +1,7 @@
 #include "tests/unit/gpu/cpu_devices.h"
 
+#include <new>
+
 namespace dt {
 namespace {
 
@@ -24,6 +26,38 @@ TEST_CASE("copy_pieces packs tensors into a buffer of another type, and back") {
             .has_value());
   CHECK(values_of<float>(stream, a, 3) == std::vector<float>{-2, 0.25F, 3});
   CHECK(values_of<float>(stream, b, 2) == std::vector<float>{0.5F, 1});
+}
+
+TEST_CASE("copy_pieces copies nothing when its flag is set before it runs") {
+  Gate gate;
+  const CpuDevices cpu({});
+  DeviceStream& stream = cpu.stream(0);
+  const DeviceBuffer flag = cpu.device(0).allocate_pinned(sizeof(uint32_t)).value();
+  auto& word = *new (flag.at()) uint32_t(0);
+  const DeviceBuffer from = on_device(stream, std::vector<float>{1, 2});
+  const DeviceBuffer to = on_device(stream, std::vector<float>{0, 0});
+  const auto copy_element = [&](size_t element) {
+    const size_t at = element * sizeof(float);
+    return stream.copy_pieces({.from = CopyFormat::float32,
+                               .to = CopyFormat::float32,
+                               .pieces = {{from.at() + at, to.at() + at, 1}},
+                               .skip = &word});
+  };
+  CHECK(copy_element(0));
+  CHECK(stream.synchronize(much_later()));
+  CHECK(stream.run_on_host([&] { gate.pass(); }));
+  CHECK(copy_element(1));
+  word = 1;
+  gate.open();
+  CHECK(values_of<float>(stream, to, 2) == std::vector<float>{1, 0});
+}
+
+TEST_CASE("copy_pieces refuses a flag that a kernel cannot read") {
+  const CpuDevices cpu({});
+  const uint32_t pageable = 0;
+  check_error(
+      cpu.stream(0).copy_pieces({.skip = &pageable}), Errc::input,
+      "cpu:0: copy: the flag lies in pageable memory of the host, which cpu:0 cannot access");
 }
 
 TEST_CASE("copy_pieces refuses a wrong batch, and memory that a kernel cannot use, at once") {

@@ -1,5 +1,6 @@
 #include "gpu/cpu/cpu_stream.h"
 
+#include "gpu/kernels/peer_all_reduce.cuh"
 #include "tests/unit/base/kernels/kernel_arrays.h"
 #include "tests/unit/gpu/cpu_devices.h"
 
@@ -9,9 +10,9 @@
 namespace dt {
 namespace {
 
-constexpr DeviceCall queued_calls[] = {DeviceCall::copy,   DeviceCall::fill,
-                                       DeviceCall::reduce, DeviceCall::run_on_host,
-                                       DeviceCall::record, DeviceCall::wait};
+constexpr DeviceCall queued_calls[] = {
+    DeviceCall::copy,        DeviceCall::fill,   DeviceCall::reduce, DeviceCall::sum_peers,
+    DeviceCall::run_on_host, DeviceCall::record, DeviceCall::wait};
 
 /// A probe that fails one kind of call of device 0, as long as it is on.
 struct Fault {
@@ -27,6 +28,14 @@ struct Fault {
     };
   }
 };
+
+/// Sums nothing with no peer.
+Result<> sum_alone(DeviceStream& stream) {
+  static PeerSignals signals;
+  PeerAllReduce call;
+  call.place.signals[0] = &signals;
+  return stream.sum_peers(ElementType::float32, call);
+}
 
 /// Makes one call of this kind on stream 0.
 Result<> make_call(const CpuDevices& cpu, DeviceCall call, const DeviceBuffer& buffer,
@@ -48,6 +57,8 @@ Result<> make_call(const CpuDevices& cpu, DeviceCall call, const DeviceBuffer& b
       return stream.fill(buffer.at(), std::byte{1}, 8);
     case DeviceCall::reduce:
       return stream.reduce({.count = 2, .sources = {buffer.at()}, .into = buffer.at()});
+    case DeviceCall::sum_peers:
+      return sum_alone(stream);
     case DeviceCall::run_on_host:
       return stream.run_on_host([] {});
     case DeviceCall::record:

@@ -99,7 +99,7 @@ TEST_CASE("a thousand pieces need one launch, and more need as few as possible")
     int launches;
   };
   for (const Case& c :
-       {Case{1, 1}, Case{32, 1}, Case{33, 1}, Case{1000, 1}, Case{1001, 2}, Case{2050, 3}}) {
+       {Case{1, 1}, Case{120, 1}, Case{121, 1}, Case{1000, 1}, Case{1001, 2}, Case{2050, 3}}) {
     CAPTURE(c.pieces);
     std::vector<PieceShape> shapes;
     for (size_t i = 0; i < c.pieces; ++i)
@@ -107,6 +107,24 @@ TEST_CASE("a thousand pieces need one launch, and more need as few as possible")
     TestBatch test(CopyFormat::float32, CopyFormat::bfloat16, 2, shapes);
     CHECK(same_as_on_host(test, {.blocks = 7, .threads = 4}));
     CHECK(emulate_copy(test.batch, {}) == c.launches);
+  }
+}
+
+TEST_CASE("a kernel leaves all memory as it was when its flag is set") {
+  for (const size_t pieces : {size_t{3}, size_t{1001}}) {
+    const std::vector<PieceShape> shapes(pieces, {.from_shift = 1, .to_shift = 1, .count = 50});
+    TestBatch test(CopyFormat::bfloat16, CopyFormat::float32, 2, shapes);
+    uint32_t flag = 0;
+    test.batch.skip = &flag;
+    CHECK(same_as_on_host(test, {.blocks = 7, .threads = 4}));
+    test.forget();
+    const auto before = test.to();
+    flag = 1;
+    emulate_copy(test.batch, {.blocks = 7, .threads = 4});
+    CHECK(test.to() == before);
+    flag = 0;
+    emulate_copy(test.batch, {.blocks = 7, .threads = 4});
+    CHECK(test.to() != before);
   }
 }
 

@@ -102,5 +102,17 @@ TEST_CASE("elements that are moved keep their bits") {
   }
 }
 
+TEST_CASE("a flag that is set leaves the destinations as they were") {
+  for (const uint32_t flag : {0U, 1U}) {
+    std::vector<float> values = {1, 2, 3};
+    std::vector<float> copied(3, -1);
+    copy_on_host({.from = CopyFormat::float32,
+                  .to = CopyFormat::float32,
+                  .pieces = {{bytes_of(values), bytes_of(copied), 3}},
+                  .skip = &flag});
+    CHECK(copied == (flag == 0 ? values : std::vector<float>(3, -1)));
+  }
+}
+
 }  // namespace
 }  // namespace dt

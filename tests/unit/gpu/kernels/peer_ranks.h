@@ -1,31 +1,25 @@
 #pragma once
 
+#include "gpu/kernels/one_thread.h"
 #include "gpu/kernels/peer_all_reduce.cuh"
 
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <thread>
 #include <vector>
 
 namespace dt {
 
-/// The threads of a block, one after the other.
-struct OneThread {
-  template <class Function>
-  void for_each(uint64_t count, const Function& function) const {
-    for (uint64_t i = 0; i < count; ++i)
-      function(i);
-  }
-  void sync() const {}
-  bool all(bool value) const { return value; }
-};
-
-/// The memory of a rank that others reach.
+/// The memory of a rank that others reach, and what the host reads.
 struct PeerRankMemory {
-  explicit PeerRankMemory(uint64_t count) : chunks(count / 4 * 2) {}
-  std::byte* input() { return reinterpret_cast<std::byte*>(chunks.data()); }
-  std::byte* result() { return reinterpret_cast<std::byte*>(chunks.data() + chunks.size() / 2); }
+  explicit PeerRankMemory(uint64_t count) : chunks((count + 3) / 4 * 4) {}
+  /// Input 0 or 1, and result 2 or 3.
+  std::byte* part(size_t number) {
+    return reinterpret_cast<std::byte*>(chunks.data() + chunks.size() / 4 * number);
+  }
   PeerSignals signals = {};
+  PeerTimeout timeouts[peer_blocks_max] = {};
   std::vector<Chunk> chunks;  ///< of four float32 each
 };
 
@@ -38,6 +32,8 @@ class PeerRanks {
     uint64_t count = 1024;
     uint64_t tile_elements = 64;
     uint64_t patience_ns = 60'000'000'000;
+    bool one_shot = false;
+    size_t shift = 0;  ///< bytes of user memory before the first element
   };
 
   explicit PeerRanks(const Shape& shape) : shape_(shape) {
@@ -66,44 +62,60 @@ class PeerRanks {
   }
 
   void stop() { SystemOrder::release(&stop_, 1); }
+  void resume() { SystemOrder::release(&stop_, 0); }
   PeerSignals& signals(int rank) { return memory_[static_cast<size_t>(rank)]->signals; }
+  const PeerTimeout& timeout(int rank, int block) const {
+    return memory_[static_cast<size_t>(rank)]->timeouts[block];
+  }
 
  private:
   template <class Order, class Value>
   int run_block(int rank, int block, int round, const Value& value) {
-    std::vector<float> from(shape_.count);
-    std::vector<float> to(shape_.count, -1);
-    for (uint64_t i = 0; i < shape_.count; ++i)
-      from[i] = value(rank, round, i);
+    // Bytes, as a user's memory need not be aligned.
+    const size_t bytes = shape_.count * sizeof(float);
+    std::vector<std::byte> from(shape_.shift + bytes);
+    std::vector<std::byte> to(shape_.shift + bytes + 1, std::byte{0x5a});
+    for (uint64_t i = 0; i < shape_.count; ++i) {
+      const float put = value(rank, round, i);
+      std::memcpy(from.data() + shape_.shift + i * sizeof put, &put, sizeof put);
+    }
+    PeerRankMemory& mine = *memory_[static_cast<size_t>(rank)];
     PeerAllReduce call = {.place = {.stop = &stop_,
+                                    .timeouts = mine.timeouts,
                                     .patience_ns = shape_.patience_ns,
                                     .rank = rank,
                                     .ranks = shape_.ranks},
-                          .from = reinterpret_cast<const std::byte*>(from.data()),
-                          .to = reinterpret_cast<std::byte*>(to.data()),
+                          .from = from.data() + shape_.shift,
+                          .to = to.data() + shape_.shift,
+                          .count = shape_.count,
                           .tile_elements = shape_.tile_elements,
-                          .blocks = shape_.blocks};
+                          .blocks = shape_.blocks,
+                          .one_shot = shape_.one_shot};
+    const auto half = static_cast<size_t>(round % 2);
     for (int peer = 0; peer < shape_.ranks; ++peer) {
       PeerRankMemory& memory = *memory_[static_cast<size_t>(peer)];
       call.place.signals[peer] = &memory.signals;
-      call.reduction.arrays[peer] = memory.input();
-      call.results[peer] = memory.result();
+      call.reduction.arrays[peer] = memory.part(half);
+      call.results[peer] = memory.part(2 + half);
     }
-    call.input = memory_[static_cast<size_t>(rank)]->input();
-    call.reduction.into = memory_[static_cast<size_t>(rank)]->result();
-    call.reduction.count = shape_.count;
+    call.input = mine.part(half);
+    call.reduction.into = mine.part(2 + half);
+    call.reduction.count = (shape_.count + 3) / 4 * 4;
     call.reduction.array_count = shape_.ranks;
     call.reduction.second_half = shape_.ranks;
     if (!PeerAllReduceBlock<float, ReduceOp::sum, Order, OneThread>(call, block, OneThread()).run())
       return 1;
-    int wrong = 0;
+    int wrong = to.back() == std::byte{0x5a} ? 0 : 1;
     for (uint64_t i = 0; i < shape_.count; ++i) {
-      float expected = -1;
-      const bool mine = i / shape_.tile_elements % static_cast<uint64_t>(shape_.blocks) ==
-                        static_cast<uint64_t>(block);
-      for (int peer = 0; peer < shape_.ranks && mine; ++peer)
-        expected = peer == 0 ? value(0, round, i) : expected + value(peer, round, i);
-      wrong += to[i] == expected ? 0 : 1;
+      float got = 0;
+      std::memcpy(&got, to.data() + shape_.shift + i * sizeof got, sizeof got);
+      const bool mine_to_write = i / shape_.tile_elements % static_cast<uint64_t>(shape_.blocks) ==
+                                 static_cast<uint64_t>(block);
+      float expected = value(0, round, i);
+      for (int peer = 1; peer < shape_.ranks; ++peer)
+        expected += value(peer, round, i);
+      if (!mine_to_write) std::memset(&expected, 0x5a, sizeof expected);
+      wrong += std::memcmp(&got, &expected, sizeof got) == 0 ? 0 : 1;
     }
     return wrong;
   }

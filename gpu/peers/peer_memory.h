@@ -1,0 +1,97 @@
+#pragma once
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/kernels/element.h"
+#include "base/result.h"
+#include "gpu/device.h"
+#include "gpu/kernels/peer_signals.cuh"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace dt {
+
+/// A rank's memory, for the others.
+struct PeerMemoryOffer {
+  Bytes handle = {};        ///< Device::share()
+  uint64_t data_bytes = 0;  ///< of the largest sum
+  uint32_t blocks = 0;      ///< Device::prepare_peers()
+};
+Bytes encode(const PeerMemoryOffer& offer);
+/// Fails with Errc::protocol for bytes that no rank sends.
+Result<PeerMemoryOffer> decode_peer_memory_offer(ByteSpan bytes);
+
+/// A sum over all ranks.
+struct PeerSum {
+  ElementType type = ElementType::float32;
+  size_t count = 0;
+  const std::byte* from = nullptr;   ///< memory of the device, at any address
+  std::byte* to = nullptr;           ///< may equal `from`
+  Duration patience = seconds(600);  ///< how long its kernel waits for each peer
+  size_t bytes() const { return count * element_bytes(type); }
+};
+
+/// Memory of the devices of one host's ranks. Kernels of all ranks read it, so that they sum
+/// without the host's help. The results are the same on all ranks. Arrays are added in the order of
+/// ranks, and 16-bit floats in float32.
+///
+/// Each rank allocates its memory, and sends an offer to the others. Then it opens theirs. All make
+/// the same sums in the same order. One thread at a time, but stop() is for any thread.
+///
+///   memory of a rank:  signals │ input 0 │ input 1 │ results 0 │ results 1
+///                              sums use both halves in turn
+class PeerMemory {
+ public:
+  /// Allocates for sums of up to `data_bytes`. While the device has too little, tries half as much,
+  /// down to 64 KiB. Waits for the device.
+  static Result<std::unique_ptr<PeerMemory>> allocate(Device& device, size_t data_bytes);
+  PeerMemory(const PeerMemory&) = delete;
+  PeerMemory& operator=(const PeerMemory&) = delete;
+  ~PeerMemory() = default;
+
+  Result<PeerMemoryOffer> offer() const;
+  /// Opens the memory of all others. Requires at most peer_ranks_max offers, by rank.
+  Result<> open(int rank, std::span<const PeerMemoryOffer> offers);
+
+  /// The size of the largest sum of all ranks.
+  size_t data_bytes() const { return data_bytes_; }
+  /// Queues a sum. Requires a type that peers_can_sum() accepts, and at most data_bytes().
+  Result<> sum(DeviceStream& stream, const PeerSum& sum);
+  /// Ends all kernels that wait for a peer, now and later. Their sums have no results.
+  void stop();
+  /// Fails with Errc::timeout when a kernel has waited in vain, and with Errc::closed when stop()
+  /// has ended one. For any thread.
+  Result<> status() const;
+  /// A flag in memory of the device, which a kernel sets that ends without a result. Only for later
+  /// work of the stream.
+  const uint32_t* failed() const { return &reinterpret_cast<PeerSignals*>(own_.at())->failed; }
+
+ private:
+  /// The words of pinned memory that the host and kernels share.
+  struct HostWords {
+    uint32_t stop = 0;
+    PeerTimeout timeouts[peer_blocks_max] = {};
+  };
+
+  explicit PeerMemory(Device& device) : device_(device) {}
+  Result<> allocate_for(size_t data_bytes);
+  Result<> clear();
+  HostWords& words() const { return *reinterpret_cast<HostWords*>(pinned_.at()); }
+  std::byte* part(size_t rank, size_t number) const;
+
+  Device& device_;
+  size_t data_bytes_ = 0;
+  int blocks_ = 1;
+  int rank_ = 0;
+  bool half_ = false;
+  DeviceBuffer own_ = {};
+  DeviceBuffer pinned_ = {};
+  std::vector<DeviceBuffer> opened_ = {};  ///< by rank; none for this one
+  std::vector<std::byte*> memory_ = {};    ///< of all ranks
+};
+
+}  // namespace dt
