@@ -81,7 +81,9 @@ Result<ChosenAlgorithms> job_algorithms(const EngineSettings& settings) {
 }
 
 /// Returns the wish of DTRAIN_DEVICE_COLLECTIVES, which must fit to the algorithms of the job.
+/// Checks DTRAIN_PEER_MAX, which is used later.
 Result<DeviceCollectives> job_collectives(const EngineSettings& settings) {
+  TRY(peer_bytes_max(process_environment()));
   const DeviceCollectives wanted = TRY(device_collectives(process_environment()));
   if (settings.algorithms.empty()) return wanted;
   if (wanted != DeviceCollectives::nccl) return DeviceCollectives::staged;
@@ -370,7 +372,10 @@ void Context::Shared::allow_nccl(uint32_t generation, std::string host, bool req
   const auto wait = [this, prefix](const std::string& key, Duration limit) {
     return ProgramStore(driver, limit, prefix).wait(key);
   };
-  devices.allow_nccl({.store = {set, wait}, .host = std::move(host), .required = required});
+  const auto note = [this, prefix](const std::string& key) {
+    return ProgramStore(driver, Duration::zero(), prefix).set(key, {});
+  };
+  devices.allow_nccl({.store = {set, wait, note}, .host = std::move(host), .required = required});
 }
 
 void Context::finalize() {

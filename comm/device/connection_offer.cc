@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "gpu/kernels/peer_signals.cuh"
 
 #include <algorithm>
 #include <array>
@@ -39,6 +40,13 @@ std::string find_obstacle(std::span<const ConnectionOffer> offers) {
   return {};
 }
 
+/// True when all processes have one place, and are few enough for a kernel.
+bool are_peers(std::span<const ConnectionOffer> offers) {
+  const std::string& place = offers.front().peer_place;
+  return !place.empty() && offers.size() <= peer_ranks_max &&
+         std::ranges::all_of(offers, [&](const auto& offer) { return offer.peer_place == place; });
+}
+
 }  // namespace
 
 Result<DeviceCollectives> device_collectives(const Environment& environment) {
@@ -53,7 +61,7 @@ Result<DeviceCollectives> device_collectives(const Environment& environment) {
 ConnectionVerdict decide(std::span<const ConnectionOffer> offers) {
   using Way = ConnectionVerdict::Way;
   const std::string obstacle = find_obstacle(offers);
-  if (obstacle.empty()) return {};
+  if (obstacle.empty()) return {.peers = are_peers(offers)};
   if (std::ranges::none_of(offers, &ConnectionOffer::requires_nccl))
     return {.way = Way::staged, .reason = obstacle};
   return {.way = Way::failed, .reason = format("{} is nccl, but {}", variable, obstacle)};
@@ -63,6 +71,7 @@ Bytes encode(const ConnectionOffer& offer) {
   Writer writer;
   writer.number(offer.requires_nccl).text(cut(offer.failure));
   encode(offer.in_use, writer);
+  writer.text(cut(offer.peer_place));
   return writer.take();
 }
 
@@ -72,6 +81,7 @@ Result<ConnectionOffer> decode_connection_offer(ByteSpan bytes) {
   offer.requires_nccl = reader.number<bool>();
   offer.failure = reader.text();
   offer.in_use = decode_devices_in_use(reader);
+  offer.peer_place = reader.text();
   TRY(reader.finish("offer of a device"));
   return offer;
 }
@@ -79,7 +89,7 @@ Result<ConnectionOffer> decode_connection_offer(ByteSpan bytes) {
 Bytes encode(const ConnectionVerdict& verdict) {
   Writer writer;
   writer.number(verdict.way).text(cut(verdict.reason));
-  writer.raw(std::as_bytes(std::span(verdict.id.bytes)));
+  writer.raw(std::as_bytes(std::span(verdict.id.bytes))).number(verdict.peers);
   return writer.take();
 }
 
@@ -91,6 +101,7 @@ Result<ConnectionVerdict> decode_connection_verdict(ByteSpan bytes) {
   verdict.reason = reader.text();
   for (auto& byte : verdict.id.bytes)
     byte = reader.number<std::remove_reference_t<decltype(byte)>>();
+  verdict.peers = reader.number<bool>();
   TRY(reader.finish("verdict on devices"));
   return verdict;
 }

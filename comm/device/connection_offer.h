@@ -27,6 +27,7 @@ struct ConnectionOffer {
   bool requires_nccl = false;
   std::string failure = {};  ///< why it cannot use NCCL; empty: it can
   DevicesInUse in_use = {};
+  std::string peer_place = {};  ///< empty: this rank does not sum by kernels of ours (PeerLink)
   bool operator==(const ConnectionOffer&) const = default;
 };
 Bytes encode(const ConnectionOffer& offer);
@@ -39,6 +40,7 @@ struct ConnectionVerdict {
   Way way = Way::nccl;
   std::string reason = {};  ///< of `staged` and `failed`
   NcclUniqueId id = {};     ///< of `nccl`
+  bool peers = false;       ///< the ranks may make a PeerLink
 };
 /// Returns the verdict on the offers of all ranks, by rank, with an empty id.
 ConnectionVerdict decide(std::span<const ConnectionOffer> offers);

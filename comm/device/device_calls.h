@@ -23,7 +23,7 @@ namespace dt {
 class DeviceCalls {
  public:
   struct NcclTerms {
-    NcclConnection::Store store;
+    RankStore store;
     std::string host = {};  ///< of this rank, for messages
     bool required = false;  ///< else calls are staged where it cannot
   };

@@ -36,8 +36,17 @@ constexpr size_t plan_memory_bytes = bucket_bytes_max;
 
 constexpr std::string_view finalized = "the context has been finalized";
 
-std::string key_of(const char* step, int rank) {
-  return format("{}/{}", step, rank);
+bool may_share(const Environment& environment) {
+  const auto share = environment.find("DTRAIN_GPU_SHARE");
+  return share != environment.end() && share->second == "1";
+}
+
+/// Kernels of ranks that share a GPU run by turns, and wait for each other for milliseconds. So
+/// they sum only where the user wants it.
+std::string place_for_peers(const Environment& environment) {
+  const auto wanted = peer_bytes_max(environment);
+  if (!wanted || *wanted == size_t{0}) return {};
+  return *wanted || !may_share(environment) ? peer_place() : std::string();
 }
 
 }  // namespace
@@ -53,14 +62,22 @@ std::shared_ptr<NcclConnection> NcclConnection::start(Terms terms) {
   return made;
 }
 
+/// Rank 0 notes that all ranks leave. The note lasts, since the others may read it when rank 0 has
+/// left.
 void NcclConnection::farewell() {
   if (!plays() || way() != Way::nccl) return;
-  const Time end = Clock::now() + farewell_max;
-  if (!terms_.store.set(key_of("left", terms_.self.rank), Bytes(1))) return;
-  for (int rank = 0; rank < terms_.self.size; ++rank) {
-    const Duration left = end - Clock::now();
-    if (left <= Duration::zero() || !terms_.store.wait(key_of("left", rank), left)) return;
+  const RankStore& store = terms_.store;
+  if (terms_.self.rank > 0) {
+    if (!store.set(rank_key("left", terms_.self.rank), Bytes(1))) return;
+    (void)store.wait(all_leave_, farewell_max);
+    return;
   }
+  const Time end = Clock::now() + farewell_max;
+  for (int rank = 1; rank < terms_.self.size; ++rank) {
+    const Duration left = end - Clock::now();
+    if (left <= Duration::zero() || !store.wait(rank_key("left", rank), left)) return;
+  }
+  (void)store.note(all_leave_);
 }
 
 void NcclConnection::close() {
@@ -68,7 +85,10 @@ void NcclConnection::close() {
     const std::lock_guard lock(mutex_);
     closing_ = true;
     // Joining may last.
-    if (way_ == Way::undecided && !stop_) stop_ = Error{Errc::closed, std::string(finalized)};
+    if (way_ == Way::undecided && !stop_) {
+      stop_ = Error{Errc::closed, std::string(finalized)};
+      if (communicator_) communicator_->stop(*stop_);
+    }
   }
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
@@ -125,13 +145,48 @@ void NcclConnection::run() {
 }
 
 Result<ConnectionVerdict> NcclConnection::connect() {
-  ConnectionVerdict verdict = TRY(exchange("offer", make_offer()));
+  const ConnectionMeeting meeting(terms_.self, terms_.store);
+  ConnectionVerdict verdict =
+      TRY(meeting.decide("offer", make_offer(), [this] { return make_nccl_id(*library_); }));
   if (verdict.way != ConnectionVerdict::Way::nccl) return verdict;
+  all_leave_ = key_of("all leave", verdict.id);
   ConnectionOffer joined = {.requires_nccl = terms_.requires_nccl};
-  if (const Result<> result = join(verdict.id); !result) joined.failure = result.error().message;
-  auto last = exchange("joined", joined);
+  if (const Result<> result = join(verdict.id, meeting); !result) {
+    const Error& why = result.error();
+    // That rank's offer has the reason.
+    const bool heard = why.code == Errc::peer_lost && meeting.has_failed(verdict.id);
+    if (!heard) joined.failure = why.message;
+    if (!heard && why.code != Errc::closed) meeting.report_failure(verdict.id);
+  }
+  auto last = meeting.decide("joined", joined);
+  if (last && last->way == ConnectionVerdict::Way::nccl && verdict.peers) {
+    if (auto linked = link_peers(); !linked) last = tl::unexpected(std::move(linked).error());
+  }
   if (!last || last->way != ConnectionVerdict::Way::nccl) leave();
   return last;
+}
+
+Result<> NcclConnection::link_peers() {
+  const std::optional<size_t> bytes_max = TRY(peer_bytes_max(terms_.environment));
+  const std::shared_ptr<void> current = terms_.device->device().make_current();
+  auto link =
+      TRY(PeerLink::connect({.self = terms_.self,
+                             .stream = stream_.get(),
+                             .free = &plan_memory_,
+                             .store = terms_.store,
+                             .bytes_max = bytes_max,
+                             .finish = [this] { return finish_stream(); },
+                             .nccl = [this](const NcclCall& call) { return play_by_nccl(call); },
+                             .abandon = [this](const Error& why) { abandon(why); }}));
+  const std::lock_guard lock(mutex_);
+  peers_ = std::move(link);
+  return {};
+}
+
+/// Aborts NCCL's kernels, which may wait for a rank that has ended.
+void NcclConnection::abandon(const Error& why) {
+  stop(why);
+  leave();
 }
 
 /// Ends the communicator, and with it NCCL's kernels.
@@ -142,16 +197,16 @@ void NcclConnection::leave() {
     ending = std::move(communicator_);
   }
   const std::shared_ptr<void> current = terms_.device->device().make_current();
+  aborted_.set();
   ending.reset();
 }
 
 /// Opens this rank's library.
 ConnectionOffer NcclConnection::make_offer() {
   const Device& device = terms_.device->device();
-  const auto share = terms_.environment.find("DTRAIN_GPU_SHARE");
   ConnectionOffer offer = {.requires_nccl = terms_.requires_nccl};
   offer.in_use.host = terms_.host;
-  offer.in_use.may_share = share != terms_.environment.end() && share->second == "1";
+  offer.in_use.may_share = may_share(terms_.environment);
   if (!device.uuid().empty()) offer.in_use.uuids = {device.uuid()};
   auto opened = open_nccl_for(device, terms_.environment);
   if (!opened) {
@@ -162,56 +217,21 @@ ConnectionOffer NcclConnection::make_offer() {
   offer.in_use.nccl_version = library_->version();
   offer.in_use.nccl_path = library_->path();
   offer.in_use.driver_version = cuda_driver_version();
+  offer.peer_place = place_for_peers(terms_.environment);
   return offer;
 }
 
-/// Gives rank 0 what this rank offers, and returns rank 0's verdict on what all do.
-Result<ConnectionVerdict> NcclConnection::exchange(const char* step, const ConnectionOffer& own) {
-  const std::string key = format("{}/verdict", step);
-  if (terms_.self.rank > 0) {
-    TRY(terms_.store.set(key_of(step, terms_.self.rank), encode(own)));
-    const Bytes bytes = TRY(terms_.store.wait(key, Duration::zero()));
-    return decode_connection_verdict(bytes);
-  }
-  auto verdict = collect(step, own);
-  if (verdict) {
-    TRY(terms_.store.set(key, encode(*verdict)));
-    return verdict;
-  }
-  // The others learn of a death themselves. Else they must not wait for a verdict.
-  const Errc code = verdict.error().code;
-  if (code == Errc::peer_lost || code == Errc::closed) return verdict;
-  const std::string reason = "rank 0: " + verdict.error().message;
-  (void)terms_.store.set(key, encode({.way = ConnectionVerdict::Way::failed, .reason = reason}));
-  return verdict;
-}
-
-/// Rank 0: waits for the offers of all.
-Result<ConnectionVerdict> NcclConnection::collect(const char* step, const ConnectionOffer& own) {
-  std::vector<ConnectionOffer> offers = {own};
-  for (int rank = 1; rank < terms_.self.size; ++rank) {
-    const Bytes bytes = TRY(terms_.store.wait(key_of(step, rank), Duration::zero()));
-    ConnectionOffer offer = TRY(decode_connection_offer(bytes));
-    offers.push_back(std::move(offer));
-  }
-  ConnectionVerdict verdict = decide(offers);
-  if (verdict.way != ConnectionVerdict::Way::nccl || communicator_) return verdict;
-  auto id = make_nccl_id(*library_);
-  if (id) {
-    verdict.id = *id;
-    return verdict;
-  }
-  offers[0].failure = std::move(id).error().message;
-  return decide(offers);
-}
-
-Result<> NcclConnection::join(const NcclUniqueId& id) {
+/// NCCL waits for all ranks, also for one that has failed here.
+Result<> NcclConnection::join(const NcclUniqueId& id, const ConnectionMeeting& meeting) {
   Device& device = terms_.device->device();
   stream_ = TRY(device.make_stream());
   plan_memory_ = TRY(device.allocate(plan_memory_bytes));
+  aborted_ = TRY(AbortFlag::allocate(device));
   const std::shared_ptr<void> current = device.make_current();
+  NcclWait limits = wait();
+  limits.watch = meeting.with_failures(id, std::move(limits.watch));
   auto joined = TRY(NcclCommunicator::join(
-      *library_, {.id = id, .rank = terms_.self.rank, .size = terms_.self.size}, wait()));
+      *library_, {.id = id, .rank = terms_.self.rank, .size = terms_.self.size}, limits));
   const std::lock_guard lock(mutex_);
   communicator_ = std::move(joined);
   return {};
@@ -241,6 +261,7 @@ void NcclConnection::serve() {
     }
     if (stop_ || (closing_ && queued_.empty())) return;
     note_ends();
+    if (stop_) return;
     if (queued_.empty()) {
       if (on_device_.empty()) continue;
       const std::optional<Error> failure = check_kernels(lock);
@@ -272,11 +293,16 @@ std::optional<Error> NcclConnection::check_kernels(std::unique_lock<std::mutex>&
 
 /// Forgets the tasks that have ended. Called with the mutex locked, before a stop.
 void NcclConnection::note_ends() {
-  std::erase_if(on_device_, [](const auto& task) {
-    if (!has_ended(*task)) return false;
-    task->state = NcclTask::State::ended;
-    return true;
-  });
+  const auto ended = std::partition(on_device_.begin(), on_device_.end(),
+                                    [](const auto& task) { return !has_ended(*task); });
+  // Asked after the events: it concerns all kernels before them.
+  if (Result<> summed = peers_ ? peers_->status() : Result<>(); !summed) {
+    stop_ = std::move(summed).error();
+    return;
+  }
+  for (auto task = ended; task != on_device_.end(); ++task)
+    (*task)->state = NcclTask::State::ended;
+  on_device_.erase(ended, on_device_.end());
 }
 
 Result<> NcclConnection::start_on_device(TaskBucket& bucket) {
@@ -306,14 +332,22 @@ NcclPlan NcclConnection::plan(const TaskBucket& bucket) const {
 Result<> NcclConnection::run(NcclPlan plan) {
   for (const CopyBatch& batch : plan.before)
     TRY(stream_->copy_pieces(batch));
+  const bool by_peers = peers_ && peers_->plays(plan.call);
+  TRY(by_peers ? peers_->begin(plan.call) : play_by_nccl(plan.call));
+  if (plan.divide) TRY(stream_->reduce(*plan.divide));
+  // Results that are unpacked are not written when the call has ended early.
+  for (CopyBatch& batch : plan.after) {
+    batch.skip = by_peers ? peers_->failed() : aborted_.at();
+    TRY(stream_->copy_pieces(batch));
+  }
+  return {};
+}
+
+Result<> NcclConnection::play_by_nccl(NcclCall call) {
   // Without a handle, NCCL does not know the order of the stream.
   if (stream_->native() == nullptr) TRY(finish_stream());
-  plan.call.stream = stream_->native();
-  TRY(communicator_->run(plan.call, {.deadline = Time::max(), .watch = wait().watch}));
-  if (plan.divide) TRY(stream_->reduce(*plan.divide));
-  for (const CopyBatch& batch : plan.after)
-    TRY(stream_->copy_pieces(batch));
-  return {};
+  call.stream = stream_->native();
+  return communicator_->run(call, {.deadline = Time::max(), .watch = wait().watch});
 }
 
 /// Waits for the stream's work, unless the connection is stopped.
@@ -331,6 +365,7 @@ void NcclConnection::fail_all() {
   {
     const std::lock_guard lock(mutex_);
     if (!stop_) stop_ = Error{Errc::closed, std::string(finalized)};
+    if (peers_) peers_->stop();
     const auto ended = [](const auto& task) { return has_ended(*task); };
     if (communicator_ && !std::ranges::all_of(on_device_, ended)) communicator_->stop(*stop_);
   }
@@ -427,7 +462,11 @@ Result<bool> NcclConnection::ended(const NcclTask& task) const {
   // The kernels of a stopped connection end, too, but without results.
   const std::lock_guard lock(mutex_);
   if (task.state == State::failed) return tl::unexpected(*stop_);
-  return task.state == State::ended || (before == State::on_device && !stop_);
+  if (task.state == State::ended || before != State::on_device) return task.state == State::ended;
+  // fail_all() follows, with the reason.
+  if (stop_) return false;
+  if (peers_) TRY(peers_->status());
+  return true;
 }
 
 void NcclConnection::await_end(const NcclTask& task) {
@@ -445,6 +484,7 @@ void NcclConnection::stop(Error why) {
     if (stop_ || way_ == Way::staged) return;
     stop_ = std::move(why);
     if (communicator_) communicator_->stop(*stop_);
+    if (peers_) peers_->stop();
   }
   changed_.notify_all();
 }

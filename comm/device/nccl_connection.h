@@ -2,11 +2,15 @@
 
 #include "base/bytes.h"
 #include "base/environment.h"
+#include "comm/device/abort_flag.h"
 #include "comm/device/buffer_ranges.h"
+#include "comm/device/connection_meeting.h"
 #include "comm/device/connection_offer.h"
 #include "comm/device/nccl_order.h"
 #include "comm/device/nccl_plan.h"
 #include "comm/device/nccl_vote.h"
+#include "comm/device/peer_link.h"
+#include "comm/device/rank_store.h"
 #include "comm/device/staging_device.h"
 #include "gpu/nccl/nccl_communicator.h"
 
@@ -45,22 +49,17 @@ struct NcclTask {
 ///       └─ it cannot be decided, or one rank requires NCCL ▶ failed
 ///
 /// The ranks decide through the job's store. Rank 0 collects their offers, and its verdict has the
-/// id of NCCL's communicator. Then it collects whether they have joined.
+/// id of NCCL's communicator. Then it collects whether they have joined. Ranks of one host also
+/// make a PeerLink, which plays what it can.
 class NcclConnection {
  public:
-  /// The job's store. Waiting for a key fails when a rank dies, and when the context is finalized.
-  struct Store {
-    std::function<Result<>(const std::string& key, const Bytes& value)> set;
-    /// A limit of zero means none.
-    std::function<Result<Bytes>(const std::string& key, Duration limit)> wait;
-  };
   struct Terms {
     CallingRank self;
     std::string host = {};  ///< of this rank, for messages
     std::shared_ptr<StagingDevice> device;
     bool requires_nccl = false;  ///< else it may stage
     Environment environment;
-    Store store;
+    RankStore store;
   };
   enum class Way : uint8_t { undecided, nccl, staged, failed };
 
@@ -92,6 +91,9 @@ class NcclConnection {
   /// The error of `failed`, or the reason of `staged`.
   Error reason() const;
 
+  /// The size of the largest sum that needs no NCCL, in bytes. Requires that the devices were
+  /// connected.
+  size_t peer_limit() const { return peers_ ? peers_->limit() : 0; }
   /// Returns memory of the device for a task, or an empty one where that of the connection is
   /// enough. May wait for the device's work, and so for operations under way. Fails with
   /// Errc::out_of_memory.
@@ -120,19 +122,20 @@ class NcclConnection {
   void run();
   Result<ConnectionVerdict> connect();
   ConnectionOffer make_offer();
-  Result<ConnectionVerdict> exchange(const char* step, const ConnectionOffer& own);
-  Result<ConnectionVerdict> collect(const char* step, const ConnectionOffer& own);
-  Result<> join(const NcclUniqueId& id);
+  Result<> join(const NcclUniqueId& id, const ConnectionMeeting& meeting);
+  Result<> link_peers();
   void serve();
   Result<> start_on_device(TaskBucket& bucket);
   NcclPlan plan(const TaskBucket& bucket) const;
   Result<> run(NcclPlan plan);
+  Result<> play_by_nccl(NcclCall call);
   Result<> finish_stream();
   void queue_whole_buckets();
   void note_ends();
   std::optional<Error> check_kernels(std::unique_lock<std::mutex>& lock);
   NcclWait wait();
   std::optional<Error> stopped() const;
+  void abandon(const Error& why);
   void leave();
   void fail_all();
 
@@ -141,7 +144,9 @@ class NcclConnection {
   std::atomic<bool> plays_by_name_ = false;
   NcclOrder order_;
   std::optional<NcclLibrary> library_ = {};
+  std::string all_leave_ = {};                 ///< key of the note that all ranks leave
   DeviceBuffer plan_memory_ = {};              ///< of one plan at a time, in the stream's order
+  AbortFlag aborted_ = {};                     ///< of the communicator
   std::unique_ptr<DeviceStream> stream_ = {};  ///< of NCCL alone
 
   mutable std::mutex mutex_;
@@ -157,6 +162,7 @@ class NcclConnection {
   std::deque<TaskBucket> queued_ = {};
   TaskBucket on_device_ = {};
   std::unique_ptr<NcclCommunicator> communicator_ = {};  ///< reset by the thread alone
+  std::unique_ptr<PeerLink> peers_ = {};                 ///< likewise; null: there is none
   std::thread thread_;
 };
 

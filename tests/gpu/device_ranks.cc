@@ -2,7 +2,9 @@
 // check nccl` compares those that NCCL plays with those on memory of the host, bit for bit, and
 // `check staged` the others. In `device_ranks killed FOLDER`, the last rank kills itself. The
 // others have begun a collective then, and have made files in the empty FOLDER. They must get an
-// error that names the rank.
+// error that names the rank. In `device_ranks killed_in_list FOLDER`, small tensors have been
+// packed then, where NCCL hangs in its all_reduce. Their buffers must stay as they were. Where NCCL
+// does not hang, a buffer may also have its exact sums.
 //
 // The device is a GPU. With DTRAIN_CPU_DEVICES=1 and DTRAIN_NCCL_LIB, both are stand-ins. The
 // variable DTRAIN_DEVICE_COLLECTIVES must fit.
@@ -109,6 +111,14 @@ dtrain_op_options options_of(const CheckedCollective& collective) {
   return options;
 }
 
+/// Small whole numbers, so that sums and averages have no rounding.
+Numbers numbers_of(int rank, size_t count) {
+  Numbers numbers(count);
+  for (size_t i = 0; i < count; ++i)
+    numbers[i] = static_cast<float>((i + static_cast<size_t>(rank) * 5) % 13);
+  return numbers;
+}
+
 void require(const Result<>& result) {
   if (!result) throw std::runtime_error(result.error().message);
 }
@@ -121,13 +131,7 @@ struct DeviceRank {
   std::unique_ptr<DeviceStream> stream = device.make_stream().value();
   dtrain_error error = {.struct_size = sizeof error};
 
-  /// Small whole numbers, so that sums and averages have no rounding.
-  Numbers input(size_t count) const {
-    Numbers numbers(count);
-    for (size_t i = 0; i < count; ++i)
-      numbers[i] = static_cast<float>((i + static_cast<size_t>(context.rank()) * 5) % 13);
-    return numbers;
-  }
+  Numbers input(size_t count) const { return numbers_of(context.rank(), count); }
   DeviceBuffer put(const Numbers& numbers) const {
     const size_t bytes = numbers.size() * sizeof(float);
     DeviceBuffer buffer = device.allocate(bytes).value();
@@ -172,14 +176,13 @@ bool check_collective(DeviceRank& self, const CheckedCollective& collective, siz
   return status == DTRAIN_OK;
 }
 
-/// Sums until the ranks have voted for NCCL. Returns false when a call fails before.
+/// Broadcasts until the ranks have voted for NCCL. Returns false when a call fails before.
 bool reach_nccl(DeviceRank& self) {
   const DeviceBuffer memory = self.put(self.input(1000));
   const dtrain_buffers buffers = {nullptr, memory.at(), 1000, DTRAIN_FLOAT32};
   dtrain_context* const context = self.context.get();
   while (dtrain_uses_nccl(context) == 0) {
-    if (dtrain_all_reduce(context, buffers, DTRAIN_SUM, nullptr, &self.error) == DTRAIN_OK)
-      continue;
+    if (dtrain_broadcast(context, buffers, 0, nullptr, &self.error) == DTRAIN_OK) continue;
     std::printf("%s\n", self.error.text);
     return false;
   }
@@ -199,6 +202,18 @@ int check_all(DeviceRank& self, bool by_nccl) {
   return 0;
 }
 
+/// Returns when so many other ranks have made their files.
+void await_files(const std::filesystem::path& folder, int count) {
+  const Time end = Clock::now() + step_max;
+  const auto files = [&] { return std::distance(std::filesystem::directory_iterator(folder), {}); };
+  while (files() < count && Clock::now() < end)
+    std::this_thread::sleep_for(milliseconds(1));
+}
+
+void make_file(const std::filesystem::path& folder, int rank) {
+  std::ofstream(folder / format("{}", rank)) << "begins\n";
+}
+
 /// Returns 0 when the error names the rank that was killed.
 int be_killed(DeviceRank& self, const std::filesystem::path& folder) {
   const int last = self.context.size() - 1;
@@ -206,19 +221,97 @@ int be_killed(DeviceRank& self, const std::filesystem::path& folder) {
   const DeviceBuffer memory = self.put(self.input(1000));
   const dtrain_buffers buffers = {nullptr, memory.at(), 1000, DTRAIN_FLOAT32};
   if (self.context.rank() == last) {
-    const Time end = Clock::now() + step_max;
-    const auto files = [&] {
-      return std::distance(std::filesystem::directory_iterator(folder), {});
-    };
-    while (files() < last && Clock::now() < end)
-      std::this_thread::sleep_for(milliseconds(1));
+    await_files(folder, last);
     static_cast<void>(std::raise(SIGKILL));
   }
-  std::ofstream(folder / format("{}", self.context.rank())) << "begins\n";
+  make_file(folder, self.context.rank());
   const int status =
       dtrain_all_reduce(self.context.get(), buffers, DTRAIN_SUM, nullptr, &self.error);
   std::printf("rank %d: %s\n", self.context.rank(), self.error.text);
   return status == DTRAIN_ERROR_PEER_LOST && self.error.rank == last ? 0 : 1;
+}
+
+/// Sums of the tensors of a list in their buffers, which are one call of NCCL. A kernel packs the
+/// tensors, and another unpacks the sums. Packed tensors are doubled, and so differ from those
+/// before.
+class FusedSums {
+ public:
+  static constexpr size_t tensors = 16;
+
+  explicit FusedSums(DeviceRank& self) : self_(self) {
+    std::vector<dtrain_buffers> buffers;
+    for (size_t i = 0; i < tensors; ++i) {
+      memory_.push_back(self.put(self.input(count)));
+      buffers.push_back({nullptr, memory_[i].at(), count, DTRAIN_FLOAT32});
+    }
+    const dtrain_tensor_list list = {sizeof list, buffers.data(), tensors, nullptr, nullptr};
+    dtrain_op_options options = {.struct_size = sizeof options};
+    options.name = "gradients";
+    options.prescale = 2;
+    work_ = dtrain_all_reduce_list_async(self.context.get(), &list, DTRAIN_SUM, &options, nullptr);
+  }
+  FusedSums(const FusedSums&) = delete;
+  FusedSums& operator=(const FusedSums&) = delete;
+  ~FusedSums() { dtrain_work_free(work_); }
+
+  int wait(int timeout_ms) { return dtrain_work_wait(work_, timeout_ms, &self_.error); }
+  /// Returns the number of the buffers that have the numbers before the call.
+  size_t unchanged() const { return holding(self_.input(count)); }
+  /// Returns the number of those that have the sums.
+  size_t exact() const {
+    Numbers sums(count);
+    for (int rank = 0; rank < self_.context.size(); ++rank) {
+      const Numbers input = numbers_of(rank, count);
+      for (size_t i = 0; i < count; ++i)
+        sums[i] += 2 * input[i];
+    }
+    return holding(sums);
+  }
+
+ private:
+  static constexpr size_t count = 1000;
+
+  size_t holding(const Numbers& numbers) const {
+    return static_cast<size_t>(std::ranges::count_if(
+        memory_, [&](const DeviceBuffer& buffer) { return self_.get(buffer, count) == numbers; }));
+  }
+
+  DeviceRank& self_;
+  std::vector<DeviceBuffer> memory_;
+  dtrain_work* work_ = nullptr;
+};
+
+/// Kills this rank where NCCL hangs, else in one of the next calls.
+[[noreturn]] void die_in_list(DeviceRank& self, const std::filesystem::path& folder) {
+  for (int round = 0;; ++round) {
+    FusedSums sums(self);
+    await_files(folder, self.context.rank());
+    // All ranks have begun the call. None can see that the others have packed their tensors.
+    if (round == 3 || sums.wait(500) == DTRAIN_PENDING) static_cast<void>(std::raise(SIGKILL));
+  }
+}
+
+/// Returns 0 when the error names the rank that was killed. Each buffer must be as it was, or have
+/// its sums.
+int be_killed_in_list(DeviceRank& self, const std::filesystem::path& folder) {
+  const int rank = self.context.rank();
+  const int last = self.context.size() - 1;
+  if (!reach_nccl(self)) return 1;
+  if (rank == last) die_in_list(self, folder);
+  while (true) {
+    FusedSums sums(self);
+    make_file(folder, rank);
+    const int status = sums.wait(-1);
+    const size_t exact = sums.exact();
+    if (status == DTRAIN_OK && exact == FusedSums::tensors) continue;
+    const size_t unchanged = sums.unchanged();
+    const bool right = unchanged + exact == FusedSums::tensors;
+    const bool named = status == DTRAIN_ERROR_PEER_LOST && self.error.rank == last;
+    std::printf("%srank %d: %s; of %zu buffers, %zu are as they were and %zu have sums\n",
+                right && named ? "" : "wrong: ", rank, self.error.text, FusedSums::tensors,
+                unchanged, exact);
+    return right && named ? 0 : 1;
+  }
 }
 
 }  // namespace
@@ -227,11 +320,15 @@ int be_killed(DeviceRank& self, const std::filesystem::path& folder) {
 int main(int count, char** words) {
   const std::string what = count == 3 ? words[1] : "";
   const std::string how = count == 3 ? words[2] : "";
-  if (what != "killed" && !(what == "check" && (how == "nccl" || how == "staged"))) {
-    std::fprintf(stderr, "usage: device_ranks check nccl|staged, or device_ranks killed FOLDER\n");
+  const bool checks = what == "check" && (how == "nccl" || how == "staged");
+  if (!checks && what != "killed" && what != "killed_in_list") {
+    std::fprintf(stderr,
+                 "usage: device_ranks check nccl|staged, device_ranks killed FOLDER, or "
+                 "device_ranks killed_in_list FOLDER\n");
     return 2;
   }
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   dt::DeviceRank self;
-  return what == "check" ? dt::check_all(self, how == "nccl") : dt::be_killed(self, how);
+  if (checks) return dt::check_all(self, how == "nccl");
+  return what == "killed" ? dt::be_killed(self, how) : dt::be_killed_in_list(self, how);
 }

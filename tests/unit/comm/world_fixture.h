@@ -53,6 +53,12 @@ class World {
             .dead_after = options_.dead_after};
   }
 
+  /// Begins the generation of this table, whose ranks the next run has.
+  void begin_generation(const TaskTable& table) {
+    options_.size = table.world_size();
+    server_.set_table(table);
+  }
+
   /// Runs `body` on every rank after init, each on a thread. Its exception is the rank's outcome.
   std::vector<RankOutcome> run(const std::function<void(dtrain::Context&)>& body) {
     return on_threads([&](int rank) {

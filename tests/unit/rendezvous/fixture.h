@@ -117,6 +117,11 @@ class RendezvousFixture {
     wake();
     done.get();
   }
+  /// Begins the generation of this table. Requires that no other thread uses this object.
+  void set_table(TaskTable table) {
+    table_ = std::move(table);
+    on_server([this](RendezvousServer& server) { server.set_table(table_); });
+  }
   void notify(const Notice& notice) {
     on_server([&](RendezvousServer& server) { server.notify(notice); });
   }

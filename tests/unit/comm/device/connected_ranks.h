@@ -2,60 +2,26 @@
 
 #include "comm/device/nccl_connection.h"
 #include "gpu/devices/device_places.h"
+#include "tests/unit/comm/device/test_store.h"
 #include "tests/unit/gpu/cpu_devices.h"
 
 #include <doctest/doctest.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdlib>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 namespace dt {
 
-/// A store for the threads of this process. Waits end when it is closed.
-class TestStore {
- public:
-  NcclConnection::Store use() {
-    return {.set = [this](const std::string& key, const Bytes& value) -> Result<> {
-              const std::lock_guard lock(mutex_);
-              values_[key] = value;
-              changed_.notify_all();
-              return {};
-            },
-            .wait = [this](const std::string& key, Duration limit) -> Result<Bytes> {
-              std::unique_lock lock(mutex_);
-              const auto there = [&] { return closed_ || values_.contains(key); };
-              if (limit == Duration::zero()) {
-                changed_.wait(lock, there);
-              } else if (!changed_.wait_for(lock, limit, there)) {
-                return fail(Errc::timeout, "no such key");
-              }
-              if (!closed_) return values_[key];
-              return fail(Errc::peer_lost, "rank 7 died");
-            }};
-  }
-  void close() {
-    const std::lock_guard lock(mutex_);
-    closed_ = true;
-    changed_.notify_all();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool closed_ = false;
-  std::map<std::string, Bytes> values_;
-};
-
-/// Ranks with a device of the CPU each, over the fake NCCL that `words` describe.
+/// Ranks with a device of the CPU each, over the fake NCCL that `words` describe. Kernels of ours
+/// sum up to `peer_max`; empty: the ranks find the limit. Calls of the devices go to `watch` first.
 struct ConnectedRanks {
-  explicit ConnectedRanks(int size, const char* words = "", bool required = false)
-      : cpu({.count = size, .probe = [this](const ProbedCall& call) -> Result<> {
+  explicit ConnectedRanks(int size, const char* words = "", bool required = false,
+                          const char* peer_max = "0", const CallProbe& watch = {})
+      : cpu({.count = size, .probe = [this, watch](const ProbedCall& call) -> Result<> {
+               if (watch) TRY(watch(call));
                const bool computes =
                    call.call == DeviceCall::copy || call.call == DeviceCall::reduce;
                const bool fails = breaks && call.runs && computes;
@@ -71,13 +37,14 @@ struct ConnectedRanks {
       devices.push_back(StagingDevice::open(std::move(opened).value()).value());
     }
     for (int rank = 0; rank < size; ++rank) {
-      ranks.push_back(NcclConnection::start(
-          {.self = {.rank = rank, .size = size},
-           .host = "a",
-           .device = devices[static_cast<size_t>(rank)],
-           .requires_nccl = required,
-           .environment = {{"DTRAIN_CPU_DEVICES", "1"}, {"DTRAIN_NCCL_LIB", FAKE_NCCL}},
-           .store = store.use()}));
+      ranks.push_back(NcclConnection::start({.self = {.rank = rank, .size = size},
+                                             .host = "a",
+                                             .device = devices[static_cast<size_t>(rank)],
+                                             .requires_nccl = required,
+                                             .environment = {{"DTRAIN_CPU_DEVICES", "1"},
+                                                             {"DTRAIN_NCCL_LIB", FAKE_NCCL},
+                                                             {"DTRAIN_PEER_MAX", peer_max}},
+                                             .store = store.use()}));
     }
   }
   ConnectedRanks(const ConnectedRanks&) = delete;

@@ -52,19 +52,39 @@ TEST_CASE("ranks that share a GPU, or have other versions, are an obstacle") {
   CHECK(decide(offers).reason.find("NCCL needs one version") != std::string::npos);
 }
 
+TEST_CASE("up to 16 ranks of one place are peers") {
+  std::vector<ConnectionOffer> offers = {offer("GPU-1"), offer("GPU-2")};
+  CHECK_FALSE(decide(offers).peers);
+  offers[0].peer_place = "here";
+  CHECK_FALSE(decide(offers).peers);
+  offers[1].peer_place = "there";
+  CHECK_FALSE(decide(offers).peers);
+  offers[1].peer_place = "here";
+  CHECK(decide(offers).peers);
+  offers.resize(16, offers[0]);
+  for (size_t i = 0; i < offers.size(); ++i)
+    offers[i].in_use.uuids = {std::to_string(i)};
+  CHECK(decide(offers).peers);
+  offers.push_back(offers[0]);
+  offers[16].in_use.uuids = {"16"};
+  CHECK_FALSE(decide(offers).peers);
+}
+
 TEST_CASE("offers and verdicts survive their encoding, and wrong bytes do not") {
   ConnectionOffer own = offer("GPU-1");
   own.requires_nccl = true;
   own.failure = "no driver";
+  own.peer_place = "here";
   const Bytes bytes = encode(own);
   CHECK(decode_connection_offer(bytes).value() == own);
-  ConnectionVerdict verdict = {.way = Way::failed, .reason = "why"};
+  ConnectionVerdict verdict = {.way = Way::failed, .reason = "why", .peers = true};
   verdict.id.bytes[5] = 7;
   const Bytes encoded = encode(verdict);
   const ConnectionVerdict decoded = decode_connection_verdict(encoded).value();
   CHECK(decoded.way == Way::failed);
   CHECK(decoded.reason == "why");
   CHECK(decoded.id.bytes[5] == 7);
+  CHECK(decoded.peers);
   for (size_t length = 0; length < bytes.size(); ++length)
     CHECK_FALSE(decode_connection_offer(ByteSpan(bytes).first(length)).has_value());
   for (size_t length = 0; length < encoded.size(); ++length)

@@ -23,6 +23,144 @@ TEST_CASE("ranks whose devices NCCL connects sum their numbers") {
   }
 }
 
+TEST_CASE("sums up to the user's limit need no NCCL") {
+  const ConnectedRanks world(3, "fail=ncclAllReduce:1", false, "64K");
+  std::vector<std::shared_ptr<NcclTask>> tasks;
+  for (size_t rank = 0; rank < 3; ++rank) {
+    REQUIRE(world.decided(rank) == Way::nccl);
+    CHECK(world.ranks[rank]->peer_limit() == size_t{64} << 10);
+  }
+  for (int round = 1; round <= 3; ++round) {
+    tasks.clear();
+    for (size_t rank = 0; rank < 3; ++rank) {
+      tasks.push_back(world.sum(rank));
+      world.ranks[rank]->begin(tasks.back());
+    }
+    for (size_t rank = 0; rank < 3; ++rank) {
+      world.ranks[rank]->await_end(*tasks[rank]);
+      CHECK(world.ranks[rank]->ended(*tasks[rank]).value());
+    }
+  }
+  for (size_t rank = 0; rank < 3; ++rank)
+    CHECK(values_of<float>(world.cpu.stream(rank), world.memory[rank], 3) ==
+          std::vector<float>{54, 54, 54});
+}
+
+TEST_CASE("other calls are NCCL's, between sums that need none") {
+  const ConnectedRanks world(2, "", false, "64K");
+  for (const ReduceOp op : {ReduceOp::max, ReduceOp::sum, ReduceOp::max}) {
+    std::vector<std::shared_ptr<NcclTask>> tasks;
+    for (size_t rank = 0; rank < 2; ++rank) {
+      REQUIRE(world.decided(rank) == Way::nccl);
+      tasks.push_back(world.sum(rank));
+      tasks[rank]->part.reduce = op;
+      world.ranks[rank]->begin(tasks[rank]);
+    }
+    for (size_t rank = 0; rank < 2; ++rank)
+      world.ranks[rank]->await_end(*tasks[rank]);
+  }
+  for (size_t rank = 0; rank < 2; ++rank)
+    CHECK(values_of<float>(world.cpu.stream(rank), world.memory[rank], 3) ==
+          std::vector<float>{4, 4, 4});
+}
+
+TEST_CASE("without a limit of the user, the ranks agree on one") {
+  const ConnectedRanks world(3, "", false, "");
+  for (size_t rank = 0; rank < 3; ++rank)
+    REQUIRE(world.decided(rank) == Way::nccl);
+  const size_t limit = world.ranks[0]->peer_limit();
+  CHECK(limit <= size_t{1} << 20);
+  CHECK(world.ranks[1]->peer_limit() == limit);
+  CHECK(world.ranks[2]->peer_limit() == limit);
+}
+
+TEST_CASE("a failure of NCCL while the ranks find the limit fails the connection") {
+  const ConnectedRanks world(2, "fail=ncclAllReduce:2", false, "");
+  const auto has_failed = [&](size_t rank) { return world.ranks[rank]->way() == Way::failed; };
+  while (!has_failed(0) && !has_failed(1))
+    std::this_thread::yield();
+  // The other rank waits in NCCL. Its calls are staged, until the job ends.
+  CHECK(world.ranks[has_failed(0) ? 1 : 0]->way() == Way::undecided);
+}
+
+TEST_CASE("a stop ends sums that wait for another rank's kernel") {
+  const ConnectedRanks world(2, "", false, "64K");
+  REQUIRE(world.decided(0) == Way::nccl);
+  REQUIRE(world.decided(1) == Way::nccl);
+  const auto task = world.sum(0);
+  world.ranks[0]->begin(task);
+  CHECK_FALSE(world.ranks[0]->ended(*task).value());
+  world.ranks[0]->stop({Errc::peer_lost, "rank 1 died"});
+  world.ranks[0]->await_end(*task);
+  CHECK(world.ranks[0]->ended(*task).error() == Error{Errc::peer_lost, "rank 1 died"});
+}
+
+/// Begins the sums of two buffers as one bucket. Packed numbers are doubled, and so differ from
+/// those before.
+std::vector<std::shared_ptr<NcclTask>> begin_bucket(const ConnectedRanks& world,
+                                                    const std::vector<DeviceBuffer>& buffers) {
+  std::vector<std::shared_ptr<NcclTask>> tasks;
+  for (const DeviceBuffer& buffer : buffers) {
+    const auto task = tasks.emplace_back(world.sum(0));
+    task->part.input = task->part.output = buffer.at();
+    task->part.prescale = 2;
+    world.ranks[0]->begin(task, {.index = static_cast<uint32_t>(tasks.size() - 1), .members = 2});
+  }
+  return tasks;
+}
+
+TEST_CASE("results that are queued behind an aborted call are not unpacked") {
+  Gate gate;
+  std::atomic<bool> counts = false;
+  std::atomic<int> copies = 0;
+  std::atomic<bool> stops = false;
+  const ConnectedRanks world(1, "", false, "0", [&](const ProbedCall& call) -> Result<> {
+    // The second copy unpacks. The connection waits for its stream when it has aborted NCCL.
+    if (counts && call.runs && call.call == DeviceCall::copy && ++copies == 2) gate.pass();
+    if (stops && call.call == DeviceCall::synchronize) gate.open();
+    return {};
+  });
+  REQUIRE(world.decided(0) == Way::nccl);
+  std::vector<DeviceBuffer> buffers;
+  for (int i = 0; i < 2; ++i)
+    buffers.push_back(on_device(world.cpu.stream(0), std::vector<float>{1, 2, 3}));
+  counts = true;
+  const auto tasks = begin_bucket(world, buffers);
+  while (copies < 2)
+    std::this_thread::yield();
+  stops = true;
+  world.ranks[0]->stop({Errc::peer_lost, "rank 1 died"});
+  for (size_t i = 0; i < 2; ++i) {
+    world.ranks[0]->await_end(*tasks[i]);
+    CHECK(world.ranks[0]->ended(*tasks[i]).error().message == "rank 1 died");
+    CHECK(values_of<float>(world.cpu.stream(0), buffers[i], 3) == std::vector<float>{1, 2, 3});
+  }
+}
+
+TEST_CASE("results of a sum without NCCL that has ended early are not unpacked") {
+  std::atomic<int> records = 0;
+  const ConnectedRanks world(2, "", false, "64K", [&](const ProbedCall& call) -> Result<> {
+    if (call.device == 0 && call.call == DeviceCall::record && !call.runs) ++records;
+    return {};
+  });
+  REQUIRE(world.decided(0) == Way::nccl);
+  REQUIRE(world.decided(1) == Way::nccl);
+  std::vector<DeviceBuffer> buffers;
+  for (int i = 0; i < 2; ++i)
+    buffers.push_back(on_device(world.cpu.stream(0), std::vector<float>{1, 2, 3}));
+  const int before = records;
+  const auto tasks = begin_bucket(world, buffers);
+  // The event behind the unpacking.
+  while (records == before)
+    std::this_thread::yield();
+  world.ranks[0]->stop({Errc::peer_lost, "rank 1 died"});
+  for (size_t i = 0; i < 2; ++i) {
+    world.ranks[0]->await_end(*tasks[i]);
+    CHECK(world.ranks[0]->ended(*tasks[i]).error().message == "rank 1 died");
+    CHECK(values_of<float>(world.cpu.stream(0), buffers[i], 3) == std::vector<float>{1, 2, 3});
+  }
+}
+
 TEST_CASE("a task waits for its input, and its plan runs around NCCL's part") {
   const ConnectedRanks world(1);
   REQUIRE(world.decided(0) == Way::nccl);
@@ -180,6 +318,19 @@ TEST_CASE("a required NCCL that cannot join fails on all ranks") {
   }
 }
 
+TEST_CASE("a rank that cannot join ends the wait of those that can") {
+  const ConnectedRanks world(3, "fail=ncclCommInitRankConfig:3 once");
+  // Earlier than the others' time limit.
+  const Time end = much_later();
+  for (const auto& rank : world.ranks) {
+    while (rank->way() == Way::undecided && Clock::now() < end)
+      std::this_thread::yield();
+    CHECK(rank->way() == Way::staged);
+    const std::string text = rank->reason().message;
+    CHECK_MESSAGE(text.find("ncclCommInitRankConfig: internal error") != std::string::npos, text);
+  }
+}
+
 TEST_CASE("ranks that NCCL has connected leave together") {
   ConnectedRanks world(2);
   world.ranks[0]->farewell();  // nothing was played
@@ -187,10 +338,27 @@ TEST_CASE("ranks that NCCL has connected leave together") {
     REQUIRE(world.decided(rank) == Way::nccl);
     world.ranks[rank]->agree(DeviceRoute::nccl);
   }
-  std::thread first([&] { world.ranks[0]->farewell(); });
-  CHECK(world.store.use().wait("left/0", Duration::zero()).has_value());
-  world.ranks[1]->farewell();
+  const int before = world.store.timeouts();
+  std::thread first([&] { world.ranks[1]->farewell(); });
+  CHECK(world.store.use().wait("left/1", Duration::zero()).has_value());
+  world.ranks[0]->farewell();
   first.join();
+  CHECK(world.store.timeouts() == before);
+}
+
+TEST_CASE("a slow rank does not wait for one that has left together with it") {
+  ConnectedRanks world(2);
+  for (const size_t rank : {size_t{0}, size_t{1}}) {
+    REQUIRE(world.decided(rank) == Way::nccl);
+    world.ranks[rank]->agree(DeviceRoute::nccl);
+  }
+  const int before = world.store.timeouts();
+  // Rank 1 has set its key, but has not asked for others yet.
+  REQUIRE(world.store.use().set("left/1", Bytes(1)).has_value());
+  world.ranks[0]->farewell();
+  world.store.end_contexts();
+  world.ranks[1]->farewell();
+  CHECK(world.store.timeouts() == before);
 }
 
 TEST_CASE("the death of a rank ends the decision") {

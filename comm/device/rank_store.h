@@ -1,0 +1,29 @@
+#pragma once
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/format.h"
+#include "base/result.h"
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace dt {
+
+/// The job's store. Waiting for a key fails when a rank dies, and when the context is finalized.
+struct RankStore {
+  /// The key ends with this rank's context.
+  std::function<Result<>(const std::string& key, const Bytes& value)> set;
+  /// A limit of zero means none.
+  std::function<Result<Bytes>(const std::string& key, Duration limit)> wait;
+  /// Sets a key without a value, which lasts as long as the generation.
+  std::function<Result<>(const std::string& key)> note = {};
+};
+
+/// Returns the key of what a rank says in a step.
+inline std::string rank_key(std::string_view step, int rank) {
+  return format("{}/{}", step, rank);
+}
+
+}  // namespace dt
