@@ -18,9 +18,9 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
 else()
   list(FILTER unit_sources EXCLUDE REGEX "/kernels/cpu_x86_64_test\\.cc$")
 endif()
-# As in gpu/CMakeLists.txt.
+# As in gpu/CMakeLists.txt and examples/CMakeLists.txt.
 if(dtrain_cuda)
-  list(FILTER unit_sources EXCLUDE REGEX "/gpu/cuda/no_cuda_test\\.cc$")
+  list(FILTER unit_sources EXCLUDE REGEX "/(gpu/cuda/no_cuda|digits/no_gpu_trainer)_test\\.cc$")
 else()
   list(FILTER unit_sources EXCLUDE REGEX "/gpu/(cuda/cuda_[a-z_]*|kernels/kernel_table)_test\\.cc$")
 endif()

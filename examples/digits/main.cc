@@ -1,7 +1,9 @@
 // Trains a small neural network to read hand-written digits, alone or on many ranks.
 // The command for four ranks is `dtrain run -np 4 digits`; --strategy chooses devices and workers.
-// The distributed part of the program is in trainer.cc.
+// The distributed part of the program is in trainer.cc, that of --device gpu in device_trainer.h.
 
+#include "examples/digits/epoch_trainer.h"
+#include "examples/digits/gpu_trainer.h"
 #include "examples/digits/images.h"
 #include "examples/digits/network.h"
 #include "examples/digits/options.h"
@@ -13,7 +15,9 @@
 #include <dtrain/dtrain_strategy.hpp>
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace digits {
@@ -32,15 +36,13 @@ struct Speed {
   double samples_per_s() const { return samples / seconds; }
 };
 
-/// Only the chief reports.
-void report_start(const dtrain::Strategy& strategy, const Split& split) {
+/// Only one rank reports.
+void report_start(const Split& split, std::size_t ranks) {
   std::printf("%zu images to train on, %zu to test on, %zu rank%s\n", split.training.size(),
-              split.test.size(), strategy.workers(), strategy.workers() == 1 ? "" : "s");
-  std::printf("strategy %s with %zu replica%s\n", strategy.name().c_str(), strategy.replicas(),
-              strategy.replicas() == 1 ? "" : "s");
+              split.test.size(), ranks, ranks == 1 ? "" : "s");
 }
 
-void report_epoch(const Trainer& trainer, const Options& options, double loss, double right,
+void report_epoch(const EpochTrainer& trainer, const Options& options, double loss, double right,
                   const Speed& speed) {
   std::printf("epoch %3zu/%zu   loss %.6f   accuracy %5.1f %%   %.0f samples/s\n",
               trainer.epochs_done(), options.epochs, loss, 100 * right, speed.samples_per_s());
@@ -52,18 +54,27 @@ void report_end(const Network& network, const Split& split, const Speed& speed) 
   std::printf("accuracy %.1f %%\n", 100 * accuracy(network, split.test));
 }
 
-void train(dtrain::Strategy& strategy, const Options& options) {
+Split read_split(const Options& options) {
   const std::filesystem::path file =
       options.images.empty() ? find_images(std::filesystem::read_symlink("/proc/self/exe"))
                              : options.images;
-  const Split split = split_images(read_images(file));
-  const bool reports = strategy.is_chief();
-  if (reports) report_start(strategy, split);
+  return split_images(read_images(file));
+}
 
-  Trainer trainer(strategy, options, split.training);
-  trainer.start();
+/// A training on the CPU or on GPUs.
+struct Training {
+  EpochTrainer& trainer;
+  const Options& options;
+  const Split& split;
+  bool reports = false;
+  std::function<void()> after_epoch = {};
+};
+
+void train_epochs(const Training& training) {
+  EpochTrainer& trainer = training.trainer;
+  const Split& split = training.split;
   Speed total;
-  while (trainer.epochs_done() < options.epochs) {
+  while (trainer.epochs_done() < training.options.epochs) {
     const Clock::time_point begin = Clock::now();
     const double loss = trainer.train_epoch();
     const std::chrono::duration<double> took = Clock::now() - begin;
@@ -72,12 +83,54 @@ void train(dtrain::Strategy& strategy, const Options& options) {
     total.samples += speed.samples;
     total.seconds += speed.seconds;
     const Network::Values weights = trainer.weights();
-    if (reports)
-      report_epoch(trainer, options, loss, accuracy(Network(weights), split.test), speed);
-    if (!options.checkpoint.empty()) trainer.save();
+    if (training.reports) {
+      const double right = accuracy(Network(weights), split.test);
+      report_epoch(trainer, training.options, loss, right, speed);
+    }
+    if (training.after_epoch) training.after_epoch();
   }
   const Network::Values weights = trainer.weights();
-  if (reports) report_end(Network(weights), split, total);
+  if (training.reports) report_end(Network(weights), split, total);
+}
+
+void train_by_strategy(const Options& options) {
+  dtrain::Strategy strategy;
+  const Split split = read_split(options);
+  const bool reports = strategy.is_chief();
+  if (reports) {
+    report_start(split, strategy.workers());
+    std::printf("strategy %s with %zu replica%s\n", strategy.name().c_str(), strategy.replicas(),
+                strategy.replicas() == 1 ? "" : "s");
+  }
+  Trainer trainer(strategy, options, split.training);
+  trainer.start();
+  Training training{.trainer = trainer, .options = options, .split = split, .reports = reports};
+  if (!options.checkpoint.empty()) training.after_epoch = [&] { trainer.save(); };
+  train_epochs(training);
+}
+
+const char* environment(const char* name) {
+  return std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+}
+
+void train_on_gpus(const Options& options) {
+  // A GPU for each rank is no strategy: without this, the user's choice would have no effect.
+  for (const auto& [variable, option] :
+       {std::pair{"DTRAIN_STRATEGY", "--strategy"}, std::pair{"DTRAIN_DEVICES", "--devices"}}) {
+    if (environment(variable) == nullptr) continue;
+    throw UsageError(std::string("--device gpu uses no strategy; leave out ") + option +
+                     " of dtrain run, or give --device cpu");
+  }
+  dtrain::Context world = dtrain::init();
+  const Split split = read_split(options);
+  const GpuTraining training = prepare_gpu_training(world, options, split.training);
+  const bool reports = world.rank() == 0;
+  if (reports) {
+    report_start(split, static_cast<std::size_t>(world.size()));
+    std::printf("each rank on a GPU, rank 0 on %s\n", training.gpu.c_str());
+  }
+  train_epochs(
+      {.trainer = *training.trainer, .options = options, .split = split, .reports = reports});
 }
 
 int run(const std::vector<std::string>& words) {
@@ -89,10 +142,13 @@ int run(const std::vector<std::string>& words) {
       return 0;
     }
     // A process that cannot join has its rank from the environment alone.
-    const char* const rank = std::getenv("DTRAIN_RANK");  // NOLINT(concurrency-mt-unsafe)
+    const char* const rank = environment("DTRAIN_RANK");
     name += std::string(": rank ") + (rank == nullptr ? "0" : rank);
-    dtrain::Strategy strategy;
-    train(strategy, options);
+    if (options.gpu) {
+      train_on_gpus(options);
+    } else {
+      train_by_strategy(options);
+    }
     return 0;
   } catch (const UsageError& error) {
     std::fprintf(stderr, "%s: %s\n", name.c_str(), error.what());

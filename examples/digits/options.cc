@@ -61,6 +61,11 @@ std::string file_name(const Word& word) {
   return word.value;
 }
 
+void set_device(Options& options, const Word& word) {
+  if (word.value != "cpu" && word.value != "gpu") throw bad_value(word, "cpu or gpu");
+  options.gpu = word.value == "gpu";
+}
+
 struct Valued {
   std::string_view option;
   void (*set)(Options&, const Word&);
@@ -72,6 +77,7 @@ constexpr Valued valued_options[] = {
     {"--epochs", set_epochs},
     {"--learning-rate", set_learning_rate},
     {"--seed", set_seed},
+    {"--device", set_device},
     {"--data", [](Options& options, const Word& word) { options.images = file_name(word); }},
     {"--checkpoint",
      [](Options& options, const Word& word) { options.checkpoint = file_name(word); }},
@@ -113,35 +119,42 @@ Options parse_options(std::span<const std::string> words) {
   if (options.resume && options.checkpoint.empty()) {
     throw UsageError("--resume goes on from a checkpoint: say which with --checkpoint FILE");
   }
+  if (options.gpu && !options.checkpoint.empty()) {
+    throw UsageError(
+        "--device gpu has no checkpoints; leave out --checkpoint, or give --device cpu");
+  }
   return options;
 }
 
 std::string usage() {
   const Options defaults;
   std::ostringstream text;
-  text << "digits: trains a small neural network to read hand-written digits.\n"
-          "\n"
-          "  digits [options]                    on its own\n"
-          "  dtrain run -np 4 digits [options]   in four processes, which share each batch\n"
-          "  dtrain run -np 1 --strategy mirrored digits   on all devices of a process\n"
-          "\n"
-          "  --global-batch B     images a step, of all replicas together (default "
-       << defaults.batch
-       << ")\n"
-          "  --batch-per-rank B   images a step of each replica; the rate is multiplied by "
-          "their number\n"
-          "  --epochs N           passes over the images (default "
-       << defaults.epochs
-       << ")\n"
-          "  --learning-rate R    (default "
-       << defaults.learning_rate
-       << ")\n"
-          "  --seed N             chooses first weights and order of the images (default "
-       << defaults.seed
-       << ")\n"
-          "  --data FILE          the images; found beside the program or above it if not given\n"
-          "  --checkpoint FILE    written by rank 0 after each epoch\n"
-          "  --resume             go on from the --checkpoint file\n";
+  text
+      << "digits: trains a small neural network to read hand-written digits.\n"
+         "\n"
+         "  digits [options]                    on its own\n"
+         "  dtrain run -np 4 digits [options]   in four processes, which share each batch\n"
+         "  dtrain run -np 1 --strategy mirrored digits   on all devices of a process\n"
+         "\n"
+         "  --global-batch B     images a step, of all replicas together (default "
+      << defaults.batch
+      << ")\n"
+         "  --batch-per-rank B   images a step of each replica; the rate is multiplied by "
+         "their number\n"
+         "  --epochs N           passes over the images (default "
+      << defaults.epochs
+      << ")\n"
+         "  --learning-rate R    (default "
+      << defaults.learning_rate
+      << ")\n"
+         "  --seed N             chooses first weights and order of the images (default "
+      << defaults.seed
+      << ")\n"
+         "  --device cpu|gpu     cpu trains by dtrain's strategies (default), gpu on a GPU of each "
+         "rank\n"
+         "  --data FILE          the images; found beside the program or above it if not given\n"
+         "  --checkpoint FILE    written by rank 0 after each epoch\n"
+         "  --resume             go on from the --checkpoint file\n";
   return text.str();
 }
 

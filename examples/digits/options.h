@@ -20,6 +20,7 @@ struct Options {
   std::filesystem::path images;      // empty: see find_images()
   std::filesystem::path checkpoint;  // empty: none is written
   bool resume = false;
+  bool gpu = false;  // --device gpu: each rank trains on one
   bool help = false;
 };
 

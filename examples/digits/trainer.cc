@@ -1,17 +1,13 @@
 #include "examples/digits/trainer.h"
 
+#include "examples/digits/recipe.h"
+
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <stdexcept>
 #include <string>
 
 namespace digits {
-namespace {
-
-constexpr double momentum = 0.9;
-
-}  // namespace
 
 Trainer::Trainer(dtrain::Strategy& strategy, const Options& options, std::span<const Image> images)
     : strategy_(strategy),
@@ -72,11 +68,7 @@ double Trainer::train_epoch() {
   });
   const std::vector<double> sums = strategy_.reduce(dtrain::Op::sum, parts);
   epoch_++;
-  if (!std::isfinite(sums[0])) {
-    throw std::runtime_error("the loss is no longer a number in epoch " + std::to_string(epoch_) +
-                             "; try a smaller --learning-rate");
-  }
-  return sums[0] / std::max(sums[1], 1.0);
+  return mean_of_epoch(sums[0], sums[1], epoch_);
 }
 
 double Trainer::train_part(dtrain::Replica& replica, std::span<const std::size_t> order,

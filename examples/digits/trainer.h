@@ -1,5 +1,6 @@
 #pragma once
 
+#include "examples/digits/epoch_trainer.h"
 #include "examples/digits/images.h"
 #include "examples/digits/network.h"
 #include "examples/digits/options.h"
@@ -18,7 +19,7 @@ namespace digits {
 /// step, which is SGD with momentum. So all copies of the weights stay equal.
 ///
 /// Every worker must call the functions marked "With all workers", in the same order.
-class Trainer {
+class Trainer final : public EpochTrainer {
  public:
   /// With all workers. Requires that `images` are the same on every worker and outlive the trainer.
   Trainer(dtrain::Strategy& strategy, const Options& options, std::span<const Image> images);
@@ -27,15 +28,13 @@ class Trainer {
   /// it is wrong.
   void start();
 
-  /// With all workers: one pass over the images. Returns their mean loss during it. Throws on every
-  /// worker when the loss is no longer a number.
-  double train_epoch();
+  double train_epoch() override;
 
   /// With all workers: writes the checkpoint. Throws on every worker when it cannot be written.
   void save();
 
-  std::size_t epochs_done() const { return epoch_; }
-  Network::Values weights() const;
+  std::size_t epochs_done() const override { return epoch_; }
+  Network::Values weights() const override;
 
  private:
   /// The variables of a tensor.

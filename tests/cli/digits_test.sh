@@ -303,6 +303,50 @@ test_wrong_options_are_named_and_nothing_is_trained() {
   run "$digits" --help
   expect_status 0
   expect_stdout_contains '--batch-per-rank'
+  expect_stdout_contains '--device cpu|gpu'
+}
+
+# CUDA finds no GPU where CUDA_VISIBLE_DEVICES is empty. Builds without CUDA have another reason.
+test_without_a_gpu_every_rank_that_should_use_one_ends() {
+  run env CUDA_VISIBLE_DEVICES= "$digits" --device gpu
+  expect_status 1
+  expect_stdout ''
+  expect grep -q '^digits: rank 0: no usable GPU: [^ ].*' "$out/stderr"
+  expect test "$(wc -l <"$out/stderr")" -eq 1
+  run_dtrain run -np 2 -x CUDA_VISIBLE_DEVICES= --on-failure continue "$digits" --device gpu
+  expect_status 1
+  expect_stdout_lacks accuracy
+  # A rank that joined later gets a notice of the other one's end.
+  expect grep -q '^\[[01]\]<stderr>:digits: rank [01]: no usable GPU: ' "$out/stderr"
+  expect test "$(grep -c '^\[[01]\]<stderr>:digits: rank [01]: ' "$out/stderr")" -eq 2
+  expect_no_processes
+}
+
+test_what_gpus_cannot_do_is_refused_with_the_remedy() {
+  run "$digits" --device tpu
+  expect_status 2
+  expect_stderr "digits: --device: cpu or gpu is needed, not 'tpu'"
+  run "$digits" --device gpu --checkpoint saved
+  expect_status 2
+  expect_stderr 'digits: --device gpu has no checkpoints; leave out --checkpoint, or give --device cpu'
+  run_dtrain run -np 1 --strategy mirrored "$digits" --device gpu
+  expect_status 2
+  expect_stderr_contains \
+    'digits: rank 0: --device gpu uses no strategy; leave out --strategy of dtrain run, or give --device cpu'
+  run_dtrain run -np 1 --devices cpu:0 "$digits" --device gpu
+  expect_status 2
+  expect_stderr_contains \
+    'digits: rank 0: --device gpu uses no strategy; leave out --devices of dtrain run, or give --device cpu'
+}
+
+test_the_device_cpu_is_the_default() {
+  run "$digits" --epochs 2
+  expect_status 0
+  local loss
+  loss=$(number_of 'training loss')
+  run "$digits" --epochs 2 --device cpu
+  expect_status 0
+  expect test "$(number_of 'training loss')" = "$loss"
 }
 
 run_tests "$@"

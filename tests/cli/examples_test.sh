@@ -148,6 +148,20 @@ test_linear_regression_names_each_tensor() {
   expect_no_processes
 }
 
+# CUDA finds no GPU where CUDA_VISIBLE_DEVICES is empty. Builds without CUDA lack the program.
+test_gpu_allreduce_ends_where_no_gpu_is_usable() {
+  if [[ ! -x $programs/gpu_allreduce ]]; then skip 'this build has no CUDA'; fi
+  run env CUDA_VISIBLE_DEVICES= "$programs/gpu_allreduce"
+  expect_status 1
+  expect_stdout ''
+  expect grep -q '^gpu_allreduce: no usable GPU: [^ ].*' "$out/stderr"
+  expect test "$(wc -l <"$out/stderr")" -eq 1
+  run_dtrain run -np 2 -x CUDA_VISIBLE_DEVICES= "$programs/gpu_allreduce"
+  expect_status 1
+  expect_stderr_contains '<stderr>:gpu_allreduce: no usable GPU: '
+  expect_no_processes
+}
+
 test_the_smoke_test_for_ci_passes_without_a_terminal_and_without_stdin() {
   run setsid --wait env CI=true "DTRAIN=$DTRAIN" "$examples/ci-smoke.sh" <&-
   expect_status 0

@@ -100,7 +100,7 @@ test_the_files_are_in_their_places() {
     lib/cmake/dtrain/dtrainConfigVersion.cmake share/man/man1/dtrain.1 share/man/man1/dtrain-run.1 share/man/man1/dtrain-check.1 share/man/man1/dtrain-bench.1 share/man/man1/dtrain-ps.1 \
     share/man/man5/dtrain.toml.5 share/man/man5/dtrain-report.5 share/dtrain/report.schema.json share/dtrain/plan.schema.json share/dtrain/config.schema.json share/man/man7/dtrain-environment.7 \
     share/bash-completion/completions/dtrain share/zsh/site-functions/_dtrain \
-    share/fish/vendor_completions.d/dtrain.fish share/doc/dtrain/examples/hello/main.c \
+    share/fish/vendor_completions.d/dtrain.fish share/doc/dtrain/examples/hello/main.c share/doc/dtrain/examples/gpu_allreduce/main.cu \
     share/doc/dtrain/examples/linear_regression/README.md share/doc/dtrain/examples/ci-smoke.sh \
     share/doc/dtrain/examples/pytorch_ddp/train.py share/doc/dtrain/examples/data/digits.csv; do
     expect test -s "prefix/$file"
@@ -260,6 +260,16 @@ test_installed_programs_run_as_a_job() {
   local examples=prefix/share/doc/dtrain/examples
   build_by_pkg_config hello cc -std=c99 $examples/hello/main.c
   build_by_pkg_config line c++ -std=c++20 $examples/linear_regression/main.cc
+  local nvcc
+  nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+  if [[ -x $nvcc && -x $build_dir/examples/gpu_allreduce ]]; then
+    # shellcheck disable=SC2046  # several words
+    run "$nvcc" -std=c++20 $examples/gpu_allreduce/main.cu -o gpu_allreduce $(pkg-config --cflags --libs dtrain)
+    expect_status 0
+    run env CUDA_VISIBLE_DEVICES= ./gpu_allreduce
+    expect_status 1
+    expect_stderr_contains 'gpu_allreduce: no usable GPU: '
+  fi
   run prefix/bin/dtrain run -np 2 --no-tag ./hello
   expect_stdout_contains 'the ranks add up to 1'
   expect_no_processes

@@ -241,6 +241,10 @@ TEST_CASE("options are read as --option value and --option=value, the last one c
   CHECK(parse_options(twice).batch == 2);
   CHECK(!parse_options(twice).batch_per_rank);
   CHECK(!parse_options({}).batch_per_rank);
+
+  CHECK(!parse_options({}).gpu);
+  CHECK(parse_options(std::vector<std::string>{"--device", "gpu"}).gpu);
+  CHECK(!parse_options(std::vector<std::string>{"--device=gpu", "--device=cpu"}).gpu);
 }
 
 TEST_CASE("a wrong word on the command line is named with what is needed") {
@@ -264,6 +268,10 @@ TEST_CASE("a wrong word on the command line is named with what is needed") {
       {{"--learning-rate=inf"}, "--learning-rate: a number above 0 is needed, not 'inf'"},
       {{"--learning-rate", "nan"}, "--learning-rate: a number above 0 is needed, not 'nan'"},
       {{"--learning-rate=0.1x"}, "--learning-rate: a number above 0 is needed, not '0.1x'"},
+      {{"--device", "tpu"}, "--device: cpu or gpu is needed, not 'tpu'"},
+      {{"--device="}, "--device: cpu or gpu is needed, not ''"},
+      {{"--device=gpu", "--checkpoint=c"},
+       "--device gpu has no checkpoints; leave out --checkpoint, or give --device cpu"},
       {{"--seed", "x"}, "--seed: a whole number from 0 is needed, not 'x'"},
       {{"--data", ""}, "--data: the name of a file is needed, not ''"},
       {{"--resume"}, "--resume goes on from a checkpoint: say which with --checkpoint FILE"},
@@ -280,7 +288,7 @@ TEST_CASE("a wrong word on the command line is named with what is needed") {
 
 TEST_CASE("the help names every option") {
   for (const char* option : {"--global-batch", "--batch-per-rank", "--epochs", "--learning-rate",
-                             "--seed", "--data", "--checkpoint", "--resume"}) {
+                             "--device", "--seed", "--data", "--checkpoint", "--resume"}) {
     CAPTURE(option);
     CHECK(usage().find(option) != std::string::npos);
   }
