@@ -53,11 +53,13 @@ cmake --preset asan
 cmake --build --preset asan --target tests/all dtrain_python
 $fixed_addresses ctest --preset asan -j "$jobs"
 
-# Simulations and fuzzers have one thread. This build compiles each file by itself, so each includes all that it
-# uses; `make check` does so for the launcher.
+# The other simulations and the fuzzers have one thread. `make check` compiles each file by itself, so each includes all that it
+# uses. Here that takes minutes more, and is done with --long.
 step 'tsan: unit tests of code with threads'
-cmake --preset tsan
-cmake --build --preset tsan --target dtrain_unit out_of_memory_test dtrain_python
+unity=ON
+if [[ $long == ON ]]; then unity=OFF; fi
+cmake --preset tsan -DCMAKE_UNITY_BUILD=$unity
+cmake --build --preset tsan --target dtrain_unit out_of_memory_test device_sim_test dtrain_python
 $fixed_addresses ctest --preset tsan -j "$jobs" --label-exclude fuzz
 
 if [[ $long == ON ]]; then

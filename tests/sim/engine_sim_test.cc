@@ -1,3 +1,4 @@
+#include "tests/sim/call_request.h"
 #include "tests/sim/expected_failure.h"
 #include "tests/sim/idle.h"
 #include "tests/sim/seeds.h"
@@ -16,11 +17,6 @@ constexpr Duration time_limit = seconds(60);
 
 TaskId task_of(int rank) {
   return {"worker", rank};
-}
-
-/// True when the call may have its input and its output in one buffer.
-bool may_be_in_place(OperationKind kind) {
-  return reduces(kind) || kind == OperationKind::all_to_all;
 }
 
 }  // namespace
@@ -259,38 +255,15 @@ void EngineWorld::submit(int number, size_t index) {
   const SimGroup& group = group_of(original);
   const int self = group.rank_of(number);
   const Call call = original.odd_rank == self ? odd_call(original, index) : original;
-  const size_t bytes = element_bytes(call.type);
   Running running{.call = index, .operation = nullptr, .input = nullptr, .output = nullptr};
-  running.input = std::make_unique<Bytes>(input_count(call, self, group.size()) * bytes);
-  for (size_t i = 0; i * bytes < running.input->size(); ++i)
-    store(call.type, running.input->data() + i * bytes, input_value(call, self, i));
-  running.output = std::make_unique<Bytes>(output_count(call, group.size()) * bytes);
+  running.input = std::make_unique<Bytes>(input_bytes(call, self, group.size()));
+  running.output =
+      std::make_unique<Bytes>(output_count(call, group.size()) * element_bytes(call.type));
   const bool in_place = may_be_in_place(call.kind) && random_.percent(50);
-  const bool receives = call.is_message() && call.to == self;
-  OperationRequest request{.kind = receives ? OperationKind::receive : call.kind,
-                           .type = call.type,
-                           .reduce = call.reduce,
-                           .group = group.number,
-                           .peer = call.root,
-                           .count = call.count,
-                           .input = running.input->data(),
-                           .output = in_place ? running.input->data() : running.output->data(),
-                           .name = call.name,
-                           .in_sequence = !call.by_name,
-                           .timeout = timeout_of(number, call.group),
-                           .priority = call.by_name ? call.priority + self : 0};
-  if (call.kind == OperationKind::all_to_all_split)
-    request.counts = split_counts(call, self, group.size());
-  if (call.kind == OperationKind::all_gather_ragged) request.count = ragged_count(call, self);
-  if (has_own_counts(call.kind) || call.kind == OperationKind::join)
-    request.result = std::make_shared<OperationResult>();
-  const OperationTerms terms = {.prescale = call.prescale,
-                                .postscale = call.postscale,
-                                .average_active = call.average_active,
-                                .compression = call.compression};
-  if (terms != OperationTerms()) request.terms = terms;
-  request.tensors = tensors_of(call, request);
-  if (call.is_message()) request.peer = receives ? call.from : call.to;
+  OperationRequest request = request_of(call, self, group.size(), running.input->data(),
+                                        in_place ? running.input->data() : running.output->data());
+  request.group = group.number;
+  request.timeout = timeout_of(number, call.group);
   running.operation = rank(number).engine->submit(request, now_);
   if (in_place) std::swap(running.input, running.output);
   rank(number).running.push_back(std::move(running));
@@ -400,7 +373,8 @@ void EngineWorld::judge_success(int number, const Running& running) {
   if (call.kind == OperationKind::join) return judge_join(number, running);
   if (!has_output(call, self)) return;
   if (!call.rough) {
-    if (!has_right_result(number, running)) complain(number, running, "has a wrong result");
+    if (!has_right_result(call, self, group.size(), running.operation->request, *running.output))
+      complain(number, running, "has a wrong result");
     return;
   }
   const int part = call.kind == OperationKind::reduce_scatter ? self : 0;
@@ -416,21 +390,6 @@ void EngineWorld::judge_join(int number, const Running& running) {
   const Bytes last(result.data.get(), result.data.get() + sizeof(int32_t));
   const auto [first, is_first] = last_joined_.emplace(running.call, last);
   if (first->second != last) complain(number, running, "has another last rank than a rank before");
-}
-
-bool EngineWorld::has_right_result(int number, const Running& running) const {
-  const Call& call = call_of(running);
-  const SimGroup& group = group_of(call);
-  const int self = group.rank_of(number);
-  if (has_own_counts(call.kind)) {
-    const OperationResult& result = *running.operation->request.result;
-    const Bytes parts = expected_parts(call, self, group.size());
-    return result.counts == received_counts(call, self, group.size()) &&
-           std::equal(parts.begin(), parts.end(), result.data.get());
-  }
-  const Bytes wanted = expected_output(call, self, group.size());
-  return running.output->size() >= wanted.size() &&
-         std::equal(wanted.begin(), wanted.end(), running.output->begin());
 }
 
 void EngineWorld::judge_failure(int number, const Running& running) {

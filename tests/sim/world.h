@@ -75,7 +75,6 @@ class EngineWorld {
   void judge(int number, const Running& running);
   void judge_success(int number, const Running& running);
   void judge_join(int number, const Running& running);
-  bool has_right_result(int number, const Running& running) const;
   void judge_failure(int number, const Running& running);
   void judge_mismatch(int number, const Running& running);
   void complain(int number, const Running& running, const std::string& what);
