@@ -20,6 +20,13 @@ def output_of(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
+def stripped_bytes(program):
+    with tempfile.TemporaryDirectory() as folder:
+        stripped = os.path.join(folder, "stripped")
+        subprocess.run(["strip", "-o", stripped, program], check=True)
+        return os.path.getsize(stripped)
+
+
 def check_libraries(program):
     needed = re.findall(r"\(NEEDED\).*\[(.*)\]", output_of("readelf", "-dW", program))
     if not needed:
@@ -71,10 +78,7 @@ def check_branch_targets(program):
 
 
 def check_size(program):
-    with tempfile.TemporaryDirectory() as folder:
-        stripped = os.path.join(folder, "stripped")
-        subprocess.run(["strip", "-o", stripped, program], check=True)
-        size = os.path.getsize(stripped)
+    size = stripped_bytes(program)
     if size >= STRIPPED_BYTES_MAX:
         yield f"{size} bytes when stripped; at most {STRIPPED_BYTES_MAX}"
 

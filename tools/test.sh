@@ -23,6 +23,12 @@ step 'release build'
 cmake --preset release -DDTRAIN_TEST_LONG=$long -DDTRAIN_UNIT_TESTS=$long
 cmake --build --preset release
 
+step 'size of the GPU parts'
+# Only the files of gpu/ compile again: ccache has the others from the release build.
+cmake --preset no-cuda --log-level=NOTICE
+cmake --build --preset no-cuda
+tests/gpu_growth.py build/release build/no-cuda
+
 step clang-tidy
 # Only this build includes .cc files; tests/architecture.py finds others.
 program="$PWD/build/tools/bin/clang-tidy;--quiet;--checks=-bugprone-suspicious-include"
