@@ -59,8 +59,8 @@ cmake --preset asan
 cmake --build --preset asan --target tests/all dtrain_python
 $fixed_addresses ctest --preset asan -j "$jobs"
 
-# The other simulations and the fuzzers have one thread. `make check` compiles each file by itself, so each includes all that it
-# uses. Here that takes minutes more, and is done with --long.
+# The other simulations and the fuzzers have one thread. `make check` compiles each file by itself, so each includes all
+# that it uses. Here that takes minutes more, and is done with --long.
 step 'tsan: unit tests of code with threads'
 unity=ON
 if [[ $long == ON ]]; then unity=OFF; fi
