@@ -127,6 +127,13 @@ class DeviceStream {
   /// waits for that of the others. Fails with Errc::unsupported for a type that peers_can_sum()
   /// refuses.
   virtual Result<> sum_peers(ElementType type, const PeerAllReduce& call) = 0;
+  /// Sets a number in memory after all earlier work, for other devices and processes. That memory
+  /// is the device's, a peer's, or pinned, as that of wait_value(). Fails with Errc::unsupported
+  /// where a driver cannot.
+  virtual Result<> write_value(uint32_t* at, uint32_t value) = 0;
+  /// Later work begins when the number has this value, or one that follows it (peer_reached()). No
+  /// kernel waits meanwhile, so that the device is free for other processes.
+  virtual Result<> wait_value(const uint32_t* at, uint32_t value) = 0;
   /// Runs `function` on a thread of the host. It must not call devices.
   virtual Result<> run_on_host(std::function<void()> function) = 0;
 

@@ -61,7 +61,11 @@ Result<DeviceCollectives> device_collectives(const Environment& environment) {
 ConnectionVerdict decide(std::span<const ConnectionOffer> offers) {
   using Way = ConnectionVerdict::Way;
   const std::string obstacle = find_obstacle(offers);
-  if (obstacle.empty()) return {.peers = are_peers(offers)};
+  if (obstacle.empty()) {
+    return {.peers = are_peers(offers), .share = std::ranges::any_of(offers, [](const auto& offer) {
+                                          return offer.in_use.may_share;
+                                        })};
+  }
   if (std::ranges::none_of(offers, &ConnectionOffer::requires_nccl))
     return {.way = Way::staged, .reason = obstacle};
   return {.way = Way::failed, .reason = format("{} is nccl, but {}", variable, obstacle)};
@@ -89,7 +93,9 @@ Result<ConnectionOffer> decode_connection_offer(ByteSpan bytes) {
 Bytes encode(const ConnectionVerdict& verdict) {
   Writer writer;
   writer.number(verdict.way).text(cut(verdict.reason));
-  writer.raw(std::as_bytes(std::span(verdict.id.bytes))).number(verdict.peers);
+  writer.raw(std::as_bytes(std::span(verdict.id.bytes)))
+      .number(verdict.peers)
+      .number(verdict.share);
   return writer.take();
 }
 
@@ -102,6 +108,7 @@ Result<ConnectionVerdict> decode_connection_verdict(ByteSpan bytes) {
   for (auto& byte : verdict.id.bytes)
     byte = reader.number<std::remove_reference_t<decltype(byte)>>();
   verdict.peers = reader.number<bool>();
+  verdict.share = reader.number<bool>();
   TRY(reader.finish("verdict on devices"));
   return verdict;
 }

@@ -41,6 +41,7 @@ struct ConnectionVerdict {
   std::string reason = {};  ///< of `staged` and `failed`
   NcclUniqueId id = {};     ///< of `nccl`
   bool peers = false;       ///< the ranks may make a PeerLink
+  bool share = false;       ///< some of them may share a GPU
 };
 /// Returns the verdict on the offers of all ranks, by rank, with an empty id.
 ConnectionVerdict decide(std::span<const ConnectionOffer> offers);

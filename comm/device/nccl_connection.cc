@@ -41,12 +41,9 @@ bool may_share(const Environment& environment) {
   return share != environment.end() && share->second == "1";
 }
 
-/// Kernels of ranks that share a GPU run by turns, and wait for each other for milliseconds. So
-/// they sum only where the user wants it.
 std::string place_for_peers(const Environment& environment) {
   const auto wanted = peer_bytes_max(environment);
-  if (!wanted || *wanted == size_t{0}) return {};
-  return *wanted || !may_share(environment) ? peer_place() : std::string();
+  return !wanted || *wanted == size_t{0} ? std::string() : peer_place();
 }
 
 }  // namespace
@@ -160,13 +157,14 @@ Result<ConnectionVerdict> NcclConnection::connect() {
   }
   auto last = meeting.decide("joined", joined);
   if (last && last->way == ConnectionVerdict::Way::nccl && verdict.peers) {
-    if (auto linked = link_peers(); !linked) last = tl::unexpected(std::move(linked).error());
+    if (auto linked = link_peers(verdict); !linked)
+      last = tl::unexpected(std::move(linked).error());
   }
   if (!last || last->way != ConnectionVerdict::Way::nccl) leave();
   return last;
 }
 
-Result<> NcclConnection::link_peers() {
+Result<> NcclConnection::link_peers(const ConnectionVerdict& verdict) {
   const std::optional<size_t> bytes_max = TRY(peer_bytes_max(terms_.environment));
   const std::shared_ptr<void> current = terms_.device->device().make_current();
   auto link =
@@ -174,8 +172,9 @@ Result<> NcclConnection::link_peers() {
                              .stream = stream_.get(),
                              .free = &plan_memory_,
                              .store = terms_.store,
+                             .meeting = verdict.share ? PeerMeeting::streams : PeerMeeting::kernels,
                              .bytes_max = bytes_max,
-                             .finish = [this] { return finish_stream(); },
+                             .finish = [this](const auto& watch) { return finish_stream(watch); },
                              .nccl = [this](const NcclCall& call) { return play_by_nccl(call); },
                              .abandon = [this](const Error& why) { abandon(why); }}));
   const std::lock_guard lock(mutex_);
@@ -345,15 +344,20 @@ Result<> NcclConnection::run(NcclPlan plan) {
 
 Result<> NcclConnection::play_by_nccl(NcclCall call) {
   // Without a handle, NCCL does not know the order of the stream.
-  if (stream_->native() == nullptr) TRY(finish_stream());
+  if (stream_->native() == nullptr) TRY(finish_stream([this] { watch_peers(); }));
   call.stream = stream_->native();
   return communicator_->run(call, {.deadline = Time::max(), .watch = wait().watch});
 }
 
+void NcclConnection::watch_peers() {
+  if (peers_) (void)peers_->status();
+}
+
 /// Waits for the stream's work, unless the connection is stopped.
-Result<> NcclConnection::finish_stream() {
+Result<> NcclConnection::finish_stream(const std::function<void()>& watch) {
   while (!TRY(stream_->done())) {
     if (auto why = stopped()) return tl::unexpected(*std::move(why));
+    watch();
     const Result<> done = stream_->synchronize(Clock::now() + watch_every);
     if (!done && done.error().code != Errc::timeout) return done;
   }
@@ -371,7 +375,8 @@ void NcclConnection::fail_all() {
   }
   leave();
   // Copies behind NCCL's part may still run.
-  if (stream_) (void)stream_->synchronize(Clock::now() + staged_work_max);
+  if (stream_)
+    (void)watched_end(*stream_, Clock::now() + staged_work_max, [this] { watch_peers(); });
   const std::lock_guard lock(mutex_);
   for (const auto& [number, bucket] : gathered_)
     queued_.push_back(bucket);

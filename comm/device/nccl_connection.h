@@ -123,13 +123,14 @@ class NcclConnection {
   Result<ConnectionVerdict> connect();
   ConnectionOffer make_offer();
   Result<> join(const NcclUniqueId& id, const ConnectionMeeting& meeting);
-  Result<> link_peers();
+  Result<> link_peers(const ConnectionVerdict& verdict);
   void serve();
   Result<> start_on_device(TaskBucket& bucket);
   NcclPlan plan(const TaskBucket& bucket) const;
   Result<> run(NcclPlan plan);
   Result<> play_by_nccl(NcclCall call);
-  Result<> finish_stream();
+  Result<> finish_stream(const std::function<void()>& watch);
+  void watch_peers();
   void queue_whole_buckets();
   void note_ends();
   std::optional<Error> check_kernels(std::unique_lock<std::mutex>& lock);

@@ -23,6 +23,7 @@ constexpr std::array<size_t, 4> measured_bytes = {size_t{16} << 10, size_t{64} <
                                                   size_t{256} << 10, size_t{1} << 20};
 constexpr int measured_rounds = 3;
 constexpr size_t failure_bytes_max = 1000;
+constexpr Duration status_every = milliseconds(1);
 
 std::optional<ElementType> element_type(NcclType type) {
   for (size_t i = 0; i < element_type_count; ++i) {
@@ -63,13 +64,41 @@ std::string peer_place() {
   return boot + ' ' + processes + ' ' + ipc;
 }
 
+Result<> watched_end(DeviceStream& stream, Time deadline, const std::function<void()>& watch) {
+  while (true) {
+    const Time next = std::min<Time>(deadline, Clock::now() + status_every);
+    Result<> ended = stream.synchronize(next);
+    if (ended || ended.error().code != Errc::timeout || next == deadline) return ended;
+    watch();
+  }
+}
+
 Result<std::unique_ptr<PeerLink>> PeerLink::connect(Terms terms) {
   std::unique_ptr<PeerLink> link(new PeerLink(std::move(terms)));
-  if (!TRY(link->share_memory())) return std::unique_ptr<PeerLink>();
-  if (!TRY(link->all_did("sum", link->try_sums()))) return std::unique_ptr<PeerLink>();
-  TRY(link->find_limit());
-  if (!TRY(link->all_did("measure", link->status()))) return std::unique_ptr<PeerLink>();
-  return link;
+  Result<bool> linked = link->link();
+  if (linked && *linked) return link;
+  const Result<bool> done = link->terms_.stream->done();
+  if (!done || !*done) link->end_sums(linked ? nullptr : &linked.error());
+  if (!linked) return tl::unexpected(std::move(linked).error());
+  return std::unique_ptr<PeerLink>();
+}
+
+/// Returns true when all ranks are linked.
+Result<bool> PeerLink::link() {
+  if (!TRY(share_memory())) return false;
+  if (!TRY(all_did("sum", try_sums()))) return false;
+  TRY(find_limit());
+  return all_did("measure", status());
+}
+
+/// Sums may wait for a rank that has ended. They are stopped, so that they use no memory any more.
+/// With a failure of the connection, NCCL's kernels are ended, too.
+void PeerLink::end_sums(const Error* failure) {
+  if (memory_ == nullptr) return;
+  memory_->stop();
+  if (failure != nullptr) terms_.abandon(*failure);
+  const auto watch = [this] { (void)memory_->status(); };
+  (void)watched_end(*terms_.stream, Clock::now() + staged_work_max, watch);
 }
 
 /// Returns true when all ranks have the memory of all.
@@ -84,7 +113,8 @@ Result<bool> PeerLink::share_memory() {
   if (!TRY(all_did("allocate", made))) return false;
   const bool has_shrunk = memory_->data_bytes() < wanted;
   const Offers offers = TRY(exchange({{offer}, has_shrunk}));
-  if (!TRY(all_did("open", memory_->open(terms_.self.rank, offers.memory)))) return false;
+  if (!TRY(all_did("open", memory_->open(terms_.self.rank, offers.memory, terms_.meeting))))
+    return false;
   if (offers.any_has_shrunk) {
     warn(format("a GPU has little memory left, so kernels of ours sum at most {} KiB",
                 memory_->data_bytes() >> 10));
@@ -185,14 +215,9 @@ Result<Duration> PeerLink::measure(const std::function<Result<>()>& begin) {
   return least;
 }
 
-/// Kernels may wait for a rank that has ended. They are stopped, so that they use no memory any
-/// more.
 Result<> PeerLink::wait_for_sum() {
-  Result<> finished = terms_.finish();
-  if (finished) return finished;
-  memory_->stop();
-  terms_.abandon(finished.error());
-  (void)terms_.stream->synchronize(Clock::now() + staged_work_max);
+  Result<> finished = terms_.finish([this] { (void)memory_->status(); });
+  if (!finished) end_sums(&finished.error());
   return finished;
 }
 

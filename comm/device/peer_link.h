@@ -25,6 +25,9 @@ Result<std::optional<size_t>> peer_bytes_max(const Environment& environment);
 /// processes of one boot of one host, without a container between them.
 std::string peer_place();
 
+/// Waits for the stream until the deadline, and calls `watch` meanwhile.
+Result<> watched_end(DeviceStream& stream, Time deadline, const std::function<void()>& watch);
+
 /// The ranks of one host sum without NCCL, by kernels that read the memory of all (PeerMemory). All
 /// ranks have the same link, and play the same calls by it.
 ///
@@ -41,9 +44,10 @@ class PeerLink {
     DeviceStream* stream = nullptr;      ///< of NCCL
     const DeviceBuffer* free = nullptr;  ///< memory of the device that nobody uses meanwhile
     RankStore store;
-    std::optional<size_t> bytes_max = {};  ///< the least of all ranks; none: rank 0 finds it
-    /// Waits for the stream. Fails when the job has ended meanwhile.
-    std::function<Result<>()> finish;
+    PeerMeeting meeting = PeerMeeting::kernels;  ///< the same on all ranks
+    std::optional<size_t> bytes_max = {};        ///< the least of all ranks; none: rank 0 finds it
+    /// Waits for the stream, and calls `watch` meanwhile. Fails when the job has ended.
+    std::function<Result<>(const std::function<void()>& watch)> finish;
     /// Begins a call of NCCL on the stream.
     std::function<Result<>(const NcclCall& call)> nccl;
     /// Ends NCCL's kernels. Called before memory is freed that they, or the peers' kernels, use.
@@ -63,8 +67,8 @@ class PeerLink {
   /// late by `patience`.
   Result<> begin(const NcclCall& call, Duration patience = staged_work_max);
   void stop() { memory_->stop(); }
-  /// Fails when a kernel has ended without a result.
-  Result<> status() const { return memory_->status(); }
+  /// Fails when a sum has ended without a result. To be called again and again while a sum runs.
+  Result<> status() { return memory_->status(); }
   /// PeerMemory::failed()
   const uint32_t* failed() const { return memory_->failed(); }
   /// The size of the largest sum that it plays, in bytes.
@@ -72,6 +76,7 @@ class PeerLink {
 
  private:
   explicit PeerLink(Terms terms) : terms_(std::move(terms)) {}
+  Result<bool> link();
   Result<bool> share_memory();
   /// One for this rank, or for all.
   struct Offers {
@@ -85,6 +90,7 @@ class PeerLink {
   Result<Duration> measure(const std::function<Result<>()>& begin);
   Result<bool> faster_than_nccl(size_t bytes);
   Result<> wait_for_sum();
+  void end_sums(const Error* failure);
   Result<std::vector<Bytes>> gather(const std::string& step, const Bytes& own) const;
   Result<bool> all_did(const std::string& step, const Result<>& own) const;
   void warn(const std::string& text) const;

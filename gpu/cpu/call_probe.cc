@@ -5,9 +5,9 @@
 namespace dt {
 
 std::string_view name_of(DeviceCall call) {
-  constexpr std::array<std::string_view, 11> names = {
-      "allocate",  "make_stream", "make_event", "copy", "fill",       "reduce",
-      "sum_peers", "run_on_host", "record",     "wait", "synchronize"};
+  constexpr std::array<std::string_view, 13> names = {
+      "allocate",    "make_stream", "make_event",  "copy",   "fill", "reduce",     "sum_peers",
+      "write_value", "wait_value",  "run_on_host", "record", "wait", "synchronize"};
   return names[static_cast<size_t>(call)];
 }
 

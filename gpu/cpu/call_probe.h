@@ -17,6 +17,8 @@ enum class DeviceCall : uint8_t {
   fill,
   reduce,
   sum_peers,
+  write_value,
+  wait_value,
   run_on_host,
   record,
   wait,

@@ -169,6 +169,31 @@ Result<> CpuStream::sum_peers(ElementType type, const PeerAllReduce& call) {
   return {};
 }
 
+Result<> CpuStream::write_value(uint32_t* at, uint32_t value) {
+  TRY(begin(DeviceCall::write_value));
+  enqueue({.call = DeviceCall::write_value, .run = [at, value]() -> Result<> {
+             SystemOrder::release(at, value);
+             wake_after_release(at);
+             return {};
+           }});
+  return {};
+}
+
+Result<> CpuStream::wait_value(const uint32_t* at, uint32_t value) {
+  TRY(begin(DeviceCall::wait_value));
+  enqueue({.call = DeviceCall::wait_value, .run = [this, at, value]() -> Result<> {
+             uint32_t seen = SystemOrder::acquire(at);
+             // No work of a device that has failed can set the number.
+             for (uint32_t polls = 1; !peer_reached(seen, value) && world_->status(index_);
+                  ++polls) {
+               pause_after_poll(at, seen, polls);
+               seen = SystemOrder::acquire(at);
+             }
+             return {};
+           }});
+  return {};
+}
+
 Result<> CpuStream::run_on_host(std::function<void()> function) {
   TRY(begin(DeviceCall::run_on_host));
   enqueue({.call = DeviceCall::run_on_host, .run = [function = std::move(function)]() -> Result<> {

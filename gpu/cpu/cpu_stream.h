@@ -29,6 +29,8 @@ class CpuStream final : public DeviceStream {
   Result<> fill(std::byte* to, std::byte value, size_t bytes) override;
   Result<> reduce(const ArrayReduction& reduction) override;
   Result<> sum_peers(ElementType type, const PeerAllReduce& call) override;
+  Result<> write_value(uint32_t* at, uint32_t value) override;
+  Result<> wait_value(const uint32_t* at, uint32_t value) override;
   Result<> run_on_host(std::function<void()> function) override;
   Result<> record(DeviceEvent& event) override;
   Result<> wait(const DeviceEvent& event) override;

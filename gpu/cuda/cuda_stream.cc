@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "gpu/cuda/cuda_event.h"
+#include "gpu/cuda/stream_memory.h"
 #include "gpu/kernels/copy_arguments.h"
 #include "gpu/kernels/kernel_table.h"
 #include "gpu/kernels/peer_all_reduce.cuh"
@@ -145,6 +146,26 @@ Result<> CudaStream::sum_peers(ElementType type, const PeerAllReduce& call) {
       cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(call.blocks)), dim3(peer_block_threads),
                        parameters, 0, stream_of(handle_)),
       "sum_peers");
+}
+
+Result<> CudaStream::write_value(uint32_t* at, uint32_t value) {
+  TRY(state_->status());
+  const auto memory = stream_memory();
+  if (!memory) return refuse("write_value", memory.error());
+  const CurrentCudaDevice current(state_->index());
+  return state_->check(memory->write(stream_of(handle_), reinterpret_cast<uintptr_t>(at), value, 0),
+                       "write_value");
+}
+
+Result<> CudaStream::wait_value(const uint32_t* at, uint32_t value) {
+  TRY(state_->status());
+  const auto memory = stream_memory();
+  if (!memory) return refuse("wait_value", memory.error());
+  constexpr unsigned until_reached = 0;  // CU_STREAM_WAIT_VALUE_GEQ, which compares cyclically
+  const CurrentCudaDevice current(state_->index());
+  return state_->check(
+      memory->wait(stream_of(handle_), reinterpret_cast<uintptr_t>(at), value, until_reached),
+      "wait_value");
 }
 
 void CudaStream::run_host_call(void* call) {

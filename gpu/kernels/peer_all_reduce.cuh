@@ -5,6 +5,15 @@
 
 namespace dt {
 
+/// The part of a PeerAllReduce that a kernel makes: all of it, or, where the streams of the ranks
+/// wait for each other in the place of kernels, one of three. The streams wait before the last one.
+enum class PeerStep : uint32_t {
+  all,
+  copy_in,
+  announce,  ///< by one block: tells the others that the input is there
+  reduce,
+};
+
 /// An all_reduce by kernels of all ranks that read each other's memory. Every rank has the same
 /// count, tile size, number of blocks and way.
 struct PeerAllReduce {
@@ -19,7 +28,9 @@ struct PeerAllReduce {
   ReduceArguments reduction = {};
   uint64_t tile_elements = 0;  ///< a multiple of 16 bytes
   int blocks = 1;
-  bool one_shot = false;
+  bool one_shot = false;  ///< always with a step but `all`
+  PeerStep step = PeerStep::all;
+  uint32_t epoch = 0;  ///< of `announce`: the number of the sum
 };
 
 /// One block of a rank. Tiles t with t % blocks == block are its own at every rank. So the blocks
@@ -47,8 +58,10 @@ class PeerAllReduceBlock {
   /// The collective has no result then.
   DT_BOTH bool run() const {
     if (!threads_.all(SystemOrder::acquire(&mine().failed) == 0)) return false;
-    copy_in();
-    if (!meet(PeerPhase::start)) return false;
+    if (call_.step == PeerStep::announce) return announce();
+    if (call_.step != PeerStep::reduce) copy_in();
+    if (call_.step == PeerStep::copy_in) return true;
+    if (call_.step == PeerStep::all && !meet(PeerPhase::start)) return false;
     reduce(call_.one_shot ? every_rank : call_.place.rank);
     if (call_.one_shot) {
       copy_out(call_.place.rank, every_rank);
@@ -65,6 +78,18 @@ class PeerAllReduceBlock {
   static constexpr int every_rank = -1;
 
   DT_BOTH PeerSignals& mine() const { return *call_.place.signals[call_.place.rank]; }
+
+  DT_BOTH bool announce() const {
+    threads_.for_each(static_cast<uint64_t>(call_.place.ranks), [&](uint64_t peer) {
+      if (static_cast<int>(peer) == call_.place.rank) return;
+      uint32_t* const flag =
+          &call_.place.signals[peer]
+               ->flags[static_cast<uint32_t>(PeerPhase::start)][0][call_.place.rank];
+      Order::release(flag, call_.epoch);
+      wake_after_release(flag);
+    });
+    return true;
+  }
 
   DT_BOTH bool meet(PeerPhase phase) const {
     uint32_t& last = mine().epochs[static_cast<uint32_t>(phase)][block_];

@@ -18,6 +18,10 @@ constexpr size_t part_align = 256;
 constexpr size_t tile_bytes = size_t{8} << 10;
 /// Fills the memory only.
 constexpr Duration clear_max = seconds(60);
+/// The flags of the sums that streams wait for.
+constexpr auto stream_phase = static_cast<size_t>(PeerPhase::start);
+constexpr size_t stream_block = 0;
+constexpr std::string_view stopped = "the sums of this host's GPUs were stopped";
 
 constexpr size_t aligned(size_t bytes) {
   return (bytes + part_align - 1) / part_align * part_align;
@@ -89,8 +93,10 @@ Result<PeerMemoryOffer> PeerMemory::offer() const {
                          .blocks = static_cast<uint32_t>(blocks_)};
 }
 
-Result<> PeerMemory::open(int rank, std::span<const PeerMemoryOffer> offers) {
+Result<> PeerMemory::open(int rank, std::span<const PeerMemoryOffer> offers, PeerMeeting meeting) {
   rank_ = rank;
+  meeting_ = meeting;
+  if (meeting == PeerMeeting::streams) ending_ = TRY(device_.make_stream());
   opened_.resize(offers.size());
   memory_.clear();
   for (size_t peer = 0; peer < offers.size(); ++peer) {
@@ -136,9 +142,9 @@ Result<> PeerMemory::sum(DeviceStream& stream, const PeerSum& sum) {
       .input = part(static_cast<size_t>(rank_), half),
       .tile_elements = tile_bytes / element,
       .blocks = static_cast<int>(std::clamp<size_t>(tiles, 1, static_cast<size_t>(blocks_))),
-      .one_shot = is_one_shot(sum.bytes(), ranks)};
+      .one_shot = meeting_ == PeerMeeting::streams || is_one_shot(sum.bytes(), ranks)};
   for (size_t peer = 0; peer < memory_.size(); ++peer) {
-    call.place.signals[peer] = reinterpret_cast<PeerSignals*>(memory_[peer]);
+    call.place.signals[peer] = &signals(peer);
     call.reduction.arrays[peer] = part(peer, half);
     call.results[peer] = part(peer, 2 + half);
   }
@@ -146,18 +152,88 @@ Result<> PeerMemory::sum(DeviceStream& stream, const PeerSum& sum) {
   call.reduction.count = padded / element;
   call.reduction.array_count = ranks;
   call.reduction.second_half = ranks;
+  if (meeting_ == PeerMeeting::kernels) return stream.sum_peers(sum.type, call);
+  return sum_by_streams(stream, sum, call);
+}
+
+/// Between its kernels, the stream waits for all ranks. The host sees how far it is. A kernel tells
+/// the others, because it does not do so after a failure.
+Result<> PeerMemory::sum_by_streams(DeviceStream& stream, const PeerSum& sum, PeerAllReduce call) {
+  {
+    const std::lock_guard lock(mutex_);
+    call.epoch = ++sums_;
+    patience_ = sum.patience;
+  }
+  call.step = PeerStep::copy_in;
+  TRY(stream.sum_peers(sum.type, call));
+  PeerAllReduce announcement = call;
+  announcement.step = PeerStep::announce;
+  announcement.blocks = 1;
+  TRY(stream.sum_peers(sum.type, announcement));
+  TRY(stream.write_value(&words().begun, call.epoch));
+  const auto self = static_cast<size_t>(rank_);
+  for (size_t peer = 0; peer < memory_.size(); ++peer) {
+    if (peer == self) continue;
+    TRY(stream.wait_value(&signals(self).flags[stream_phase][stream_block][peer], call.epoch));
+    TRY(stream.write_value(&words().met[peer], call.epoch));
+  }
+  call.step = PeerStep::reduce;
   return stream.sum_peers(sum.type, call);
 }
 
 void PeerMemory::stop() {
   SystemOrder::release(&words().stop, 1);
+  const std::lock_guard lock(mutex_);
+  if (ending_ == nullptr) return;
+  if (!failure_) failure_ = Error{Errc::closed, std::string(stopped)};
+  end_waits();
 }
 
-Result<> PeerMemory::status() const {
+/// Lets the stream pass its waits, and its sums end without results. A late peer may set its flag
+/// once more afterwards. Called with the mutex locked.
+void PeerMemory::end_waits() {
+  // Beyond all sums that are queued.
+  constexpr uint32_t ahead = uint32_t{1} << 30;
+  const Result<bool> ended = ending_->done();
+  if (!ended || !*ended) return;
+  PeerSignals& mine = signals(static_cast<size_t>(rank_));
+  (void)ending_->write_value(&mine.failed, 1);
+  for (uint32_t& flag : mine.flags[stream_phase][stream_block])
+    (void)ending_->write_value(&flag, sums_ + ahead);
+}
+
+/// Returns the rank that the stream waits for now. It waits for one after the other.
+std::optional<PeerMemory::Wait> PeerMemory::find_wait() const {
+  const HostWords& host = words();
+  const uint32_t begun = SystemOrder::acquire(&host.begun);
+  for (size_t peer = 0; peer < memory_.size(); ++peer) {
+    if (static_cast<int>(peer) == rank_) continue;
+    if (!peer_reached(SystemOrder::acquire(&host.met[peer]), begun)) return Wait{begun, peer};
+  }
+  return std::nullopt;
+}
+
+Result<> PeerMemory::status() {
+  const std::lock_guard lock(mutex_);
+  if (ending_ == nullptr) return status_of_kernels();
+  const std::optional<Wait> wait = find_wait();
+  const Time now = Clock::now();
+  if (wait != wait_) waits_since_ = now;
+  wait_ = wait;
+  if (wait && !failure_ && now - waits_since_ > patience_) {
+    failure_ =
+        Error{Errc::timeout, format("rank {} has not begun the same sum in time", wait->peer)};
+  }
+  if (!failure_) return {};
+  end_waits();
+  return tl::unexpected(*failure_);
+}
+
+Result<> PeerMemory::status_of_kernels() const {
   for (const PeerTimeout& timeout : words().timeouts) {
     const uint32_t ended = SystemOrder::acquire(&timeout.ended);
     if (ended == 0) continue;
-    if (ended == 2) return fail(Errc::closed, "the sums of this host's GPUs were stopped");
+    if (ended == 2) return fail(Errc::closed, std::string(stopped));
     const bool begins = timeout.phase == static_cast<uint32_t>(PeerPhase::start);
     return fail(Errc::timeout, format("rank {} has not {} the same sum in time", timeout.peer,
                                       begins ? "begun" : "made its part of"));

@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,13 +27,19 @@ Bytes encode(const PeerMemoryOffer& offer);
 /// Fails with Errc::protocol for bytes that no rank sends.
 Result<PeerMemoryOffer> decode_peer_memory_offer(ByteSpan bytes);
 
+/// How the ranks wait for each other.
+enum class PeerMeeting : uint8_t {
+  kernels,  ///< within the kernels, which is faster
+  streams,  ///< between kernels, for ranks that share a device: a kernel that waits would keep it
+};
+
 /// A sum over all ranks.
 struct PeerSum {
   ElementType type = ElementType::float32;
   size_t count = 0;
   const std::byte* from = nullptr;   ///< memory of the device, at any address
   std::byte* to = nullptr;           ///< may equal `from`
-  Duration patience = seconds(600);  ///< how long its kernel waits for each peer
+  Duration patience = seconds(600);  ///< how long it waits for each peer
   size_t bytes() const { return count * element_bytes(type); }
 };
 
@@ -40,7 +48,8 @@ struct PeerSum {
 /// ranks, and 16-bit floats in float32.
 ///
 /// Each rank allocates its memory, and sends an offer to the others. Then it opens theirs. All make
-/// the same sums in the same order. One thread at a time, but stop() is for any thread.
+/// the same sums in the same order. One thread at a time, but stop() and status() are for any
+/// thread.
 ///
 ///   memory of a rank:  signals │ input 0 │ input 1 │ results 0 │ results 1
 ///                              sums use both halves in turn
@@ -54,18 +63,20 @@ class PeerMemory {
   ~PeerMemory() = default;
 
   Result<PeerMemoryOffer> offer() const;
-  /// Opens the memory of all others. Requires at most peer_ranks_max offers, by rank.
-  Result<> open(int rank, std::span<const PeerMemoryOffer> offers);
+  /// Opens the memory of all others. Requires at most peer_ranks_max offers, by rank, and the same
+  /// meeting of all.
+  Result<> open(int rank, std::span<const PeerMemoryOffer> offers, PeerMeeting meeting);
 
   /// The size of the largest sum of all ranks.
   size_t data_bytes() const { return data_bytes_; }
   /// Queues a sum. Requires a type that peers_can_sum() accepts, and at most data_bytes().
   Result<> sum(DeviceStream& stream, const PeerSum& sum);
-  /// Ends all kernels that wait for a peer, now and later. Their sums have no results.
+  /// Ends all work that waits for a peer, now and later. Its sums have no results. Where streams
+  /// wait, status() is called until they have ended.
   void stop();
-  /// Fails with Errc::timeout when a kernel has waited in vain, and with Errc::closed when stop()
-  /// has ended one. For any thread.
-  Result<> status() const;
+  /// Fails with Errc::timeout when a sum has waited in vain, and with Errc::closed when stop() has
+  /// ended one. Where streams wait, no device sees the time: this call ends their waiting.
+  Result<> status();
   /// A flag in memory of the device, which a kernel sets that ends without a result. Only for later
   /// work of the stream.
   const uint32_t* failed() const { return &reinterpret_cast<PeerSignals*>(own_.at())->failed; }
@@ -75,6 +86,8 @@ class PeerMemory {
   struct HostWords {
     uint32_t stop = 0;
     PeerTimeout timeouts[peer_blocks_max] = {};
+    uint32_t begun = 0;                 ///< the last sum that the stream has begun
+    uint32_t met[peer_ranks_max] = {};  ///< the last sum for which it has met this rank
   };
 
   explicit PeerMemory(Device& device) : device_(device) {}
@@ -82,16 +95,37 @@ class PeerMemory {
   Result<> clear();
   HostWords& words() const { return *reinterpret_cast<HostWords*>(pinned_.at()); }
   std::byte* part(size_t rank, size_t number) const;
+  PeerSignals& signals(size_t rank) const { return *reinterpret_cast<PeerSignals*>(memory_[rank]); }
+  Result<> sum_by_streams(DeviceStream& stream, const PeerSum& sum, PeerAllReduce call);
+  /// A sum that waits for a peer.
+  struct Wait {
+    uint32_t sum = 0;
+    size_t peer = 0;
+    bool operator==(const Wait&) const = default;
+  };
+  std::optional<Wait> find_wait() const;
+  Result<> status_of_kernels() const;
+  void end_waits();
 
   Device& device_;
   size_t data_bytes_ = 0;
   int blocks_ = 1;
   int rank_ = 0;
   bool half_ = false;
+  PeerMeeting meeting_ = PeerMeeting::kernels;
   DeviceBuffer own_ = {};
   DeviceBuffer pinned_ = {};
   std::vector<DeviceBuffer> opened_ = {};  ///< by rank; none for this one
   std::vector<std::byte*> memory_ = {};    ///< of all ranks
+
+  // Where streams wait.
+  mutable std::mutex mutex_;
+  std::unique_ptr<DeviceStream> ending_ = {};  ///< on which waits are ended
+  uint32_t sums_ = 0;                          ///< the number of the last sum
+  Duration patience_ = {};                     ///< of the last sum
+  std::optional<Wait> wait_ = {};              ///< as the last status() has found it
+  Time waits_since_ = {};
+  std::optional<Error> failure_ = {};
 };
 
 }  // namespace dt

@@ -4,6 +4,7 @@
 #include "gpu/cuda/cuda_state.h"
 #include "gpu/cuda/cuda_stream.h"
 #include "gpu/cuda/open_cuda.h"
+#include "gpu/cuda/stream_memory.h"
 #include "gpu/peers/peer_memory.h"
 #include "tests/cuda/fake_cuda.h"
 #include "tests/unit/gpu/cpu_devices.h"
@@ -331,7 +332,7 @@ TEST_CASE(
   world.memory_bytes = size_t{8} << 20;
   const CudaDevices cuda(world);
   const auto memory = PeerMemory::allocate(*cuda.devices[0], size_t{1} << 18).value();
-  REQUIRE(memory->open(0, std::vector{memory->offer().value()}));
+  REQUIRE(memory->open(0, std::vector{memory->offer().value()}, PeerMeeting::kernels));
   const size_t before = fake_cuda().launches.size();
   for (const size_t count : {3, 60'000}) {
     const std::vector<float> values(count, 5);
@@ -352,6 +353,46 @@ TEST_CASE(
       memory->sum(*cuda.streams[0],
                   {.type = ElementType::int8, .count = 8, .from = buffer.at(), .to = buffer.at()}),
       Errc::unsupported, "cuda:0: sum_peers: there is no kernel for it");
+}
+
+TEST_CASE("ranks that share a GPU meet between their launches") {
+  FakeCuda world;
+  world.memory_bytes = size_t{8} << 20;
+  const CudaDevices cuda(world);
+  Device& device = *cuda.devices[0];
+  const auto other = device.make_stream().value();
+  DeviceStream* const streams[] = {cuda.streams[0].get(), other.get()};
+  std::vector<std::unique_ptr<PeerMemory>> ranks;
+  std::vector<PeerMemoryOffer> offers;
+  for (int rank = 0; rank < 2; ++rank) {
+    ranks.push_back(PeerMemory::allocate(device, size_t{1} << 16).value());
+    offers.push_back(ranks.back()->offer().value());
+  }
+  for (int rank = 0; rank < 2; ++rank)
+    REQUIRE(ranks[static_cast<size_t>(rank)]->open(rank, offers, PeerMeeting::streams));
+  const size_t before = fake_cuda().launches.size();
+  for (int round = 1; round <= 3; ++round) {
+    std::vector<DeviceBuffer> buffers;
+    for (size_t rank = 0; rank < 2; ++rank) {
+      const std::vector<float> values(3, static_cast<float>(rank) + static_cast<float>(round));
+      buffers.push_back(on_device(*streams[rank], values));
+    }
+    for (size_t rank = 0; rank < 2; ++rank) {
+      REQUIRE(ranks[rank]->sum(*streams[rank],
+                               {.count = 3, .from = buffers[rank].at(), .to = buffers[rank].at()}));
+    }
+    for (size_t rank = 0; rank < 2; ++rank) {
+      CHECK(values_of<float>(*streams[rank], buffers[rank], 3) ==
+            std::vector<float>(3, 2 * static_cast<float>(round) + 1));
+      CHECK(ranks[rank]->status());
+    }
+  }
+  CHECK(fake_cuda().launches.size() == before + 18);
+  fake_cuda().failures["cudaGetDriverEntryPointByVersion"] = invalid_value;
+  check_error(stream_memory(), Errc::unsupported, "the driver has no cuStreamWriteValue32");
+  uint32_t number = 0;
+  check_error(cuda.streams[0]->write_value(&number, 1), Errc::unsupported,
+              "cuda:0: write_value: the driver has no cuStreamWriteValue32");
 }
 
 TEST_CASE("wrong arguments are refused with the device and the call, and nothing is queued") {

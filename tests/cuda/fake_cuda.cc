@@ -130,6 +130,20 @@ void run_peer_sum(void* argument, const FakeLaunch&) {
   sum_peers_on_host(ElementType::float32, *static_cast<PeerAllReduce*>(argument));
 }
 
+int write_value(cudaStream_t stream, unsigned long long address, uint32_t value, unsigned) {
+  auto* const word = reinterpret_cast<uint32_t*>(static_cast<uintptr_t>(address));
+  return enqueue("cuStreamWriteValue32", stream, [=] { *word = value; });
+}
+/// Streams run whole, one after the other. So the others run first.
+int wait_value(cudaStream_t stream, unsigned long long address, uint32_t value, unsigned) {
+  const auto* const word = reinterpret_cast<const uint32_t*>(static_cast<uintptr_t>(address));
+  return enqueue("cuStreamWaitValue32", stream, [=] {
+    for (CUstream_st* const other : runtime().streams)
+      if (other != stream && !peer_reached(*word, value)) run(*other);
+    if (!peer_reached(*word, value)) runtime().final_status = cudaErrorLaunchTimeout;
+  });
+}
+
 /// Returns the bytes of a kernel's parameter, which a launch copies. The kernels were found by the
 /// functions below.
 std::map<KernelFunction, size_t>& argument_bytes() {
@@ -366,6 +380,16 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     for (CUstream_st* const other : runtime().streams)
       if (other != stream && event->recorded && !event->reached) dt::run(*other);
   });
+}
+
+/// Returns the only functions of the driver that are asked for.
+cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned,
+                                             unsigned long long,
+                                             cudaDriverEntryPointQueryResult* result) {
+  const bool writes = std::string_view(name) == "cuStreamWriteValue32";
+  *function = reinterpret_cast<void*>(writes ? dt::write_value : dt::wait_value);
+  *result = cudaDriverEntryPointSuccess;
+  return status_of("cudaGetDriverEntryPointByVersion");
 }
 
 }  // extern "C"

@@ -92,12 +92,12 @@ for way in nccl staged; do
 done
 part 'The death of a rank in a collective of libdtrain is named by the others' 120 \
   bash -c "$killed" killed "${ranks[@]}" -x DTRAIN_DEVICE_COLLECTIVES=nccl "$build/tests/gpu/device_ranks" killed
-# A stand-in of NCCL hangs where the ranks have packed their tensors. NVIDIA's ignores this variable, so buffers may also
-# have their sums there.
+# A stand-in of NCCL hangs where the ranks have packed their tensors, in whose place no kernel of ours sums. NVIDIA's
+# ignores this variable, so buffers may also have their sums there.
 part 'The death of a rank behind the packing of small tensors leaves no partial sums at the others' 120 \
-  bash -c "$killed" killed "${ranks[@]}" -x DTRAIN_DEVICE_COLLECTIVES=nccl -x FAKE_NCCL=hang=ncclAllReduce \
-  "$build/tests/gpu/device_ranks" killed_in_list
-# Their kernels wait for each other by turns of some milliseconds, as the ranks share a GPU.
+  bash -c "$killed" killed "${ranks[@]}" -x DTRAIN_DEVICE_COLLECTIVES=nccl -x DTRAIN_PEER_MAX=0 \
+  -x FAKE_NCCL=hang=ncclAllReduce "$build/tests/gpu/device_ranks" killed_in_list
+# The ranks share a GPU, so their streams wait for each other. Kernels that wait: peer_check.
 peers=("${ranks[@]}" -x DTRAIN_DEVICE_COLLECTIVES=nccl -x DTRAIN_PEER_MAX=1M)
 part 'Collectives of libdtrain, whose small sums need no NCCL' 120 \
   "${peers[@]}" "$build/tests/gpu/device_ranks" check nccl

@@ -31,6 +31,7 @@ struct DevicePlan {
   int per_host = 1;
   std::string collectives = "staged";  ///< DTRAIN_DEVICE_COLLECTIVES
   std::string peer_max = "0";          ///< DTRAIN_PEER_MAX
+  bool share = false;                  ///< DTRAIN_GPU_SHARE
   std::string nccl;                    ///< FAKE_NCCL
   DeviceFault fault = DeviceFault::none;
   int victim = 0;
@@ -72,6 +73,7 @@ inline DevicePlan device_plan(uint64_t seed) {
   std::vector<int> ranks(static_cast<size_t>(plan.size));
   std::iota(ranks.begin(), ranks.end(), 0);
   plan.program = random_program(random, {SimGroup{.ranks = ranks}}, random.percent(30));
+  plan.share = random.percent(50);
   for (const Call& call : plan.program.calls) {
     const bool on_device = call.kind != OperationKind::barrier && random.percent(80);
     // The ranks call those of a stream in one order.

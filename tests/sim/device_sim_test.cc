@@ -19,6 +19,7 @@ void set_variables(const DevicePlan& plan) {
   setenv("DTRAIN_NCCL_LIB", FAKE_NCCL, 1);
   setenv("DTRAIN_DEVICE_COLLECTIVES", plan.collectives.c_str(), 1);
   setenv("DTRAIN_PEER_MAX", plan.peer_max.c_str(), 1);
+  setenv("DTRAIN_GPU_SHARE", plan.share ? "1" : "0", 1);
   setenv("FAKE_NCCL", plan.nccl.c_str(), 1);
 }
 

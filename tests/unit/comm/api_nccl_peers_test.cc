@@ -9,10 +9,11 @@
 namespace dt {
 namespace {
 
-TEST_CASE("small sums need no NCCL, also by name") {
+void check_small_sums(const char* share) {
   // NCCL fails at its first sum.
   Variables variables("nccl", "fail=ncclAllReduce:1");
   variables.set("DTRAIN_PEER_MAX", "64K");
+  variables.set("DTRAIN_GPU_SHARE", share);
   for (const int size : {2, 3}) {
     World world({.size = size, .per_host = size});
     check_all_well(world.run([size](dtrain::Context& context) {
@@ -30,6 +31,14 @@ TEST_CASE("small sums need no NCCL, also by name") {
   }
 }
 
+TEST_CASE("small sums need no NCCL, also by name") {
+  check_small_sums("0");
+}
+
+TEST_CASE("small sums of ranks that share a GPU need no NCCL") {
+  check_small_sums("1");
+}
+
 TEST_CASE("larger sums are NCCL's") {
   Variables variables("nccl", "fail=ncclAllReduce:1 larger");
   variables.set("DTRAIN_PEER_MAX", "1K");
@@ -43,17 +52,20 @@ TEST_CASE("larger sums are NCCL's") {
   }));
 }
 
-TEST_CASE("a rank that leaves ends sums that wait for its kernel") {
-  Variables variables("nccl");
-  variables.set("DTRAIN_PEER_MAX", "64K");
-  World world({.size = 3, .per_host = 3});
-  check_all_well(world.run([](dtrain::Context& context) {
-    DeviceRank rank(context);
-    rank.reach_nccl();
-    if (context.rank() == 1) return;
-    const std::string text = rank.first_failure();
-    CHECK_MESSAGE(contains(text, "rank 1"), text);
-  }));
+TEST_CASE("a rank that leaves ends sums that wait for it") {
+  for (const char* const share : {"0", "1"}) {
+    Variables variables("nccl");
+    variables.set("DTRAIN_PEER_MAX", "64K");
+    variables.set("DTRAIN_GPU_SHARE", share);
+    World world({.size = 3, .per_host = 3});
+    check_all_well(world.run([](dtrain::Context& context) {
+      DeviceRank rank(context);
+      rank.reach_nccl();
+      if (context.rank() == 1) return;
+      const std::string text = rank.first_failure();
+      CHECK_MESSAGE(contains(text, "rank 1"), text);
+    }));
+  }
 }
 
 TEST_CASE("a wrong limit fails the init") {

@@ -61,6 +61,10 @@ TEST_CASE("up to 16 ranks of one place are peers") {
   CHECK_FALSE(decide(offers).peers);
   offers[1].peer_place = "here";
   CHECK(decide(offers).peers);
+  CHECK_FALSE(decide(offers).share);
+  offers[1].in_use.may_share = true;
+  CHECK(decide(offers).share);
+  offers[1].in_use.may_share = false;
   offers.resize(16, offers[0]);
   for (size_t i = 0; i < offers.size(); ++i)
     offers[i].in_use.uuids = {std::to_string(i)};
@@ -77,7 +81,7 @@ TEST_CASE("offers and verdicts survive their encoding, and wrong bytes do not") 
   own.peer_place = "here";
   const Bytes bytes = encode(own);
   CHECK(decode_connection_offer(bytes).value() == own);
-  ConnectionVerdict verdict = {.way = Way::failed, .reason = "why", .peers = true};
+  ConnectionVerdict verdict = {.way = Way::failed, .reason = "why", .peers = true, .share = true};
   verdict.id.bytes[5] = 7;
   const Bytes encoded = encode(verdict);
   const ConnectionVerdict decoded = decode_connection_verdict(encoded).value();
@@ -85,6 +89,7 @@ TEST_CASE("offers and verdicts survive their encoding, and wrong bytes do not") 
   CHECK(decoded.reason == "why");
   CHECK(decoded.id.bytes[5] == 7);
   CHECK(decoded.peers);
+  CHECK(decoded.share);
   for (size_t length = 0; length < bytes.size(); ++length)
     CHECK_FALSE(decode_connection_offer(ByteSpan(bytes).first(length)).has_value());
   for (size_t length = 0; length < encoded.size(); ++length)

@@ -24,22 +24,23 @@ struct LinkedRanks {
   }
   PeerLink::Terms terms(size_t rank) {
     DeviceStream& stream = worlds[rank]->stream(0);
-    return {.self = {.rank = static_cast<int>(rank), .size = static_cast<int>(worlds.size())},
-            .stream = &stream,
-            .free = &free[rank],
-            .store = store.use(),
-            .bytes_max = size_t{1} << 16,
-            .finish = [&stream] { return stream.synchronize(much_later()); },
-            .nccl = [this](const NcclCall&) -> Result<> {
-              ++nccl_calls;
-              return {};
+    return {
+        .self = {.rank = static_cast<int>(rank), .size = static_cast<int>(worlds.size())},
+        .stream = &stream,
+        .free = &free[rank],
+        .store = store.use(),
+        .bytes_max = size_t{1} << 16,
+        .finish = [&stream](const auto& watch) { return watched_end(stream, much_later(), watch); },
+        .nccl = [this](const NcclCall&) -> Result<> {
+          ++nccl_calls;
+          return {};
+        },
+        .abandon =
+            [this](const Error& why) {
+              const std::lock_guard lock(mutex);
+              abandoned += why.message;
             },
-            .abandon =
-                [this](const Error& why) {
-                  const std::lock_guard lock(mutex);
-                  abandoned += why.message;
-                },
-            .log = [this](std::string_view line) { warnings += line; }};
+        .log = [this](std::string_view line) { warnings += line; }};
   }
   /// Connects all ranks, each on a thread.
   std::vector<Result<std::unique_ptr<PeerLink>>> connect(
@@ -78,13 +79,14 @@ void check_none(const std::vector<Result<std::unique_ptr<PeerLink>>>& links) {
   }
 }
 
-TEST_CASE("linked ranks play sums of up to the limit, and leave the rest to NCCL") {
+void check_linked_sums(PeerMeeting meeting) {
   LinkedRanks ranks(3, plain);
-  const auto links = ranks.connect();
+  const auto links =
+      ranks.connect([meeting](PeerLink::Terms& terms, size_t) { terms.meeting = meeting; });
   std::vector<DeviceBuffer> buffers;
   for (size_t rank = 0; rank < 3; ++rank) {
     REQUIRE(links[rank].has_value());
-    const PeerLink& link = **links[rank];
+    PeerLink& link = **links[rank];
     CHECK(link.limit() == size_t{1} << 16);
     buffers.push_back(on_device(ranks.worlds[rank]->stream(0), std::vector<double>{1.5, 2}));
     NcclCall call = {.type = NcclType::float64,
@@ -92,7 +94,7 @@ TEST_CASE("linked ranks play sums of up to the limit, and leave the rest to NCCL
                      .from = buffers[rank].at(),
                      .to = buffers[rank].at()};
     CHECK(link.plays(call));
-    REQUIRE((*links[rank])->begin(call).has_value());
+    REQUIRE(link.begin(call).has_value());
     call.count = (size_t{1} << 16) / 8;
     CHECK(link.plays(call));
     ++call.count;
@@ -107,6 +109,14 @@ TEST_CASE("linked ranks play sums of up to the limit, and leave the rest to NCCL
           std::vector<double>{4.5, 6});
   CHECK(ranks.nccl_calls == 0);
   CHECK(ranks.warnings.empty());
+}
+
+TEST_CASE("linked ranks play sums of up to the limit, and leave the rest to NCCL") {
+  check_linked_sums(PeerMeeting::kernels);
+}
+
+TEST_CASE("ranks that share a device play the same sums") {
+  check_linked_sums(PeerMeeting::streams);
 }
 
 TEST_CASE("the least limit of all users holds, and without one all ranks compare with NCCL") {
@@ -166,18 +176,59 @@ TEST_CASE("a wrong sum shows that the ranks do not reach each other") {
 }
 
 TEST_CASE("a device that fails in the first sum is waited for a short time only") {
-  LinkedRanks ranks(2, [](size_t rank) {
-    return CpuDeviceOptions{.count = 1, .probe = [rank](const ProbedCall& call) -> Result<> {
-                              if (rank == 1 && call.runs && call.call == DeviceCall::sum_peers)
-                                return fail(Errc::os, "injected");
+  for (const PeerMeeting meeting : {PeerMeeting::kernels, PeerMeeting::streams}) {
+    LinkedRanks ranks(2, [](size_t rank) {
+      return CpuDeviceOptions{.count = 1, .probe = [rank](const ProbedCall& call) -> Result<> {
+                                if (rank == 1 && call.runs && call.call == DeviceCall::sum_peers)
+                                  return fail(Errc::os, "injected");
+                                return {};
+                              }};
+    });
+    check_none(ranks.connect([meeting](PeerLink::Terms& terms, size_t) {
+      terms.meeting = meeting;
+      terms.patience = milliseconds(10);
+    }));
+    CHECK(ranks.warnings ==
+          "dtrain: warning: rank 1 cannot sum with the other GPUs of this host, so NCCL does: "
+          "cpu:0 has failed and stays unusable: sum_peers: injected\n");
+  }
+}
+
+TEST_CASE("a sum that is queued in part does not keep the stream") {
+  std::atomic<bool> once = true;
+  LinkedRanks ranks(2, [&once](size_t rank) {
+    return CpuDeviceOptions{
+        .count = 1,
+        .probe = [&once, rank, waits = false](const ProbedCall& call) mutable -> Result<> {
+          if (rank == 1 || call.runs) return {};
+          waits = waits || call.call == DeviceCall::wait_value;
+          if (waits && call.call == DeviceCall::write_value && once.exchange(false))
+            return fail(Errc::os, "injected");
+          return {};
+        }};
+  });
+  check_none(ranks.connect([](PeerLink::Terms& terms, size_t) {
+    terms.meeting = PeerMeeting::streams;
+    terms.patience = milliseconds(10);
+  }));
+  CHECK_MESSAGE(ranks.warnings.find("injected") != std::string::npos, ranks.warnings);
+  for (const auto& world : ranks.worlds)
+    CHECK(world->stream(0).done().value());
+}
+
+TEST_CASE("a driver whose streams cannot wait means NCCL, and rank 0 says so") {
+  LinkedRanks ranks(2, [](size_t) {
+    return CpuDeviceOptions{.count = 1, .probe = [](const ProbedCall& call) -> Result<> {
+                              if (!call.runs && call.call == DeviceCall::write_value)
+                                return fail(Errc::unsupported, "the driver has none");
                               return {};
                             }};
   });
   check_none(
-      ranks.connect([](PeerLink::Terms& terms, size_t) { terms.patience = milliseconds(10); }));
+      ranks.connect([](PeerLink::Terms& terms, size_t) { terms.meeting = PeerMeeting::streams; }));
   CHECK(ranks.warnings ==
-        "dtrain: warning: rank 1 cannot sum with the other GPUs of this host, so NCCL does: cpu:0 "
-        "has failed and stays unusable: sum_peers: injected\n");
+        "dtrain: warning: rank 0 cannot sum with the other GPUs of this host, so NCCL does: "
+        "cpu:0: write_value: the driver has none\n");
 }
 
 TEST_CASE("a rank that is late while both ways are measured means NCCL for all") {
@@ -218,7 +269,7 @@ TEST_CASE("a stop while ranks try to sum leaves no kernel behind") {
         return wait(key, limit);
       };
     } else {
-      terms.finish = [] { return Result<>(fail(Errc::closed, "finalized")); };
+      terms.finish = [](const auto&) { return Result<>(fail(Errc::closed, "finalized")); };
       // The copies before the sum wait for nobody.
       terms.store.wait = [wait](const std::string& key, Duration limit) -> Result<Bytes> {
         if (key.starts_with("peers/sum")) return fail(Errc::closed, "finalized");

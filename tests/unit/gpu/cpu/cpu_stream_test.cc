@@ -11,8 +11,9 @@ namespace dt {
 namespace {
 
 constexpr DeviceCall queued_calls[] = {
-    DeviceCall::copy,        DeviceCall::fill,   DeviceCall::reduce, DeviceCall::sum_peers,
-    DeviceCall::run_on_host, DeviceCall::record, DeviceCall::wait};
+    DeviceCall::copy,        DeviceCall::fill,        DeviceCall::reduce,
+    DeviceCall::sum_peers,   DeviceCall::write_value, DeviceCall::wait_value,
+    DeviceCall::run_on_host, DeviceCall::record,      DeviceCall::wait};
 
 /// A probe that fails one kind of call of device 0, as long as it is on.
 struct Fault {
@@ -37,6 +38,12 @@ Result<> sum_alone(DeviceStream& stream) {
   return stream.sum_peers(ElementType::float32, call);
 }
 
+/// A number whose value does not matter.
+uint32_t& any_value() {
+  static uint32_t number = 0;
+  return number;
+}
+
 /// Makes one call of this kind on stream 0.
 Result<> make_call(const CpuDevices& cpu, DeviceCall call, const DeviceBuffer& buffer,
                    DeviceEvent& event) {
@@ -59,6 +66,10 @@ Result<> make_call(const CpuDevices& cpu, DeviceCall call, const DeviceBuffer& b
       return stream.reduce({.count = 2, .sources = {buffer.at()}, .into = buffer.at()});
     case DeviceCall::sum_peers:
       return sum_alone(stream);
+    case DeviceCall::write_value:
+      return stream.write_value(&any_value(), 0);
+    case DeviceCall::wait_value:
+      return stream.wait_value(&any_value(), 0);
     case DeviceCall::run_on_host:
       return stream.run_on_host([] {});
     case DeviceCall::record:
@@ -69,6 +80,35 @@ Result<> make_call(const CpuDevices& cpu, DeviceCall call, const DeviceBuffer& b
       return stream.synchronize(much_later());
   }
   return {};
+}
+
+TEST_CASE("a stream waits for a number that other streams write, or a later one") {
+  const CpuDevices cpu({});
+  const auto other = cpu.device(0).make_stream().value();
+  uint32_t number = 0;
+  bool ran = false;
+  REQUIRE(cpu.stream(0).wait_value(&number, 5));
+  REQUIRE(cpu.stream(0).run_on_host([&] { ran = true; }));
+  REQUIRE(other->write_value(&number, 4));
+  REQUIRE(other->synchronize(much_later()));
+  CHECK_FALSE(cpu.stream(0).done().value());
+  REQUIRE(other->write_value(&number, 6));
+  REQUIRE(cpu.stream(0).synchronize(much_later()));
+  CHECK(ran);
+}
+
+TEST_CASE("a stream of a device that has failed waits for no number") {
+  Fault fault;
+  fault.call = DeviceCall::fill;
+  fault.runs = true;
+  const CpuDevices cpu({.probe = fault.probe()});
+  const DeviceBuffer buffer = cpu.device(0).allocate(8).value();
+  const auto other = cpu.device(0).make_stream().value();
+  const uint32_t number = 0;
+  REQUIRE(cpu.stream(0).wait_value(&number, 1));
+  fault.on = true;
+  REQUIRE(other->fill(buffer.at(), std::byte{1}, 8));
+  CHECK_FALSE(cpu.stream(0).synchronize(much_later()));
 }
 
 TEST_CASE("calls on a stream run in the order in which they are made") {

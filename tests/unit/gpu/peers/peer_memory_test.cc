@@ -10,7 +10,8 @@ namespace {
 
 /// Ranks with a device of the CPU each, in worlds of their own as in processes.
 struct Peers {
-  explicit Peers(size_t size, size_t data_bytes = size_t{2} << 20) {
+  explicit Peers(size_t size, PeerMeeting meeting = PeerMeeting::kernels,
+                 size_t data_bytes = size_t{2} << 20) {
     std::vector<PeerMemoryOffer> offers;
     for (size_t rank = 0; rank < size; ++rank) {
       worlds.push_back(std::make_unique<CpuDevices>(CpuDeviceOptions{.count = 1}));
@@ -19,7 +20,7 @@ struct Peers {
       offers.push_back(decode_peer_memory_offer(sent).value());
     }
     for (size_t rank = 0; rank < size; ++rank)
-      REQUIRE(memory[rank]->open(static_cast<int>(rank), offers).has_value());
+      REQUIRE(memory[rank]->open(static_cast<int>(rank), offers, meeting).has_value());
   }
   Peers(const Peers&) = delete;
   Peers& operator=(const Peers&) = delete;
@@ -28,6 +29,15 @@ struct Peers {
       rank->stop();
   }
   DeviceStream& stream(size_t rank) const { return worlds[rank]->stream(0); }
+  /// Waits for a rank's stream, and asks for its status meanwhile.
+  void finish(size_t rank) const {
+    while (true) {
+      const Result<> ended = stream(rank).synchronize(Clock::now() + milliseconds(1));
+      if (ended) return;
+      REQUIRE(ended.error().code == Errc::timeout);
+      (void)memory[rank]->status();
+    }
+  }
 
   /// Sums `rounds` times; rank r begins with `value(r, element)`. Returns the values of all ranks.
   template <class Value>
@@ -57,56 +67,110 @@ struct Peers {
   std::vector<std::unique_ptr<PeerMemory>> memory = {};
 };
 
-TEST_CASE("ranks sum in the order of ranks, small calls one-shot and large ones two-shot") {
+constexpr PeerMeeting meetings[] = {PeerMeeting::kernels, PeerMeeting::streams};
+
+void check_sums(size_t ranks, PeerMeeting meeting) {
   const auto value = [](size_t rank, size_t i) {
     return static_cast<float>(rank + 1) * 0.1F + static_cast<float>(i % 89) * 1e-3F;
   };
-  for (const size_t ranks : {1, 2, 3, 5}) {
-    const Peers peers(ranks);
-    for (const size_t count : {1, 7, 5000, 200'000}) {
-      CAPTURE(ranks);
-      CAPTURE(count);
-      std::vector<float> expected(count);
-      for (size_t i = 0; i < count; ++i) {
-        expected[i] = value(0, i);
-        for (size_t rank = 1; rank < ranks; ++rank)
-          expected[i] += value(rank, i);
-      }
-      for (const std::vector<float>& result : peers.sum(1, count, value))
-        CHECK(result == expected);
+  const Peers peers(ranks, meeting);
+  for (const size_t count : {1, 7, 5000, 200'000}) {
+    CAPTURE(ranks);
+    CAPTURE(count);
+    std::vector<float> expected(count);
+    for (size_t i = 0; i < count; ++i) {
+      expected[i] = value(0, i);
+      for (size_t rank = 1; rank < ranks; ++rank)
+        expected[i] += value(rank, i);
     }
+    for (const std::vector<float>& result : peers.sum(1, count, value))
+      CHECK(result == expected);
+  }
+}
+
+// Ranks that meet by streams are one-shot always.
+TEST_CASE("ranks sum in the order of ranks, small calls one-shot and large ones two-shot") {
+  for (const PeerMeeting meeting : meetings) {
+    for (const size_t ranks : {1, 2, 3, 5})
+      check_sums(ranks, meeting);
   }
 }
 
 TEST_CASE("sums follow each other without the host") {
-  const Peers peers(3);
   const auto value = [](size_t rank, size_t) { return static_cast<float>(rank); };
-  // One-shot calls and two-shot ones, 0 + 1 + 2, then three times as much each time.
-  for (const size_t count : {100, 150'000}) {
-    for (const std::vector<float>& result : peers.sum(12, count, value))
-      CHECK(result == std::vector<float>(count, 3 * 177147.0F));
+  for (const PeerMeeting meeting : meetings) {
+    const Peers peers(3, meeting);
+    // 0 + 1 + 2, then three times as much each time.
+    for (const size_t count : {100, 150'000}) {
+      for (const std::vector<float>& result : peers.sum(12, count, value))
+        CHECK(result == std::vector<float>(count, 3 * 177147.0F));
+    }
   }
 }
 
 TEST_CASE("a rank that does not come is named when the patience of its peers ends") {
-  const Peers peers(2, size_t{1} << 16);
-  const DeviceBuffer buffer = on_device(peers.stream(0), std::vector<float>{1, 2, 3});
-  const PeerSum sum = {.count = 3, .from = buffer.at(), .to = buffer.at(), .patience = Duration(1)};
-  REQUIRE(peers.memory[0]->sum(peers.stream(0), sum));
-  REQUIRE(peers.stream(0).synchronize(much_later()));
-  check_error(peers.memory[0]->status(), Errc::timeout,
-              "rank 1 has not begun the same sum in time");
-  CHECK(peers.memory[1]->status());
+  for (const PeerMeeting meeting : meetings) {
+    const Peers peers(2, meeting, size_t{1} << 16);
+    const DeviceBuffer buffer = on_device(peers.stream(0), std::vector<float>{1, 2, 3});
+    const PeerSum sum = {
+        .count = 3, .from = buffer.at(), .to = buffer.at(), .patience = Duration(1)};
+    REQUIRE(peers.memory[0]->sum(peers.stream(0), sum));
+    peers.finish(0);
+    check_error(peers.memory[0]->status(), Errc::timeout,
+                "rank 1 has not begun the same sum in time");
+    CHECK(values_of<float>(peers.stream(0), buffer, 3) == std::vector<float>{1, 2, 3});
+    CHECK(peers.memory[1]->status());
+  }
 }
 
-TEST_CASE("a stop ends kernels that wait") {
-  const Peers peers(3);
-  const DeviceBuffer buffer = on_device(peers.stream(0), std::vector<float>{1, 2, 3});
-  REQUIRE(
-      peers.memory[0]->sum(peers.stream(0), {.count = 3, .from = buffer.at(), .to = buffer.at()}));
-  peers.memory[0]->stop();
-  REQUIRE(peers.stream(0).synchronize(much_later()));
-  check_error(peers.memory[0]->status(), Errc::closed, "the sums of this host's GPUs were stopped");
+TEST_CASE("a stop ends sums that wait") {
+  for (const PeerMeeting meeting : meetings) {
+    const Peers peers(3, meeting);
+    const DeviceBuffer buffer = on_device(peers.stream(0), std::vector<float>{1, 2, 3});
+    for (int i = 0; i < 3; ++i) {
+      REQUIRE(peers.memory[0]->sum(peers.stream(0),
+                                   {.count = 3, .from = buffer.at(), .to = buffer.at()}));
+    }
+    peers.memory[0]->stop();
+    // These set the flags of the first sum, which rank 0 does not wait for any more.
+    for (const size_t rank : {1, 2}) {
+      const DeviceBuffer late = on_device(peers.stream(rank), std::vector<float>{1, 2, 3});
+      REQUIRE(peers.memory[rank]->sum(peers.stream(rank),
+                                      {.count = 3, .from = late.at(), .to = late.at()}));
+      peers.memory[rank]->stop();
+      peers.finish(rank);
+    }
+    peers.finish(0);
+    check_error(peers.memory[0]->status(), Errc::closed,
+                "the sums of this host's GPUs were stopped");
+  }
+}
+
+TEST_CASE("a rank whose sum has failed announces no later one") {
+  for (const PeerMeeting meeting : meetings) {
+    const Peers peers(2, meeting, size_t{1} << 16);
+    const auto begin = [&](size_t rank, const DeviceBuffer& buffer) {
+      return peers.memory[rank]->sum(
+          peers.stream(rank),
+          {.count = 1, .from = buffer.at(), .to = buffer.at(), .patience = Duration(1)});
+    };
+    const DeviceBuffer early = on_device(peers.stream(0), std::vector<float>{1});
+    REQUIRE(begin(0, early));
+    REQUIRE(begin(0, early));
+    peers.finish(0);
+    CHECK_FALSE(peers.memory[0]->status());
+    // Rank 0 has announced the first sum, which rank 1 can make.
+    const DeviceBuffer late = on_device(peers.stream(1), std::vector<float>{2});
+    REQUIRE(begin(1, late));
+    REQUIRE(peers.stream(1).synchronize(much_later()));
+    CHECK(peers.memory[1]->status());
+    CHECK(values_of<float>(peers.stream(1), late, 1).front() == 3);
+    REQUIRE(begin(1, late));
+    peers.finish(1);
+    check_error(peers.memory[1]->status(), Errc::timeout,
+                "rank 0 has not begun the same sum in time");
+    CHECK(values_of<float>(peers.stream(1), late, 1).front() == 3);
+  }
 }
 
 TEST_CASE("copies behind a sum are skipped when it has no result, in this call or an earlier one") {
@@ -121,13 +185,16 @@ TEST_CASE("copies behind a sum are skipped when it has no result, in this call o
                                 .to = CopyFormat::float32,
                                 .pieces = {{from.at(), to.at(), 1}},
                                 .skip = peers.memory[0]->failed()}));
+    peers.finish(0);
     return values_of<float>(stream, to, 1).front();
   };
-  const Peers one(1);
-  CHECK(copy_behind(one, 5) == 5);
-  const Peers two(2);
-  CHECK(copy_behind(two, 5) == -1);
-  CHECK(copy_behind(two, 6) == -1);
+  for (const PeerMeeting meeting : meetings) {
+    const Peers one(1, meeting);
+    CHECK(copy_behind(one, 5) == 5);
+    const Peers two(2, meeting);
+    CHECK(copy_behind(two, 5) == -1);
+    CHECK(copy_behind(two, 6) == -1);
+  }
 }
 
 TEST_CASE("memory shrinks where a device has too little, and all ranks use the least") {
@@ -138,8 +205,8 @@ TEST_CASE("memory shrinks where a device has too little, and all ranks use the l
   CHECK(first->data_bytes() == size_t{1} << 17);
   CHECK(second->data_bytes() == size_t{1} << 20);
   const std::vector<PeerMemoryOffer> offers = {first->offer().value(), second->offer().value()};
-  REQUIRE(first->open(0, offers));
-  REQUIRE(second->open(1, offers));
+  REQUIRE(first->open(0, offers, PeerMeeting::kernels));
+  REQUIRE(second->open(1, offers, PeerMeeting::kernels));
   CHECK(second->data_bytes() == size_t{1} << 17);
 
   const CpuDevices none({.count = 1, .memory_bytes = size_t{1} << 17});
@@ -174,11 +241,11 @@ TEST_CASE("offers that no rank makes are refused") {
   const auto peer = PeerMemory::allocate(other.device(0), 1000).value();
   wrong = peer->offer().value();
   wrong.data_bytes *= 2;
-  check_error(memory->open(0, std::vector{offer, wrong}), Errc::protocol,
+  check_error(memory->open(0, std::vector{offer, wrong}, PeerMeeting::kernels), Errc::protocol,
               "memory of rank 1 is smaller than it says");
   wrong = offer;
   wrong.handle.clear();
-  check_error(memory->open(0, std::vector{offer, wrong}), Errc::protocol,
+  check_error(memory->open(0, std::vector{offer, wrong}, PeerMeeting::kernels), Errc::protocol,
               "memory of rank 1: handle of memory of a CPU device is cut short");
 }
 
