@@ -116,13 +116,20 @@ Result<> copy_all(DeviceStream& stream, std::vector<MemoryCopy> copies, DeviceEv
 }
 
 Result<> StagingDevice::copy_inputs(std::vector<MemoryCopy> copies, DeviceEvent& copied) {
-  const std::lock_guard lock(mutex_);
-  return copy_all(*inputs_, std::move(copies), copied);
+  return copy_on(*inputs_, std::move(copies), copied);
 }
 
 Result<> StagingDevice::copy_results(std::vector<MemoryCopy> copies, DeviceEvent& copied) {
+  return copy_on(*results_, std::move(copies), copied);
+}
+
+/// A device that fails meanwhile may not record the event, but run a copy.
+Result<> StagingDevice::copy_on(DeviceStream& stream, std::vector<MemoryCopy> copies,
+                                DeviceEvent& copied) {
   const std::lock_guard lock(mutex_);
-  return copy_all(*results_, std::move(copies), copied);
+  Result<> queued = copy_all(stream, std::move(copies), copied);
+  if (!queued) (void)stream.synchronize(Clock::now() + staged_work_max);
+  return queued;
 }
 
 }  // namespace dt

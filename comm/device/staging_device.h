@@ -29,7 +29,8 @@ class StagingDevice {
   /// Keeps memory for later calls, which no copy uses any more. Frees none, since CUDA may wait for
   /// the device's work then. The next take_pinned() frees what is too much.
   void keep_pinned(DeviceBuffer buffer);
-  /// Queues copies out of memory of the device, and records the event behind them.
+  /// Queues copies out of memory of the device, and records the event behind them. After a failure
+  /// no copy runs.
   Result<> copy_inputs(std::vector<MemoryCopy> copies, DeviceEvent& copied);
   /// The same into memory of the device.
   Result<> copy_results(std::vector<MemoryCopy> copies, DeviceEvent& copied);
@@ -39,6 +40,7 @@ class StagingDevice {
   static constexpr size_t kept_bytes_max = size_t{256} << 20;
 
   StagingDevice() = default;
+  Result<> copy_on(DeviceStream& stream, std::vector<MemoryCopy> copies, DeviceEvent& copied);
 
   std::unique_ptr<Device> device_ = {};
   std::mutex mutex_;

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -65,6 +66,27 @@ TEST_CASE("copies go both ways, and the event behind them is reached also after 
   CHECK(refused.error().code == Errc::input);
   REQUIRE(copied->synchronize(much_later()).has_value());
   CHECK(std::equal(values.begin(), values.end(), pinned.at()));
+}
+
+TEST_CASE("no copy runs any more after a failure to record the event behind it") {
+  std::atomic<bool> may_run = false;
+  std::atomic<bool> has_run = false;
+  const auto device = open_one({.probe = [&](const ProbedCall& call) -> Result<> {
+    if (call.call == DeviceCall::synchronize) may_run = true;
+    if (call.call == DeviceCall::copy && call.runs) {
+      while (!may_run)
+        std::this_thread::yield();
+      has_run = true;
+    }
+    if (call.call == DeviceCall::record) return fail(Errc::os, "injected");
+    return {};
+  }});
+  const DeviceBuffer memory = device->device().allocate(3).value();
+  const DeviceBuffer pinned = device->take_pinned(3).value();
+  const auto copied = device->device().make_event().value();
+  CHECK_FALSE(device->copy_results({{memory.at(), pinned.at(), 3}}, *copied));
+  CHECK(has_run);
+  may_run = true;
 }
 
 TEST_CASE("one kernel makes many small copies, beside larger ones") {
