@@ -123,9 +123,9 @@ class DeviceStream {
   /// All arrays and results lie in memory that this device can access. There are at most
   /// reduction_results_max results.
   virtual Result<> reduce(const ArrayReduction& reduction) = 0;
-  /// Takes part in an all_reduce of ranks whose memory lies on this host (PeerMemory). The work
-  /// waits for that of the others. Fails with Errc::unsupported for a type that peers_can_sum()
-  /// refuses.
+  /// Takes part in an all_reduce of ranks whose memory lies on this host (PeerMemory). All steps
+  /// together wait for the others' work; one of the three does not (PeerStep). Fails with
+  /// Errc::unsupported for a type that peers_can_sum() refuses.
   virtual Result<> sum_peers(ElementType type, const PeerAllReduce& call) = 0;
   /// Sets a number in memory after all earlier work, for other devices and processes. That memory
   /// is the device's, a peer's, or pinned, as that of wait_value(). Fails with Errc::unsupported

@@ -239,7 +239,8 @@ Result<> NcclConnection::join(const NcclUniqueId& id, const ConnectionMeeting& m
 NcclWait NcclConnection::wait() {
   return {.deadline = Clock::now() + join_max, .watch = [this]() -> Result<> {
             if (auto why = stopped()) return tl::unexpected(*std::move(why));
-            return {};
+            // A call of NCCL may be behind a sum that waits for a late rank.
+            return peers_ ? peers_->status() : Result<>();
           }};
 }
 

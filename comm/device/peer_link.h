@@ -63,8 +63,7 @@ class PeerLink {
 
   /// True for sums of up to the limit, of types that kernels have. The same on all ranks.
   bool plays(const NcclCall& call) const;
-  /// Begins such a call on the stream. Its kernel ends without a result where a rank is
-  /// late by `patience`.
+  /// Begins such a call on the stream. It ends without a result where a rank is late by `patience`.
   Result<> begin(const NcclCall& call, Duration patience = staged_work_max);
   void stop() { memory_->stop(); }
   /// Fails when a sum has ended without a result. To be called again and again while a sum runs.

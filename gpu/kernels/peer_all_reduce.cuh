@@ -85,6 +85,8 @@ class PeerAllReduceBlock {
       uint32_t* const flag =
           &call_.place.signals[peer]
                ->flags[static_cast<uint32_t>(PeerPhase::start)][0][call_.place.rank];
+      // The peer sets it ahead to end its waits (PeerMemory::stop()).
+      if (peer_reached(Order::acquire(flag), call_.epoch)) return;
       Order::release(flag, call_.epoch);
       wake_after_release(flag);
     });

@@ -34,12 +34,13 @@ struct PeerTimeout {
 };
 
 /// The flags of a rank, in memory that all ranks can write. Zero at first. A flag is the number of
-/// the last collective that the peer has reached; it only grows, and wraps.
+/// the last collective that the peer has reached. It grows, and wraps. Where streams wait, the host
+/// of a rank sets its flags far ahead to end that.
 struct alignas(128) PeerSignals {
   uint32_t flags[2][peer_blocks_max][peer_ranks_max] = {};  ///< by phase, block and sending rank
   uint32_t epochs[2][peer_blocks_max] = {};  ///< the last flags that its own blocks have sent
-  /// Not zero: a block has not met a peer. Later kernels of this rank do nothing, so that a late
-  /// peer finds what this rank has announced.
+  /// Not zero: a block has not met a peer, or the host has ended the waiting of streams. Later
+  /// kernels of this rank do nothing, so that a late peer finds what this rank has announced.
   uint32_t failed = 0;
 };
 

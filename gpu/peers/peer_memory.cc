@@ -96,7 +96,6 @@ Result<PeerMemoryOffer> PeerMemory::offer() const {
 Result<> PeerMemory::open(int rank, std::span<const PeerMemoryOffer> offers, PeerMeeting meeting) {
   rank_ = rank;
   meeting_ = meeting;
-  if (meeting == PeerMeeting::streams) ending_ = TRY(device_.make_stream());
   opened_.resize(offers.size());
   memory_.clear();
   for (size_t peer = 0; peer < offers.size(); ++peer) {
@@ -114,6 +113,7 @@ Result<> PeerMemory::open(int rank, std::span<const PeerMemoryOffer> offers, Pee
     memory_.push_back(opened->at());
     opened_[peer] = *std::move(opened);
   }
+  if (meeting == PeerMeeting::streams) ending_ = TRY(device_.make_stream());
   return {};
 }
 
@@ -202,7 +202,7 @@ void PeerMemory::end_waits() {
     (void)ending_->write_value(&flag, sums_ + ahead);
 }
 
-/// Returns the rank that the stream waits for now. It waits for one after the other.
+/// Returns the rank that the stream is waiting for, as it waits for one after the other.
 std::optional<PeerMemory::Wait> PeerMemory::find_wait() const {
   const HostWords& host = words();
   const uint32_t begun = SystemOrder::acquire(&host.begun);

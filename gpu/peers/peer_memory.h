@@ -37,9 +37,11 @@ enum class PeerMeeting : uint8_t {
 struct PeerSum {
   ElementType type = ElementType::float32;
   size_t count = 0;
-  const std::byte* from = nullptr;   ///< memory of the device, at any address
-  std::byte* to = nullptr;           ///< may equal `from`
-  Duration patience = seconds(600);  ///< how long it waits for each peer
+  const std::byte* from = nullptr;  ///< memory of the device, at any address
+  std::byte* to = nullptr;          ///< may equal `from`
+  /// How long it waits for each peer. Where streams wait, the last sum's holds for all, and begins
+  /// when status() finds one that waits.
+  Duration patience = seconds(600);
   size_t bytes() const { return count * element_bytes(type); }
 };
 
@@ -77,7 +79,7 @@ class PeerMemory {
   /// Fails with Errc::timeout when a sum has waited in vain, and with Errc::closed when stop() has
   /// ended one. Where streams wait, no device sees the time: this call ends their waiting.
   Result<> status();
-  /// A flag in memory of the device, which a kernel sets that ends without a result. Only for later
+  /// A flag in memory of the device. It is set before a sum ends without a result. Only for later
   /// work of the stream.
   const uint32_t* failed() const { return &reinterpret_cast<PeerSignals*>(own_.at())->failed; }
 
