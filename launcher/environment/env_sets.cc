@@ -161,6 +161,8 @@ void share_gpu(Environment& environment, const RankedTask& facts) {
                         {"NCCL_PROTO", "Simple"},
                         {"NCCL_MAX_CTAS", "2"},
                         {"NCCL_RAS_ENABLE", "0"},
+                        // The stream that ends the waits of another one must not wait behind it.
+                        {"CUDA_DEVICE_MAX_CONNECTIONS", "32"},
                         {"CUDA_MODULE_LOADING", "EAGER"}});
   // NCCL never takes the loopback by itself if there is another interface.
   if (facts.plan.hosts.size() == 1) environment["NCCL_SOCKET_IFNAME"] = "=lo";

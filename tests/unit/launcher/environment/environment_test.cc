@@ -122,6 +122,7 @@ TEST_CASE("with --gpu-share NCCL takes each rank for a host of its own") {
     CHECK(value(variables, "NCCL_HOSTID") == id + std::to_string(plan.tasks[i].rank));
     CHECK(value(variables, "NCCL_P2P_DISABLE") == "1");
     CHECK(value(variables, "DTRAIN_GPU_SHARE") == "1");
+    CHECK(value(variables, "CUDA_DEVICE_MAX_CONNECTIONS") == "32");
     CHECK(value(variables, "NCCL_SOCKET_IFNAME") == (plan.hosts.size() == 1 ? "=lo" : "(unset)"));
   }
 }
