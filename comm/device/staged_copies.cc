@@ -72,11 +72,20 @@ Result<> StagedCopies::copy_inputs() {
     if (terms_.stream == nullptr) {
       TRY(terms_.device->copy_inputs(inputs, *chunk.input_copied));
     } else {
-      TRY(copy_all(*terms_.stream, inputs, *chunk.input_copied));
+      TRY(copy_on_stream(inputs, *chunk.input_copied));
     }
   }
   if (terms_.stream != nullptr) hold_ = TRY(StreamHold::begin(*terms_.stream));
   return {};
+}
+
+/// A device that fails meanwhile may not record the event, but run a copy. Others are not waited
+/// for, since the stream may wait for what the caller does later.
+Result<> StagedCopies::copy_on_stream(const std::vector<MemoryCopy>& copies, DeviceEvent& copied) {
+  Result<> queued = copy_all(*terms_.stream, copies, copied);
+  if (!queued && !terms_.device->device().status())
+    (void)terms_.stream->synchronize(Clock::now() + staged_work_max);
+  return queued;
 }
 
 StagedCopies::~StagedCopies() {

@@ -65,6 +65,7 @@ class StagedCopies final : public DeviceCopies {
 
   Result<> prepare();
   Result<> copy_inputs();
+  Result<> copy_on_stream(const std::vector<MemoryCopy>& copies, DeviceEvent& copied);
   Result<> copy_result();
   Result<> make_result();
   void limit_time(OperationRequest& request);

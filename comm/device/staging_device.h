@@ -30,7 +30,7 @@ class StagingDevice {
   /// the device's work then. The next take_pinned() frees what is too much.
   void keep_pinned(DeviceBuffer buffer);
   /// Queues copies out of memory of the device, and records the event behind them. After a failure
-  /// no copy runs.
+  /// no copy runs, unless a GPU has failed that tells no end.
   Result<> copy_inputs(std::vector<MemoryCopy> copies, DeviceEvent& copied);
   /// The same into memory of the device.
   Result<> copy_results(std::vector<MemoryCopy> copies, DeviceEvent& copied);

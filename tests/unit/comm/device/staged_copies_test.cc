@@ -255,5 +255,45 @@ TEST_CASE("a result that the engine allocates goes to the device of the input") 
   CHECK(values == std::vector<int>{1, 2, 3});
 }
 
+TEST_CASE("no copy on the caller's stream runs any more when its device has failed") {
+  std::atomic<bool> armed = false;
+  std::atomic<bool> begun = false;
+  std::atomic<bool> may_run = false;
+  std::atomic<bool> has_run = false;
+  std::function<void()> break_device;
+  StagedReduction call({.probe = [&](const ProbedCall& probed) -> Result<> {
+    if (!armed) return {};
+    if (probed.call == DeviceCall::synchronize) may_run = true;
+    if (probed.call == DeviceCall::fill && probed.runs) return fail(Errc::os, "injected");
+    if (probed.call == DeviceCall::copy && probed.runs) {
+      begun = true;
+      while (!may_run)
+        std::this_thread::yield();
+      // An event that was not recorded is waited for, too, but for no time.
+      for (int left = 100'000; left > 0; --left)
+        std::this_thread::yield();
+      has_run = true;
+    }
+    if (probed.call == DeviceCall::record && !probed.runs) {
+      while (!begun)
+        std::this_thread::yield();
+      break_device();
+      return fail(Errc::os, "injected");
+    }
+    return {};
+  }});
+  Device& device = call.device->device();
+  const auto other = device.make_stream().value();
+  break_device = [&] {
+    REQUIRE(other->fill(call.output.at(), std::byte{1}, 1));
+    while (device.status())
+      std::this_thread::yield();
+  };
+  armed = true;
+  CHECK_FALSE(call.start(true));
+  CHECK(has_run);
+  may_run = true;
+}
+
 }  // namespace
 }  // namespace dt
