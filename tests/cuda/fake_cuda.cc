@@ -130,12 +130,16 @@ void run_peer_sum(void* argument, const FakeLaunch&) {
   sum_peers_on_host(ElementType::float32, *static_cast<PeerAllReduce*>(argument));
 }
 
-int write_value(cudaStream_t stream, unsigned long long address, uint32_t value, unsigned) {
+/// Both have flags of zero: a write follows all earlier ones, and a wait also takes later values.
+/// one.
+int write_value(cudaStream_t stream, unsigned long long address, uint32_t value, unsigned flags) {
+  if (flags != 0) return cudaErrorInvalidValue;
   auto* const word = reinterpret_cast<uint32_t*>(static_cast<uintptr_t>(address));
   return enqueue("cuStreamWriteValue32", stream, [=] { *word = value; });
 }
 /// Streams run whole, one after the other. So the others run first.
-int wait_value(cudaStream_t stream, unsigned long long address, uint32_t value, unsigned) {
+int wait_value(cudaStream_t stream, unsigned long long address, uint32_t value, unsigned flags) {
+  if (flags != 0) return cudaErrorInvalidValue;
   const auto* const word = reinterpret_cast<const uint32_t*>(static_cast<uintptr_t>(address));
   return enqueue("cuStreamWaitValue32", stream, [=] {
     for (CUstream_st* const other : runtime().streams)
@@ -386,9 +390,12 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned,
                                              unsigned long long,
                                              cudaDriverEntryPointQueryResult* result) {
-  const bool writes = std::string_view(name) == "cuStreamWriteValue32";
-  *function = reinterpret_cast<void*>(writes ? dt::write_value : dt::wait_value);
-  *result = cudaDriverEntryPointSuccess;
+  *function = nullptr;
+  if (std::string_view(name) == "cuStreamWriteValue32")
+    *function = reinterpret_cast<void*>(dt::write_value);
+  if (std::string_view(name) == "cuStreamWaitValue32")
+    *function = reinterpret_cast<void*>(dt::wait_value);
+  *result = *function == nullptr ? cudaDriverEntryPointSymbolNotFound : cudaDriverEntryPointSuccess;
   return status_of("cudaGetDriverEntryPointByVersion");
 }
 

@@ -68,6 +68,8 @@ struct LinkedRanks {
   std::string abandoned = {};  ///< why; of all ranks
 };
 
+constexpr PeerMeeting meetings[] = {PeerMeeting::kernels, PeerMeeting::streams};
+
 CpuDeviceOptions plain(size_t) {
   return {.count = 1};
 }
@@ -176,7 +178,7 @@ TEST_CASE("a wrong sum shows that the ranks do not reach each other") {
 }
 
 TEST_CASE("a device that fails in the first sum is waited for a short time only") {
-  for (const PeerMeeting meeting : {PeerMeeting::kernels, PeerMeeting::streams}) {
+  for (const PeerMeeting meeting : meetings) {
     LinkedRanks ranks(2, [](size_t rank) {
       return CpuDeviceOptions{.count = 1, .probe = [rank](const ProbedCall& call) -> Result<> {
                                 if (rank == 1 && call.runs && call.call == DeviceCall::sum_peers)
@@ -232,20 +234,23 @@ TEST_CASE("a driver whose streams cannot wait means NCCL, and rank 0 says so") {
 }
 
 TEST_CASE("a rank that is late while both ways are measured means NCCL for all") {
-  LinkedRanks ranks(2, plain);
-  check_none(ranks.connect([&](PeerLink::Terms& terms, size_t rank) {
-    terms.bytes_max.reset();
-    terms.patience = milliseconds(10);
-    if (rank == 1) {
-      // Until rank 0 has measured all without it.
-      const auto wait = terms.store.wait;
-      terms.nccl = [wait](const NcclCall&) -> Result<> {
-        TRY(wait("peers/measure/0", Duration::zero()));
-        return {};
-      };
-    }
-  }));
-  CHECK_MESSAGE(ranks.warnings.find("the same sum in time") != std::string::npos, ranks.warnings);
+  for (const PeerMeeting meeting : meetings) {
+    LinkedRanks ranks(2, plain);
+    check_none(ranks.connect([&](PeerLink::Terms& terms, size_t rank) {
+      terms.meeting = meeting;
+      terms.bytes_max.reset();
+      terms.patience = milliseconds(10);
+      if (rank == 1) {
+        // Until rank 0 has measured all without it.
+        const auto wait = terms.store.wait;
+        terms.nccl = [wait](const NcclCall&) -> Result<> {
+          TRY(wait("peers/measure/0", Duration::zero()));
+          return {};
+        };
+      }
+    }));
+    CHECK_MESSAGE(ranks.warnings.find("the same sum in time") != std::string::npos, ranks.warnings);
+  }
 }
 
 TEST_CASE("the end of the job ends the connection") {
@@ -259,27 +264,30 @@ TEST_CASE("the end of the job ends the connection") {
 }
 
 TEST_CASE("a stop while ranks try to sum leaves no kernel behind") {
-  LinkedRanks ranks(2, plain);
-  const auto links = ranks.connect([&](PeerLink::Terms& terms, size_t rank) {
-    // Rank 1 never begins its sum, and rank 0 learns that the job has ended.
-    const auto wait = terms.store.wait;
-    if (rank == 1) {
-      terms.store.wait = [wait](const std::string& key, Duration limit) -> Result<Bytes> {
-        if (key.starts_with("peers/open")) return fail(Errc::closed, "finalized");
-        return wait(key, limit);
-      };
-    } else {
-      terms.finish = [](const auto&) { return Result<>(fail(Errc::closed, "finalized")); };
-      // The copies before the sum wait for nobody.
-      terms.store.wait = [wait](const std::string& key, Duration limit) -> Result<Bytes> {
-        if (key.starts_with("peers/sum")) return fail(Errc::closed, "finalized");
-        return wait(key, limit);
-      };
-    }
-  });
-  CHECK(links[1].error().code == Errc::closed);
-  CHECK_FALSE(links[0].has_value());
-  CHECK(ranks.abandoned == "finalized");
+  for (const PeerMeeting meeting : meetings) {
+    LinkedRanks ranks(2, plain);
+    const auto links = ranks.connect([&](PeerLink::Terms& terms, size_t rank) {
+      terms.meeting = meeting;
+      // Rank 1 never begins its sum, and rank 0 learns that the job has ended.
+      const auto wait = terms.store.wait;
+      if (rank == 1) {
+        terms.store.wait = [wait](const std::string& key, Duration limit) -> Result<Bytes> {
+          if (key.starts_with("peers/open")) return fail(Errc::closed, "finalized");
+          return wait(key, limit);
+        };
+      } else {
+        terms.finish = [](const auto&) { return Result<>(fail(Errc::closed, "finalized")); };
+        // The copies before the sum wait for nobody.
+        terms.store.wait = [wait](const std::string& key, Duration limit) -> Result<Bytes> {
+          if (key.starts_with("peers/sum")) return fail(Errc::closed, "finalized");
+          return wait(key, limit);
+        };
+      }
+    });
+    CHECK(links[1].error().code == Errc::closed);
+    CHECK_FALSE(links[0].has_value());
+    CHECK(ranks.abandoned == "finalized");
+  }
 }
 
 TEST_CASE("the variable is a size") {

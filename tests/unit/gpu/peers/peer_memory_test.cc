@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include <thread>
+
 namespace dt {
 namespace {
 
@@ -144,6 +146,28 @@ TEST_CASE("a stop ends sums that wait") {
     check_error(peers.memory[0]->status(), Errc::closed,
                 "the sums of this host's GPUs were stopped");
   }
+}
+
+TEST_CASE("waits that have ended stay so when a late rank sets its flag once more") {
+  const Peers peers(2, PeerMeeting::streams);
+  Gate gate;
+  REQUIRE(peers.stream(0).run_on_host([&] { gate.pass(); }));
+  const DeviceBuffer own = peers.worlds[0]->device(0).allocate(sizeof(float)).value();
+  for (int i = 0; i < 3; ++i) {
+    const PeerSum sum = {.count = 1, .from = own.at(), .to = own.at()};
+    REQUIRE(peers.memory[0]->sum(peers.stream(0), sum));
+  }
+  peers.memory[0]->stop();
+  // Rank 1 began this before it could see that rank 0 has stopped.
+  const DeviceBuffer opened =
+      peers.worlds[1]->device(0).open_shared(peers.memory[0]->offer().value().handle).value();
+  auto& signals = *reinterpret_cast<PeerSignals*>(opened.at());
+  while (SystemOrder::acquire(&signals.flags[0][0][1]) == 0)
+    std::this_thread::yield();
+  SystemOrder::release(&signals.flags[0][0][1], 1);
+  gate.open();
+  peers.finish(0);
+  check_error(peers.memory[0]->status(), Errc::closed, "the sums of this host's GPUs were stopped");
 }
 
 TEST_CASE("a rank whose sum has failed announces no later one") {
