@@ -7,9 +7,11 @@
 set(dtrain_cuda OFF)
 set(dtrain_cuda_version_min 12.8) # the first with the architectures of all current GPUs
 # One binary for all of them. GPUs between two numbers run the code of the lower one, as 86 runs that of 80. Newer
-# ones compile the PTX.
+# ones compile the last PTX.
 set(dtrain_cuda_architectures 75 80 89 90 100 120)
-set(dtrain_cuda_ptx 90)
+# An architecture's machine code is made of the newest PTX that it can run. Making the PTX takes most of a compilation.
+# Code behind a number of __CUDA_ARCH__ needs the PTX of that number, as the conversions in float8.cuh.
+set(dtrain_cuda_ptx 75 80 89 90)
 
 # Sets dtrain_cuda and the paths when a complete toolkit lies at `root`, else appends the reason to cuda_refused.
 macro(dtrain_try_toolkit root)
@@ -94,17 +96,6 @@ set(dtrain_nvcc_flags -std=c++20 -O3 -I${PROJECT_SOURCE_DIR} -ccbin ${CMAKE_CXX_
     --expt-relaxed-constexpr
     --Werror=all-warnings)
 
-# dtrain_run_nvcc(<output> <source> <options>…)
-function(dtrain_run_nvcc output source)
-  cmake_path(GET output PARENT_PATH folder)
-  file(MAKE_DIRECTORY ${folder})
-  cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE name)
-  add_custom_command(OUTPUT ${output}
-    COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${dtrain_nvcc} ${dtrain_nvcc_flags} ${ARGN} -MD -MF ${output}.d
-            ${source} -o ${output}
-    DEPENDS ${source} DEPFILE ${output}.d COMMAND_EXPAND_LISTS VERBATIM COMMENT "Compiling ${name}")
-endfunction()
-
 # Compiles .cu files of the current folder for all architectures, and sets `objects` to their object files.
 function(dtrain_compile_cuda objects)
   if(CMAKE_CXX_CLANG_TIDY)
@@ -115,9 +106,16 @@ function(dtrain_compile_cuda objects)
   # A kernel that spills registers is not compiled.
   set(flags -c -Xptxas=--warn-on-spills,--warning-as-error --compress-mode=size)
   foreach(architecture ${dtrain_cuda_architectures})
-    list(APPEND flags -gencode arch=compute_${architecture},code=sm_${architecture})
+    set(newest ${architecture})
+    foreach(ptx ${dtrain_cuda_ptx})
+      if(NOT ptx GREATER architecture)
+        set(newest ${ptx})
+      endif()
+    endforeach()
+    list(APPEND flags -gencode arch=compute_${newest},code=sm_${architecture})
   endforeach()
-  list(APPEND flags -gencode arch=compute_${dtrain_cuda_ptx},code=compute_${dtrain_cuda_ptx})
+  list(GET dtrain_cuda_ptx -1 last)
+  list(APPEND flags -gencode arch=compute_${last},code=compute_${last})
   foreach(option -fPIC -fvisibility=hidden -fstack-protector-strong -ffunction-sections -fdata-sections -Wall -Wextra
           -Werror -Wno-unknown-pragmas $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-fcf-protection>)
     list(APPEND flags $<$<BOOL:${option}>:-Xcompiler=${option}>)
@@ -127,20 +125,17 @@ function(dtrain_compile_cuda objects)
     # A program may have the name of the source's folder.
     string(REPLACE "/" "_" object ${source})
     set(object ${CMAKE_CURRENT_BINARY_DIR}/${object}.o)
-    dtrain_run_nvcc(${object} ${CMAKE_CURRENT_SOURCE_DIR}/${source} ${flags})
+    cmake_path(GET object PARENT_PATH folder)
+    file(MAKE_DIRECTORY ${folder})
+    set(path ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+    cmake_path(RELATIVE_PATH path BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE name)
+    add_custom_command(OUTPUT ${object}
+      COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${dtrain_nvcc} ${dtrain_nvcc_flags} ${flags} -MD -MF ${object}.d
+              ${path} -o ${object}
+      DEPENDS ${path} DEPFILE ${object}.d COMMAND_EXPAND_LISTS VERBATIM COMMENT "Compiling ${name}")
     list(APPEND made ${object})
   endforeach()
   set(${objects} ${made} PARENT_SCOPE)
-endfunction()
-
-# Compiles .cu files of `folder` for one architecture, for a check of the machine code. Sets `cubins` to the files.
-function(dtrain_compile_cubins cubins folder)
-  set(made "")
-  foreach(source ${ARGN})
-    dtrain_run_nvcc(${CMAKE_CURRENT_BINARY_DIR}/${source}.cubin ${folder}/${source} -cubin -arch=sm_90)
-    list(APPEND made ${CMAKE_CURRENT_BINARY_DIR}/${source}.cubin)
-  endforeach()
-  set(${cubins} ${made} PARENT_SCOPE)
 endfunction()
 
 # Adds the objects of libcudart_static.a to a static library of ours, so that programs link where no toolkit is.

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Checks the machine code of our GPU kernels: cubin.py FILE….
+"""Checks the machine code of our GPU kernels: cubin.py [--for "75 80 …"] OBJECT….
 
-A file is the code of one .cu file for one architecture, an ELF file with a section for each kernel. NVIDIA's
-disassembler is not needed: the places of the few fields that the rules read were found by comparing its output for
-known kernels, and are the same from sm_75 to sm_120.
+An object of nvcc has the code of a .cu file for each architecture, compressed. That code is an ELF file with a section
+for each kernel. NVIDIA's tools are not needed: the places of the few fields that the rules read were found by
+comparing their output for known kernels, and are the same from sm_75 to sm_120.
 """
+import argparse
 import struct
+import subprocess
 import sys
 
 REGISTERS_MAX = 128  # two blocks of 256 threads on a multiprocessor
@@ -15,6 +17,10 @@ LOCAL_ACCESSES = {0x383, 0x983, 0x387, 0x388}
 WIDE = 6  # 128 bits
 # In .nv.info, the attributes of a function: its registers, and the bytes of its frame.
 REGISTERS, FRAME = 0x2F, 0x11
+# The section .nv_fatbin is a sequence of fat binaries: 16 bytes of header, then entries with a header each.
+FAT_BINARY = 0xBA55ED50
+MACHINE_CODE = 2  # the kind of an entry; 1 is PTX
+ZSTD = b"\x28\xb5\x2f\xfd"
 
 
 def sections(elf):
@@ -29,6 +35,32 @@ def sections(elf):
         start = text[4] + header[0]
         name = elf[start:elf.index(b"\0", start)].decode()
         yield name, header[1], b"" if header[1] == 8 else elf[header[4]:header[4] + header[5]]
+
+
+def unpacked(code):
+    if code[:4] != ZSTD:
+        return code
+    return subprocess.run(["zstd", "--decompress", "--stdout"], input=code, capture_output=True, check=True).stdout
+
+
+def cubins(object_file):
+    """(architecture, ELF file) of each machine code in an object."""
+    fat = b"".join(data for name, _, data in sections(object_file) if name == ".nv_fatbin")
+    at = 0
+    while at + 16 <= len(fat):
+        magic, _, header, size = struct.unpack_from("<IHHQ", fat, at)
+        if magic != FAT_BINARY:
+            raise ValueError(f"no fat binary at byte {at} of .nv_fatbin")
+        at += header
+        end = at + size
+        while at < end:
+            kind, _, header, size, packed = struct.unpack_from("<HHIQI", fat, at)
+            architecture, = struct.unpack_from("<I", fat, at + 28)
+            code = fat[at + header:at + header + size]
+            if kind == MACHINE_CODE:
+                # Padding follows a compressed file.
+                yield architecture, unpacked(code[:packed] if packed else code)
+            at += header + size
 
 
 def symbol_names(elf):
@@ -95,14 +127,23 @@ def check(elf):
 
 
 def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--for", dest="wanted", default="", help="the architectures that each object must have")
+    parser.add_argument("objects", nargs="+")
+    arguments = parser.parse_args()
     kernels, findings = 0, []
-    for path in sys.argv[1:]:
+    for path in arguments.objects:
         with open(path, "rb") as file:
-            count, found = check(file.read())
-        if count == 0:
-            found = ["no kernel at all"]
-        kernels += count
-        findings += [f"{path}: {finding}" for finding in found]
+            found = sorted(cubins(file.read()))
+        has = " ".join(str(architecture) for architecture, _ in found)
+        if has != arguments.wanted:
+            findings.append(f"{path}: code for {has or 'nothing'}; wanted: {arguments.wanted}")
+        for architecture, elf in found:
+            count, more = check(elf)
+            if count == 0:
+                more = ["no kernel at all"]
+            kernels += count
+            findings += [f"{path}, sm_{architecture}: {finding}" for finding in more]
     print(*findings, sep="\n", end="\n" if findings else "")
     print(f"{kernels} kernels, {len(findings)} findings")
     return 1 if findings or kernels == 0 else 0

@@ -13,7 +13,7 @@ case ${1-build} in
   wheel) packages="$packages python3-dev python3-venv advancecomp" ;;
   test) packages="$packages doctest-dev libbenchmark-dev pkg-config procps iproute2 time python3 python3-dev python3-venv
   shellcheck bash-completion zsh fish mandoc bsdextrautils dpkg-dev lintian
-  openssh-client openssh-server iptables tcsh" ;;
+  openssh-client openssh-server iptables tcsh zstd" ;;
   hosts) packages="openssh-client openssh-server iproute2 procps" ;;
   frameworks) packages="g++ cmake python3 python3-dev python3-venv python3-torch libtorch-dev pybind11-dev
   advancecomp" ;;
