@@ -54,7 +54,7 @@ ninja -C $tidy -t targets all | sed -n 's/^\(.*\.o\): CXX_COMPILER.*/\1/p' | gre
 fixed_addresses=
 if setarch -R true 2>/dev/null; then fixed_addresses='setarch -R'; fi
 step 'asan: unit tests, simulations'
-cmake --preset asan
+cmake --preset asan -DDTRAIN_TEST_LONG=$long
 # frameworks.python_test has the tests of the extension, because they need packages from PyPI.
 cmake --build --preset asan --target tests/all dtrain_python
 $fixed_addresses ctest --preset asan -j "$jobs"
@@ -64,7 +64,7 @@ $fixed_addresses ctest --preset asan -j "$jobs"
 step 'tsan: unit tests of code with threads'
 unity=ON
 if [[ $long == ON ]]; then unity=OFF; fi
-cmake --preset tsan -DCMAKE_UNITY_BUILD=$unity
+cmake --preset tsan -DDTRAIN_TEST_LONG=$long -DCMAKE_UNITY_BUILD=$unity
 cmake --build --preset tsan --target dtrain_unit out_of_memory_test device_sim_test dtrain_python
 $fixed_addresses ctest --preset tsan -j "$jobs" --label-exclude fuzz
 
