@@ -7,6 +7,7 @@
 
 #include <string_view>
 #include <thread>
+#include <utility>
 
 namespace dt {
 
@@ -14,7 +15,9 @@ namespace {
 
 constexpr Duration abort_max = seconds(10);
 
-/// NCCL has no event for the end of a call in progress.
+/// NCCL has no event for the end of a call in progress. Most take microseconds, so the first polls
+/// follow each other.
+constexpr Duration busy_max = microseconds(500);
 constexpr Duration poll_interval = milliseconds(1);
 
 /// Returns a part of a buffer, which is null where this rank has none.
@@ -36,11 +39,38 @@ Result<std::unique_ptr<NcclCommunicator>> NcclCommunicator::join(const NcclLibra
                                                                  const NcclMembership& membership,
                                                                  const NcclWait& wait) {
   std::unique_ptr<NcclCommunicator> made(new NcclCommunicator(nccl, membership));
+  TRY(made->settle("ncclCommInitRankConfig", made->start_join(membership.id), wait));
+  return made;
+}
+
+NcclStatus NcclCommunicator::start_join(const NcclUniqueId& id) {
   NcclConfig config;
   config.blocking = 0;
-  const NcclStatus status =
-      nccl->comm_init(&made->comm_, membership.size, membership.id, membership.rank, &config);
-  TRY(made->settle("ncclCommInitRankConfig", status, wait));
+  return nccl_->comm_init(&comm_, size_, id, rank_, &config);
+}
+
+Result<std::vector<std::unique_ptr<NcclCommunicator>>> NcclCommunicator::join_together(
+    const NcclLibrary& nccl, std::span<Device* const> devices, const NcclWait& wait) {
+  const NcclUniqueId id = TRY(make_nccl_id(nccl));
+  std::vector<std::unique_ptr<NcclCommunicator>> made;
+  std::vector<Started> started;
+  // Outside a group, NCCL would wait for the other ranks, or until 2.26 confuse the two joins.
+  const NcclStatus begun = nccl->group_start();
+  if (begun != NcclStatus::success) return tl::unexpected(nccl.failure("ncclGroupStart", begun));
+  for (Device* const device : devices) {
+    // NCCL takes the device that is current.
+    const std::shared_ptr<void> current = device->make_current();
+    const NcclMembership membership = {.rank = static_cast<int>(made.size()),
+                                       .size = static_cast<int>(devices.size())};
+    made.emplace_back(new NcclCommunicator(nccl, membership));
+    started.push_back({made.back().get(), "ncclCommInitRankConfig", made.back()->start_join(id)});
+    if (!has_started(started.back().status)) break;
+  }
+  // NCCL requires the end of each group.
+  const NcclStatus ended = nccl->group_end();
+  for (Started& one : started)
+    if (has_started(one.status)) one.status = ended;
+  TRY(settle(started, wait));
   return made;
 }
 
@@ -91,22 +121,63 @@ Result<> NcclCommunicator::check_usable(const char* call) {
 }
 
 Result<> NcclCommunicator::run(std::span<const NcclCall> calls, const NcclWait& wait) {
-  if (calls.empty()) return {};
-  const char* const first = nccl_name(calls.front().kind);
-  TRY(check_usable(first));
-  for (const NcclCall& call : calls)
-    TRY(check(call, {.rank = rank_, .size = size_, .version = nccl_.version()}));
-  const NcclStatus begun = nccl_->group_start();
-  if (begun != NcclStatus::success) return settle("ncclGroupStart", begun, wait);
-  for (const NcclCall& call : calls) {
-    const NcclStatus status = start(call);
-    if (status == NcclStatus::success || status == NcclStatus::in_progress) continue;
-    // NCCL requires the end of each group. Its status repeats the failure.
-    nccl_->group_end();
-    return settle(nccl_name(call.kind), status, wait);
+  const NcclMemberCalls only = {this, calls};
+  return run_together({&only, 1}, wait);
+}
+
+Result<> NcclCommunicator::run_together(std::span<const NcclMemberCalls> members,
+                                        const NcclWait& wait) {
+  size_t count = 0;
+  Result<> usable;
+  for (const NcclMemberCalls& member : members) {
+    for (const NcclCall& call : member.calls) {
+      const NcclCommunicator& self = *member.communicator;
+      TRY(check(call, {.rank = self.rank_, .size = self.size_, .version = self.nccl_.version()}));
+    }
+    count += member.calls.size();
+    if (usable && !member.calls.empty())
+      usable = member.communicator->check_usable(nccl_name(member.calls.front().kind));
   }
-  const NcclStatus ended = nccl_->group_end();
-  return settle(calls.size() == 1 ? first : "ncclGroupEnd", ended, wait);
+  if (count == 0) return {};
+  for (const NcclMemberCalls& member : members)
+    if (!usable) member.communicator->failed_ = true;
+  TRY(usable);
+  std::vector<Started> calls = start_together(members);
+  return settle(calls, wait);
+}
+
+/// Returns a call for each member. After a failure, its call is the first.
+std::vector<NcclCommunicator::Started> NcclCommunicator::start_together(
+    std::span<const NcclMemberCalls> members) {
+  std::vector<Started> started;
+  for (const NcclMemberCalls& member : members) {
+    const bool one = member.calls.size() == 1;
+    started.push_back(
+        {member.communicator, one ? nccl_name(member.calls.front().kind) : "ncclGroupEnd"});
+  }
+  Started& first = started.front();
+  const NcclFunctions& nccl = *first.communicator->nccl_.operator->();
+  first.status = nccl.group_start();
+  if (first.status != NcclStatus::success) {
+    first.call = "ncclGroupStart";
+    return started;
+  }
+  for (const NcclMemberCalls& member : members) {
+    for (const NcclCall& call : member.calls) {
+      const NcclStatus status = member.communicator->start(call);
+      if (has_started(status)) continue;
+      // NCCL requires the end of each group. Its status repeats the failure.
+      nccl.group_end();
+      std::swap(first, started[static_cast<size_t>(&member - members.data())]);
+      first.call = nccl_name(call.kind);
+      first.status = status;
+      return started;
+    }
+  }
+  const NcclStatus ended = nccl.group_end();
+  for (Started& one : started)
+    one.status = ended;
+  return started;
 }
 
 Result<> NcclCommunicator::status(const NcclWait& wait) {
@@ -177,28 +248,55 @@ void NcclCommunicator::stop(Error why) {
 }
 
 Result<> NcclCommunicator::settle(const char* call, NcclStatus status, const NcclWait& wait) {
-  auto result = settled(call, status, wait);
-  if (!result) failed_ = true;
+  Started started = {this, call, status};
+  return settle({&started, 1}, wait);
+}
+
+Result<> NcclCommunicator::settle(std::span<Started> calls, const NcclWait& wait) {
+  auto result = settled(calls, wait);
+  for (const Started& one : calls)
+    if (!result) one.communicator->failed_ = true;
   return result;
 }
 
-Result<> NcclCommunicator::settled(const char* call, NcclStatus status, const NcclWait& wait) {
-  while (status == NcclStatus::in_progress) {
-    const NcclStatus asked = nccl_->comm_async_error(comm_, &status);
-    if (asked != NcclStatus::success) status = asked;
-    if (status != NcclStatus::in_progress) break;
-    if (Clock::now() >= wait.deadline)
-      return fail(Errc::timeout, format("{}: NCCL has not completed it in time", call));
+Result<> NcclCommunicator::settled(std::span<Started> calls, const NcclWait& wait) {
+  const Time begun = Clock::now();
+  while (true) {
+    const Started* pending = nullptr;
+    for (Started& one : calls) {
+      TRY(poll(one));
+      if (one.status == NcclStatus::in_progress) pending = &one;
+    }
+    if (pending == nullptr) return {};
+    const Time now = Clock::now();
+    if (now >= wait.deadline)
+      return fail(Errc::timeout, format("{}: NCCL has not completed it in time", pending->call));
+    if (now - begun < busy_max) {
+      std::this_thread::yield();
+      continue;
+    }
     if (wait.watch) TRY(wait.watch());
-    if (const auto stopped = wait_for_stop(poll_interval)) return tl::unexpected(*stopped);
+    (void)pending->communicator->wait_for_stop(poll_interval);
   }
-  if (status == NcclStatus::success) return {};
-  return tl::unexpected(nccl_.failure(call, status, comm_));
+}
+
+Result<> NcclCommunicator::poll(Started& started) {
+  NcclCommunicator& self = *started.communicator;
+  if (started.status == NcclStatus::in_progress) {
+    NcclStatus status = NcclStatus::success;
+    const NcclStatus asked = self.nccl_->comm_async_error(self.comm_, &status);
+    started.status = asked == NcclStatus::success ? status : asked;
+  }
+  if (started.status == NcclStatus::success) return {};
+  if (started.status != NcclStatus::in_progress)
+    return tl::unexpected(self.nccl_.failure(started.call, started.status, self.comm_));
+  if (const auto stopped = self.wait_for_stop(Duration::zero())) return tl::unexpected(*stopped);
+  return {};
 }
 
 std::optional<Error> NcclCommunicator::wait_for_stop(Duration time) {
   std::unique_lock lock(mutex_);
-  stopped_.wait_for(lock, time, [&] { return stop_.has_value(); });
+  if (time > Duration::zero()) stopped_.wait_for(lock, time, [&] { return stop_.has_value(); });
   return stop_;
 }
 

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace dt {
 
@@ -23,8 +24,16 @@ struct NcclMembership {
 /// How long a call may be in progress.
 struct NcclWait {
   Time deadline = Time::max();
-  /// Asked again and again meanwhile: its failure ends the call. Empty: nothing is asked.
+  /// Asked again and again after 500 us: its failure ends the call. Empty: nothing is asked.
   std::function<Result<>()> watch = {};
+};
+
+class NcclCommunicator;
+
+/// The calls of a communicator, beside others of its process.
+struct NcclMemberCalls {
+  NcclCommunicator* communicator = nullptr;
+  std::span<const NcclCall> calls;
 };
 
 /// A communicator of NCCL that never blocks: each call that NCCL leaves in progress is polled until
@@ -40,6 +49,10 @@ class NcclCommunicator {
   static Result<std::unique_ptr<NcclCommunicator>> join(const NcclLibrary& nccl,
                                                         const NcclMembership& membership,
                                                         const NcclWait& wait);
+  /// Makes the communicators of all ranks, whose devices are in this process. Rank i has
+  /// devices[i]. Fails as join().
+  static Result<std::vector<std::unique_ptr<NcclCommunicator>>> join_together(
+      const NcclLibrary& nccl, std::span<Device* const> devices, const NcclWait& wait);
   NcclCommunicator(const NcclCommunicator&) = delete;
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;
   /// Destroys a usable communicator. Aborts one that has failed, or was stopped. NCCL's abort can
@@ -55,6 +68,9 @@ class NcclCommunicator {
   /// effect. Memory of a call that was not completed is free when the communicator is destroyed.
   Result<> run(std::span<const NcclCall> calls, const NcclWait& wait);
   Result<> run(const NcclCall& call, const NcclWait& wait) { return run({&call, 1}, wait); }
+  /// The same for communicators of this process, all of whose calls NCCL begins at once. A thread
+  /// can so be several ranks. When one has failed, or was stopped, all have failed.
+  static Result<> run_together(std::span<const NcclMemberCalls> members, const NcclWait& wait);
 
   /// Fails when the work that NCCL has enqueued has failed, as run() does.
   Result<> status(const NcclWait& wait);
@@ -68,11 +84,25 @@ class NcclCommunicator {
       : nccl_(std::move(nccl)), rank_(membership.rank), size_(membership.size) {}
   void abort();
   Result<> check_usable(const char* call);
+  NcclStatus start_join(const NcclUniqueId& id);
   NcclStatus start(const NcclCall& call);
   NcclStatus start_parts(const NcclCall& call);
-  /// Waits for a call that returned `status`.
+  /// A call that returned `status`.
+  struct Started {
+    NcclCommunicator* communicator = nullptr;
+    const char* call = nullptr;
+    NcclStatus status = NcclStatus::success;
+  };
+  static bool has_started(NcclStatus status) {
+    return status == NcclStatus::success || status == NcclStatus::in_progress;
+  }
+  static std::vector<Started> start_together(std::span<const NcclMemberCalls> members);
+  /// Waits until all calls have been completed, or one has failed. Then all communicators have.
+  static Result<> settle(std::span<Started> calls, const NcclWait& wait);
+  static Result<> settled(std::span<Started> calls, const NcclWait& wait);
   Result<> settle(const char* call, NcclStatus status, const NcclWait& wait);
-  Result<> settled(const char* call, NcclStatus status, const NcclWait& wait);
+  /// Asks for the status of a call in progress. Fails when the call has failed, or was stopped.
+  static Result<> poll(Started& started);
   /// Returns the error of stop() after at most `time`, earlier when it is called; none: not called.
   std::optional<Error> wait_for_stop(Duration time);
 

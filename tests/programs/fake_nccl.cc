@@ -25,11 +25,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
+
+struct ncclComm;  // NOLINT(readability-identifier-naming): NVIDIA's name
 
 namespace {
 
@@ -73,30 +74,51 @@ bool fails(const std::string& function) {
   return find_setting("fail", value) && value == chosen;
 }
 
-/// The threads that have made calls since ncclGroupStart. ThreadSanitizer takes the memory of a
-/// thread_local variable for a data race, if its library is loaded at run time.
-class OpenGroups {
+/// The groups of the threads. ThreadSanitizer takes the memory of a thread_local variable for a
+/// data race, if its library is loaded at run time.
+class Groups {
  public:
-  void set(bool has_calls) {
+  void start() {
     const std::lock_guard lock(mutex_);
-    if (has_calls) {
-      with_calls_.insert(std::this_thread::get_id());
-    } else {
-      with_calls_.erase(std::this_thread::get_id());
-    }
+    mine().open = true;
+    mine().has_calls = false;
   }
-  bool has_calls() {
+  /// Returns true when the group has calls.
+  bool end() {
     const std::lock_guard lock(mutex_);
-    return with_calls_.contains(std::this_thread::get_id());
+    mine().open = false;
+    return mine().has_calls;
+  }
+  /// Notes a call. Returns false for one outside a group while another communicator of this thread
+  /// has such a call in progress. NVIDIA's guide forbids that.
+  bool note_call(ncclComm* comm) {
+    const std::lock_guard lock(mutex_);
+    mine().has_calls = true;
+    if (mine().open) return true;
+    const ncclComm* const before = std::exchange(mine().alone, comm);
+    return before == nullptr || before == comm || !in_progress_of(*before);
+  }
+  void forget(const ncclComm* comm) {
+    const std::lock_guard lock(mutex_);
+    for (auto& [thread, group] : threads_)
+      if (group.alone == comm) group.alone = nullptr;
   }
 
  private:
+  struct Group {
+    bool open = false;
+    bool has_calls = false;
+    ncclComm* alone = nullptr;  ///< of the last call outside a group
+  };
+  static bool in_progress_of(const ncclComm& comm);
+  Group& mine() { return threads_[std::this_thread::get_id()]; }
+
   std::mutex mutex_;
-  std::set<std::thread::id> with_calls_;
+  std::map<std::thread::id, Group> threads_;
 };
-OpenGroups& open_groups() {
-  static OpenGroups groups;
-  return groups;
+Groups& groups() {
+  static Groups all;
+  return all;
 }
 
 }  // namespace
@@ -132,8 +154,8 @@ struct ncclComm {
     }
   }
   int start(std::function<int()> call) {
+    if (!groups().note_call(this)) return invalid_usage;
     ++pending;
-    open_groups().set(true);
     const std::lock_guard lock(mutex);
     calls.push_back(std::move(call));
     changed.notify_all();
@@ -167,6 +189,10 @@ struct ncclComm {
     changed.notify_all();
   }
 };
+
+bool Groups::in_progress_of(const ncclComm& comm) {
+  return comm.pending > 0;
+}
 
 extern "C" {
 
@@ -245,6 +271,7 @@ int ncclCommFinalize(ncclComm* comm) {
 }
 
 int ncclCommDestroy(ncclComm* comm) {
+  groups().forget(comm);
   {
     const std::lock_guard lock(comm->mutex);
     comm->ended = true;
@@ -283,12 +310,13 @@ int ncclCommCuDevice(const ncclComm*, int* device) {
 }
 
 int ncclGroupStart() {
-  open_groups().set(false);
+  groups().start();
   return fails("ncclGroupStart") ? internal_error : success;
 }
 int ncclGroupEnd() {
+  const bool has_calls = groups().end();
   if (fails("ncclGroupEnd")) return internal_error;
-  return open_groups().has_calls() ? in_progress : success;
+  return has_calls ? in_progress : success;
 }
 
 int ncclAllReduce(const void* from, void* to, size_t count, int type, int op, ncclComm* comm,
