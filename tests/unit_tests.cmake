@@ -2,6 +2,7 @@
 
 # One program has all unit tests, so there is one link. CTest runs its cases in parallel, by source file.
 file(GLOB_RECURSE unit_sources CONFIGURE_DEPENDS unit/*.cc)
+list(FILTER unit_sources EXCLUDE REGEX "/unit/main\\.cc$")
 file(GLOB_RECURSE unit_c_sources CONFIGURE_DEPENDS unit/*.c)
 set(unit_libraries dtrain_man dtrain_cmd dtrain_check dtrain_launcher)
 if(DTRAIN_SANITIZE MATCHES thread)
@@ -33,7 +34,7 @@ add_executable(dtrain_unit ${unit_sources} ${unit_c_sources})
 # The public header is C99 for every compiler, not only for those with GNU's extensions.
 set_source_files_properties(${unit_c_sources} PROPERTIES COMPILE_OPTIONS "-std=c99;-pedantic-errors")
 target_link_libraries(dtrain_unit PRIVATE ${unit_libraries} dtrain_comm dtrain_rendezvous dtrain_gpu dtrain_base digits_parts
-                                          doctest::doctest)
+                                          unit_main)
 add_dependencies(dtrain_unit fake_nvml old_nvml fake_nccl fake_nccl_214 fake_nccl_broken)
 # The optimizer takes half the time of a test file at -O2, and finds nothing to do there.
 target_compile_options(dtrain_unit PRIVATE -Og)
@@ -56,8 +57,6 @@ set_source_files_properties(unit/gpu/nccl/nccl_library_test.cc unit/gpu/nccl/ncc
 if(DTRAIN_PRECOMPILE_HEADERS)
   target_precompile_headers(dtrain_unit PRIVATE
     "$<$<COMPILE_LANGUAGE:CXX>:${CMAKE_CURRENT_SOURCE_DIR}/unit/common_headers.h>")
-  # It asks doctest for the main function by a macro, which must stand before the header.
-  set_source_files_properties(unit/main.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
 endif()
 # unit/launcher/plan/binding_test.cc is the test unit.launcher.plan.binding_test.
 foreach(source ${unit_sources})
