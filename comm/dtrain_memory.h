@@ -18,18 +18,19 @@
  * With DTRAIN_DEVICE_COLLECTIVES=auto in the environment of all ranks, NCCL plays collectives of
  * the whole job, also by name and lists. They need types and a reduction that NCCL has, or an
  * average, and no --algorithms or --deterministic. NCCL moves 8-bit floats and booleans, but does
- * not reduce them. Scales need floats, and compression float32. The first of these calls begins to
- * connect the ranks' devices in the background. The ranks agree before each whether NCCL plays it.
- * They are staged until all devices are connected (dtrain_uses_nccl), or cannot be. One on another
- * device than the first is a _MISMATCH then, unless all ranks have another one. Calls by name are
- * also staged while a rank has joined. With nccl instead of auto, calls fail when NCCL cannot
- * connect all ranks. A second call by a name that is pending waits until NCCL has the first. When
- * one by name fails by its time limit, all later calls for NCCL fail. Small calls are fused that
- * have no stream. For scaled and compressed calls of more than 1 MiB, the library keeps memory of
- * the device until the end. dtrain_finalize waits up to 2 s for the other ranks to finalize where
- * NCCL has played. Where all ranks are on one host, kernels of this library make small sums in the
- * place of NCCL. The ranks find up to which size, or DTRAIN_PEER_MAX=256K sets it; 0 turns them
- * off. No GPU has run this, so it is not the default.
+ * not reduce them. Its minimum and maximum of floats drop a NaN, so those are staged. Scales need
+ * floats, and compression float32. The first of these calls begins to connect the ranks' devices in
+ * the background. The ranks agree before each whether NCCL plays it. They are staged until all
+ * devices are connected (dtrain_uses_nccl), or cannot be. One on another device than the first is a
+ * _MISMATCH then, unless all ranks have another one. Calls by name are also staged while a rank has
+ * joined. With nccl instead of auto, calls fail when NCCL cannot connect all ranks. A second call
+ * by a name that is pending waits until NCCL has the first. When one by name fails by its time
+ * limit, all later calls for NCCL fail. Small calls are fused that have no stream. For scaled and
+ * compressed calls of more than 1 MiB, the library keeps memory of the device until the end.
+ * dtrain_finalize waits up to 2 s for the other ranks to finalize where NCCL has played. Where all
+ * ranks are on one host, kernels of this library make small sums in the place of NCCL. The ranks
+ * find up to which size, or DTRAIN_PEER_MAX=256K sets it; 0 turns them off. No GPU has run this, so
+ * it is not the default.
  *
  * dtrain_op_options.stream: a stream of that device, such as a cudaStream_t. The input is read
  * after the earlier work of the stream. The stream's later work waits until the operation has

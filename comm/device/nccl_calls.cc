@@ -32,8 +32,8 @@ std::optional<NcclCall::Kind> nccl_kind(OperationKind kind) {
 
 namespace {
 
-bool can_reduce(ReduceOp op) {
-  return op == ReduceOp::average || nccl_op(op).has_value();
+bool can_reduce(ElementType type, ReduceOp op) {
+  return nccl_can_reduce(type, op == ReduceOp::average ? ReduceOp::sum : op);
 }
 
 /// True when the kernels that copy can scale and cast the elements as the engine does.
@@ -50,10 +50,10 @@ bool has_plain_terms(const OperationTerms& terms) {
 
 bool nccl_can_play(const OperationRequest& request) {
   if (!nccl_kind(request.kind) || !request.counts.empty()) return false;
-  if (reduces(request.kind) && !can_reduce(request.reduce)) return false;
   if (request.terms && !has_plain_terms(*request.terms)) return false;
   const auto can_play = [&](ElementType type) {
-    const auto played = reduces(request.kind) ? nccl_type(type) : nccl_moved_type(type);
+    const bool played = reduces(request.kind) ? can_reduce(type, request.reduce)
+                                              : nccl_moved_type(type).has_value();
     return played && (!request.terms || can_copy(*request.terms, type));
   };
   if (request.tensors.empty()) return can_play(request.type);

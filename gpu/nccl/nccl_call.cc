@@ -116,6 +116,13 @@ std::optional<NcclOp> nccl_op(ReduceOp op) {
   return std::nullopt;
 }
 
+bool nccl_can_reduce(ElementType type, ReduceOp op) {
+  const std::optional<NcclType> wanted = nccl_type(type);
+  if (!wanted || !nccl_op(op)) return false;
+  const bool is_float = *wanted >= NcclType::float16;  // the last of the numbers
+  return !is_float || (op != ReduceOp::min && op != ReduceOp::max);
+}
+
 size_t nccl_bytes(NcclType type) {
   constexpr size_t bytes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
   return bytes[static_cast<size_t>(type)];

@@ -63,6 +63,10 @@ std::optional<NcclType> nccl_moved_type(ElementType type);
 /// elements first. The engine's average is the sum, divided at the end.
 std::optional<NcclOp> nccl_op(ReduceOp op);
 
+/// True when NCCL's results are those that dtrain.h promises. NCCL's minimum and maximum of floats
+/// drop a NaN.
+bool nccl_can_reduce(ElementType type, ReduceOp op);
+
 size_t nccl_bytes(NcclType type);
 
 }  // namespace dt

@@ -28,9 +28,7 @@ class NcclDevice {
 
   /// True for tensors that all_reduce() can take. NCCL has no averages: they are sums, which the
   /// caller divides.
-  static bool can_reduce(ElementType type, ReduceOp op) {
-    return nccl_type(type).has_value() && nccl_op(op).has_value();
-  }
+  static bool can_reduce(ElementType type, ReduceOp op) { return nccl_can_reduce(type, op); }
 
   /// Reduces the tensors in place, after the earlier work of the stream, and waits for the results.
   /// Requires tensors that can_reduce() accepts. After a failure no kernel of NCCL uses them.

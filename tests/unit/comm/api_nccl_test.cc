@@ -76,8 +76,10 @@ TEST_CASE("NCCL's collectives have the results of the engine") {
   // NCCL moves 8-bit floats of all bits, and the engine reduces them.
   for (const ApiCall& call : calls_of(DTRAIN_FLOAT8_E5M2, some_bytes))
     calls.push_back(call);
+  // The engine keeps NaN in a minimum and a maximum.
   for (const int op : {DTRAIN_MIN, DTRAIN_MAX})
-    calls.push_back({.type = DTRAIN_INT8, .op = op, .make = some_bytes});
+    for (const int type : {DTRAIN_INT8, DTRAIN_FLOAT32})
+      calls.push_back({.type = type, .op = op, .make = some_bytes});
   for (const ApiCall& call : scaled_calls())
     calls.push_back(call);
   for (const int size : {2, 3, 4}) {

@@ -17,6 +17,8 @@ TEST_CASE("NCCL plays collectives of even parts, and nothing else") {
   request.terms.reset();
   request.reduce = ReduceOp::max;
   CHECK(nccl_can_play(request));
+  request.type = ElementType::bfloat16;
+  CHECK_FALSE(nccl_can_play(request));
   request.type = ElementType::int16;
   CHECK_FALSE(nccl_can_play(request));
   request.type = ElementType::float32;

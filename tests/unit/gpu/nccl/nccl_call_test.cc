@@ -84,6 +84,13 @@ TEST_CASE("averages and adaptive sums are not NCCL's") {
   CHECK(nccl_op(ReduceOp::max) == NcclOp::max);
   CHECK_FALSE(nccl_op(ReduceOp::average).has_value());
   CHECK_FALSE(nccl_op(ReduceOp::adasum).has_value());
+  CHECK(nccl_can_reduce(ElementType::uint64, ReduceOp::max));
+  CHECK(nccl_can_reduce(ElementType::float16, ReduceOp::product));
+  for (const auto type :
+       {ElementType::float16, ElementType::bfloat16, ElementType::float32, ElementType::float64}) {
+    CHECK_FALSE(nccl_can_reduce(type, ReduceOp::max));
+    CHECK_FALSE(nccl_can_reduce(type, ReduceOp::min));
+  }
 }
 
 }  // namespace
