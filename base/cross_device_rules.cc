@@ -11,10 +11,8 @@ namespace dt {
 namespace {
 
 // In the order of CrossDeviceName::Kind.
-constexpr std::string_view tensorflow_names[] = {"ReductionToOneDevice",
-                                                 "HierarchicalCopyAllReduce", "AllReduce"};
-constexpr std::string_view names_by_size[] = {"reduction_to_one", "hierarchical_copy",
-                                              "all_reduce"};
+constexpr std::string_view names_by_size[] = {"reduction_to_one", "hierarchical_copy", "all_reduce",
+                                              "nccl_all_reduce"};
 constexpr size_t registered_bytes_max = 63;
 
 /// Reads one name of operations by size.
@@ -38,8 +36,8 @@ Result<CrossDeviceRule> operation_by_size(std::string_view text) {
   }
   return fail(Errc::input,
               format("no cross-device operation \"{}\"; they are ReductionToOneDevice, "
-                     "HierarchicalCopyAllReduce and AllReduce; by size, they are reduction_to_one, "
-                     "hierarchical_copy, all_reduce and @NAME",
+                     "HierarchicalCopyAllReduce, AllReduce and NcclAllReduce; by size, they are "
+                     "reduction_to_one, hierarchical_copy, all_reduce, nccl_all_reduce and @NAME",
                      printable(text)));
 }
 
@@ -47,7 +45,7 @@ Result<CrossDeviceRule> operation_by_size(std::string_view text) {
 
 Result<CrossDeviceRules> parse_cross_device_rules(std::string_view text) {
   const auto parts = split(text, ':');
-  if (std::ranges::count(tensorflow_names, parts.front()) > 0) {
+  if (std::ranges::count(cross_device_names, parts.front()) > 0) {
     CrossDeviceName name = TRY(parse_cross_device_name(text));
     return CrossDeviceRules{{.name = std::move(name)}};
   }
@@ -85,7 +83,7 @@ size_t cross_device_rule_for(const CrossDeviceRules& rules, size_t bytes) {
 std::string cross_device_text(const CrossDeviceRules& rules) {
   const CrossDeviceRule& first = rules.front();
   if (rules.size() == 1 && first.registered.empty()) {
-    const std::string_view name = tensorflow_names[static_cast<size_t>(first.name.kind)];
+    const std::string_view name = cross_device_names[static_cast<size_t>(first.name.kind)];
     if (!first.name.device.empty()) return format("{} on {}", name, printable(first.name.device));
     return format("{} with {} pack{}", name, first.name.packs, first.name.packs == 1 ? "" : "s");
   }

@@ -24,8 +24,9 @@ inline constexpr size_t cross_device_rules_max = 8;
 
 /// Reads one operation as parse_cross_device_name(). Or reads operations by size, in the form of
 /// --algorithms: "reduction_to_one:64k:all_reduce:16m:@mine". A limit in bytes of a tensor belongs
-/// to the operation before it. The names are reduction_to_one, hierarchical_copy, all_reduce and
-/// @NAME, an algorithm that the program registers. Fails with Errc::input for another text.
+/// to the operation before it. The names are reduction_to_one, hierarchical_copy, all_reduce,
+/// nccl_all_reduce and @NAME, an algorithm that the program registers. Fails with Errc::input for
+/// another text.
 Result<CrossDeviceRules> parse_cross_device_rules(std::string_view text);
 /// Returns the place of the rule that applies.
 size_t cross_device_rule_for(const CrossDeviceRules& rules, size_t bytes);

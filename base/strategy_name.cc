@@ -16,8 +16,6 @@ constexpr size_t device_bytes_max = 64;
 constexpr int server_count_max = 1'000'000;
 constexpr std::string_view local_async = "local-async";
 constexpr std::string_view server_modes[] = {"sync", "async", "bounded"};
-constexpr std::string_view cross_device_names[] = {"ReductionToOneDevice",
-                                                   "HierarchicalCopyAllReduce", "AllReduce"};
 
 std::string listed(const std::vector<std::string>& names) {
   const std::vector<std::string> front(names.begin(), names.end() - 1);

@@ -59,7 +59,12 @@ std::string server_mode_text(const ServerMode& mode);
 /// How the replicas of one process reduce tensors.
 struct CrossDeviceName {
   /// The order is that of the names.
-  enum class Kind : uint8_t { reduction_to_one_device, hierarchical_copy_all_reduce, all_reduce };
+  enum class Kind : uint8_t {
+    reduction_to_one_device,
+    hierarchical_copy_all_reduce,
+    all_reduce,
+    nccl_all_reduce,
+  };
   Kind kind = Kind::reduction_to_one_device;
   int packs = 1;  ///< into so many parts tensors are packed; 0: no packing
   /// The name of the one device, or "cpu" for the host; empty: the first one.
@@ -67,9 +72,13 @@ struct CrossDeviceName {
   bool operator==(const CrossDeviceName&) const = default;
 };
 
-/// Reads ReductionToOneDevice, HierarchicalCopyAllReduce or AllReduce. Behind a colon, the first
-/// may have its device, "ReductionToOneDevice:cpu:1", and the last two the number of packs,
-/// "AllReduce:4". Fails with Errc::input for another text.
+/// The names, in the order of the kinds.
+inline constexpr std::string_view cross_device_names[] = {
+    "ReductionToOneDevice", "HierarchicalCopyAllReduce", "AllReduce", "NcclAllReduce"};
+
+/// Reads one of cross_device_names. Behind a colon, the first may have its device,
+/// "ReductionToOneDevice:cpu:1", and the others the number of packs, "AllReduce:4". Fails with
+/// Errc::input for another text.
 Result<CrossDeviceName> parse_cross_device_name(std::string_view text);
 
 /// How the workers of multi_worker_mirrored reduce.

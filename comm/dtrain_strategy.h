@@ -42,12 +42,15 @@ typedef struct dtrain_strategy_options {
    * or DTRAIN_CPU_DEVICES of them. */
   const char* devices;
   /* "ReductionToOneDevice", "ReductionToOneDevice:DEVICE" (one of the strategy's devices, or
-   * "cpu"), "HierarchicalCopyAllReduce:PACKS" or "AllReduce:PACKS". Or operations by the bytes of a
-   * tensor, in the form of `dtrain run --algorithms`: "reduction_to_one:64k:all_reduce:16m:@mine",
-   * also with hierarchical_copy. A limit belongs to the operation before it. @mine is an algorithm
-   * that the program registers by dtrain_register_algorithm; replicas are its ranks, each with one
-   * buffer. Where only one replica gets the result, it reduces alone. NULL: DTRAIN_CROSS_DEVICE_OP,
-   * else "AllReduce". */
+   * "cpu"), "HierarchicalCopyAllReduce:PACKS", "AllReduce:PACKS" or "NcclAllReduce:PACKS". The last
+   * needs GPUs and NVIDIA's NCCL, which connects them when the strategy begins. AllReduce takes
+   * what NCCL lacks, and the minimum and maximum of floats. Between several workers, each reduces
+   * to its first device. Or operations by the bytes of a tensor, in the form of
+   * `dtrain run --algorithms`: "reduction_to_one:64k:all_reduce:16m:@mine", also with
+   * hierarchical_copy and nccl_all_reduce. A limit belongs to the operation before it. @mine is an
+   * algorithm that the program registers by dtrain_register_algorithm; replicas are its ranks, each
+   * with one buffer. Where only one replica gets the result, it reduces alone. NULL:
+   * DTRAIN_CROSS_DEVICE_OP, else "AllReduce". */
   const char* cross_device_op;
   /* Between workers, gradients of a type are sent in packs of that many bytes, or little more. 0:
    * DTRAIN_BYTES_PER_PACK, else each alone, or small ones together. The algorithm is that of
@@ -66,7 +69,8 @@ typedef struct dtrain_strategy_options {
    * DTRAIN_PS_MODE, else "sync". */
   const char* ps_mode;
   /* Of multi_worker_mirrored: "auto", "ring" (libdtrain's engine) or "nccl", which needs GPUs and
-   * NVIDIA's NCCL. The engine reduces 16-bit integers, booleans and 8-bit floats. NULL:
+   * NVIDIA's NCCL. The engine reduces 16-bit integers, booleans and 8-bit floats, and makes the
+   * minimum and maximum of other floats. NULL:
    * DTRAIN_COMMUNICATION, else "auto", which is the engine. */
   const char* communication;
   /* 1: where a named device does not exist, one of the CPU takes its place. 0:

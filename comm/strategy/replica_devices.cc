@@ -17,6 +17,8 @@ namespace {
 
 /// Only a device that hangs reaches it.
 constexpr Duration device_work_max = seconds(600);
+/// NCCL needs seconds to connect the GPUs of a host.
+constexpr Duration connect_max = seconds(120);
 /// The part of limited memory that reductions may use.
 constexpr size_t scratch_parts = 4;
 
@@ -57,6 +59,10 @@ Result<std::unique_ptr<ReplicaDevices>> ReplicaDevices::open(const StrategyOptio
   }
   if (options.communication == Communication::nccl) TRY(made->open_nccl(environment));
   TRY(made->make_group(options));
+  const bool wants_nccl = std::ranges::any_of(made->rules_, [](const CrossDeviceRule& rule) {
+    return rule.name.kind == CrossDeviceName::Kind::nccl_all_reduce;
+  });
+  if (wants_nccl && made->count() > 1) TRY(made->open_nccl_between(environment));
   return made;
 }
 
@@ -96,15 +102,43 @@ Result<> ReplicaDevices::make_group(const StrategyOptions& options) {
   // One replica is never copied, so it needs no scratch memory.
   if (count() == 1) scratch = 0;
   group_ = TRY(DeviceGroup::make(streams, scratch));
+  if (!group_->shortage().empty()) fallbacks_.push_back(group_->shortage());
+  for (const auto& used : used_)
+    *used = scratch;
   rules_ = options.cross_device;
   for (const CrossDeviceRule& rule : rules_) {
     // A registered algorithm has the default name: some tensors are reduced on one device.
     auto operation = TRY(CrossDeviceOperation::make(*group_, rule.name));
     operations_.push_back(std::move(operation));
   }
-  if (!group_->shortage().empty()) fallbacks_.push_back(group_->shortage());
-  for (const auto& used : used_)
-    *used = scratch;
+  return {};
+}
+
+Result<> ReplicaDevices::open_nccl_between(const Environment& environment) {
+  auto opened = open_nccl_for(device(0), environment);
+  if (!opened && opened.error().code == Errc::input) {
+    return fail(Errc::input, format("NcclAllReduce needs GPUs, and this process computes on {}; "
+                                    "use AllReduce",
+                                    device(0).name()));
+  }
+  nccl_between_ = TRY(std::move(opened));
+  return {};
+}
+
+Result<> ReplicaDevices::connect(int timeout_ms) {
+  if (!nccl_between_) return {};
+  std::vector<DeviceStream*> streams;
+  for (const auto& stream : streams_)
+    streams.push_back(stream.get());
+  const Duration limit =
+      timeout_ms > 0 ? std::min<Duration>(connect_max, milliseconds(timeout_ms)) : connect_max;
+  auto joined = NcclDevices::join(*nccl_between_, streams, {.deadline = Clock::now() + limit});
+  if (!joined)
+    return tl::unexpected(std::move(joined).error().during(
+        format("NCCL cannot connect the {} devices of this process", count())));
+  by_nccl_ = *std::move(joined);
+  for (const auto& operation : operations_)
+    operation->use(*by_nccl_);
   return {};
 }
 
@@ -141,7 +175,12 @@ Result<> ReplicaDevices::copy(size_t replica, const MemoryCopy& copy) const {
 }
 
 Result<> ReplicaDevices::synchronize() const {
-  return group_->synchronize(Clock::now() + device_work_max);
+  const Time deadline = Clock::now() + device_work_max;
+  Result<> ended = by_nccl_ ? by_nccl_->finish({.deadline = deadline}) : Result<>();
+  if (ended) return group_->synchronize(deadline);
+  // Copies behind NCCL's work may use the caller's memory.
+  group_->drain();
+  return ended;
 }
 
 std::optional<size_t> ReplicaDevices::find(std::string_view name) const {

@@ -5,6 +5,7 @@
 #include "gpu/cross_device/cross_device_operation.h"
 #include "gpu/device.h"
 #include "gpu/devices/devices_in_use.h"
+#include "gpu/nccl/nccl_devices.h"
 #include "gpu/nccl/nccl_library.h"
 
 #include <atomic>
@@ -22,10 +23,14 @@ namespace dt {
 class ReplicaDevices {
  public:
   /// Fails with Errc::input for devices that do not exist, and for several under one_device. Fails
-  /// with it for a communication that they do not have, too. Where none is named, one_device takes
-  /// the first one.
+  /// with it for a communication or a cross-device operation that they do not have, too. Where none
+  /// is named, one_device takes the first one.
   static Result<std::unique_ptr<ReplicaDevices>> open(const StrategyOptions& options,
                                                       const Environment& environment);
+
+  /// Connects the devices by NCCL, where NcclAllReduce is an operation. Until then AllReduce is
+  /// played in its place. `timeout_ms` of 0: two minutes.
+  Result<> connect(int timeout_ms);
 
   size_t count() const { return devices_.size(); }
   /// NCCL, for the communication of that name; null: another one.
@@ -55,6 +60,9 @@ class ReplicaDevices {
   }
   /// Copies between memory of the replica's device and memory of the host, and waits for it.
   Result<> copy(size_t replica, const MemoryCopy& copy) const;
+  /// True when kernels wait for those of other devices. Then synchronize() comes before any copy to
+  /// pageable memory. CUDA may wait for such a copy, and nobody would see a failed device.
+  bool connected() const { return by_nccl_ != nullptr; }
   /// Waits for all work.
   Result<> synchronize() const;
 
@@ -64,6 +72,7 @@ class ReplicaDevices {
 
   ReplicaDevices() = default;
   Result<> make_group(const StrategyOptions& options);
+  Result<> open_nccl_between(const Environment& environment);
   Result<> open_nccl(const Environment& environment);
 
   DeviceList all_ = {};
@@ -74,6 +83,8 @@ class ReplicaDevices {
   std::vector<Device*> devices_ = {};                  ///< by replica
   std::vector<std::unique_ptr<DeviceStream>> streams_ = {};
   std::unique_ptr<DeviceGroup> group_ = {};
+  std::optional<NcclLibrary> nccl_between_ = {};  ///< of the devices; none: no rule needs it
+  std::unique_ptr<NcclDevices> by_nccl_ = {};     ///< null: they are not connected
   CrossDeviceRules rules_ = {};
   std::vector<std::unique_ptr<CrossDeviceOperation>> operations_ = {};  ///< by rule
 };

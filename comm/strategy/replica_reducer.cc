@@ -45,6 +45,7 @@ Result<> ReplicaReducer::queue(const std::vector<ReplicaTensors*>& by_replica, R
     if (divides) TRY(divide(tensors[0]));
     TRY(copy_to_others(tensors));
   }
+  if (devices_.connected()) TRY(devices_.synchronize());
   return copy_back(by_replica, tensors);
 }
 

@@ -109,6 +109,7 @@ Result<std::unique_ptr<Strategy>> Strategy::with_workers(Prepared prepared, dtra
   strategy.workers_ = *std::move(workers);
   strategy.worker_ = static_cast<size_t>(strategy.workers_->rank());
   strategy.worker_count_ = static_cast<size_t>(strategy.workers_->size());
+  if (strategy.workers_->alone()) TRY(strategy.devices_->connect(timeout_ms));
   strategy.begin();
   if (auto joined = strategy.reducer_->join_nccl(timeout_ms); !joined) {
     strategy.workers_->abort(joined.error());
@@ -190,11 +191,13 @@ Result<> Strategy::serve(JobEntry entry, int* blamed_rank) {
     own_context_ = std::move(contexts.job);
     host_context_ = std::move(contexts.host);
     workers_ = TRY(Workers::join(host_context_.get(), record, options_.timeout_ms, blamed_rank));
+    if (workers_->alone()) TRY(devices_->connect(options_.timeout_ms));
     served_ = TRY(ServedVariables::connect(served, own_context_.get()));
   } else {
     // Each worker is alone with the servers.
     own_context_ = lone_context();
     workers_ = TRY(Workers::join(own_context_.get(), record, options_.timeout_ms, blamed_rank));
+    TRY(devices_->connect(options_.timeout_ms));
     served_ = TRY(ServedVariables::connect(served, entry.take()));
   }
   begin();

@@ -130,10 +130,11 @@ class Strategy {
   OwnContext own_context_ = {};   ///< null: the caller's is used
   OwnContext host_context_ = {};  ///< of the workers on this host; null: they reduce nothing
   std::unique_ptr<Workers> workers_ = {};
+  /// They call NCCL, and its communicators may refer to threads that have called it until they end.
+  std::unique_ptr<ReplicaThreads> threads_ = {};
   std::unique_ptr<ReplicaDevices> devices_ = {};
   std::unique_ptr<ReplicaReducer> reducer_ = {};
   std::unique_ptr<ReplicaMeeting> meeting_ = {};
-  std::unique_ptr<ReplicaThreads> threads_ = {};
   std::map<std::string, std::unique_ptr<Variable>> variables_ = {};
   std::unique_ptr<ServedVariables> served_ = {};            ///< null: no parameter servers
   std::vector<std::vector<std::byte>> served_before_ = {};  ///< of an update, by gradient

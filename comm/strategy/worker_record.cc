@@ -44,7 +44,7 @@ CrossDeviceRules decode_rules(Reader& reader) {
     rule.name.device = reader.text();
     rule.registered = reader.text();
     rule.bytes_max = reader.number<uint64_t>();
-    if (rule.name.kind > CrossDeviceName::Kind::all_reduce) return {};
+    if (rule.name.kind > CrossDeviceName::Kind::nccl_all_reduce) return {};
   }
   return rules;
 }

@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "gpu/cross_device/hierarchical_copy_all_reduce.h"
+#include "gpu/cross_device/nccl_all_reduce.h"
 #include "gpu/cross_device/two_shot_all_reduce.h"
 #include "gpu/devices/device_names.h"
 
@@ -46,12 +47,15 @@ Result<> CrossDeviceOperation::reduce(const CrossDeviceTerms& terms,
   const bool to_all = std::ranges::all_of(tensors, [](const ReplicatedTensor& tensor) {
     return std::ranges::count(tensor.outputs, nullptr) == 0;
   });
+  using Kind = CrossDeviceName::Kind;
   const auto packs = static_cast<size_t>(name_.packs);
-  if (to_all && name_.kind == CrossDeviceName::Kind::hierarchical_copy_all_reduce)
+  if (!to_all || name_.kind == Kind::reduction_to_one_device)
+    return to_one_device_->reduce(terms, tensors);
+  if (name_.kind == Kind::hierarchical_copy_all_reduce)
     return HierarchicalCopyAllReduce(group_, packs).all_reduce(terms, tensors);
-  if (to_all && name_.kind == CrossDeviceName::Kind::all_reduce)
-    return TwoShotAllReduce(group_, packs).all_reduce(terms, tensors);
-  return to_one_device_->reduce(terms, tensors);
+  if (name_.kind == Kind::nccl_all_reduce && nccl_ != nullptr && NcclAllReduce::can_reduce(terms))
+    return NcclAllReduce(group_, *nccl_, packs).all_reduce(terms, tensors);
+  return TwoShotAllReduce(group_, packs).all_reduce(terms, tensors);
 }
 
 }  // namespace dt

@@ -2,6 +2,7 @@
 
 #include "base/strategy_name.h"
 #include "gpu/cross_device/reduction_to_one_device.h"
+#include "gpu/nccl/nccl_devices.h"
 
 #include <memory>
 #include <span>
@@ -17,8 +18,12 @@ class CrossDeviceOperation {
   static Result<std::unique_ptr<CrossDeviceOperation>> make(DeviceGroup& group,
                                                             CrossDeviceName name);
 
+  /// NcclAllReduce reduces by `nccl` from now on, which must outlive this.
+  void use(NcclDevices& nccl) { nccl_ = &nccl; }
+
   /// Queues the work, as the operation of that name does. Tensors of which only some devices get
-  /// the result (an output is null) are reduced on one device.
+  /// the result (an output is null) are reduced on one device. AllReduce takes what
+  /// NcclAllReduce cannot reduce, and all before use().
   Result<> reduce(const CrossDeviceTerms& terms, std::span<const ReplicatedTensor> tensors);
 
  private:
@@ -27,6 +32,7 @@ class CrossDeviceOperation {
 
   DeviceGroup& group_;
   CrossDeviceName name_;
+  NcclDevices* nccl_ = nullptr;
   std::unique_ptr<ReductionToOneDevice> to_one_device_ = {};
 };
 

@@ -172,11 +172,12 @@ inline constexpr std::array own_options = {
         "cross-device-op", "--cross-device-op", OptionKind::text, "OPERATION[:ARGUMENT]",
         OptionGroup::workers,
         "How the devices of a process reduce tensors under a strategy, by "
-        "DTRAIN_CROSS_DEVICE_OP: ReductionToOneDevice, HierarchicalCopyAllReduce or AllReduce. "
-        "The argument of the first is its device, one of the strategy's or cpu; that of the last "
-        "two is the number of parts into which they pack tensors. Operations by the bytes of a "
-        "tensor have the form of --algorithms: reduction_to_one:64k:all_reduce, also with "
-        "hierarchical_copy, and with @NAME, which the program registers."},
+        "DTRAIN_CROSS_DEVICE_OP: ReductionToOneDevice, HierarchicalCopyAllReduce, AllReduce or "
+        "NcclAllReduce, which needs GPUs. The argument of the first is its device, one of the "
+        "strategy's or cpu; that of the others is the number of parts into which they pack "
+        "tensors. Operations by the bytes of a tensor have the form of --algorithms: "
+        "reduction_to_one:64k:all_reduce, also with hierarchical_copy, nccl_all_reduce, and with "
+        "@NAME, which the program registers."},
     Option{"communication", "--communication", OptionKind::text, communication_choices,
            OptionGroup::workers,
            "How the workers of multi_worker_mirrored reduce, by DTRAIN_COMMUNICATION. ring is "

@@ -102,9 +102,11 @@ test_a_checkpoint_leads_from_parameter_servers_to_another_strategy_and_back() {
 
 test_devices_and_the_operation_between_them_are_options() {
   local operation loss=
-  for operation in ReductionToOneDevice ReductionToOneDevice:cpu HierarchicalCopyAllReduce:2 AllReduce; do
+  # A stand-in of NCCL: its variable is without effect for the other operations.
+  for operation in ReductionToOneDevice ReductionToOneDevice:cpu HierarchicalCopyAllReduce:2 AllReduce NcclAllReduce; do
     run_dtrain run -np 1 --strategy mirrored --devices 3,/cpu:0,1 --cross-device-op "$operation" \
-      -x DTRAIN_CPU_DEVICES=4 --no-tag "$digits" --epochs 4
+      -x DTRAIN_CPU_DEVICES=4 -x "DTRAIN_NCCL_LIB=$(dirname "$DTRAIN")/tests/programs/fake_nccl/libnccl.so.2" \
+      --no-tag "$digits" --epochs 4
     expect_status 0
     expect_stdout_contains 'strategy mirrored with 3 replicas'
     loss=${loss:-$(number_of 'training loss')}

@@ -53,8 +53,8 @@ test_an_unknown_strategy_is_refused_with_the_known_ones() {
   expect_refusal_of '--strategy: there is no TPU here; the strategies are'
   run_dtrain run -np 1 --strategy one-device touch started
   expect_refusal_of '--strategy: no strategy "one-device"; did you mean one_device?'
-  run_dtrain run -np 1 --strategy mirrored --cross-device-op NcclAllReduce touch started
-  expect_refusal_of '--cross-device-op: no cross-device operation "NcclAllReduce"'
+  run_dtrain run -np 1 --strategy mirrored --cross-device-op NCCL touch started
+  expect_refusal_of '--cross-device-op: no cross-device operation "NCCL"'
   run_dtrain run -np 1 --strategy mirrored --cross-device-op all_reduce:64k touch started
   expect_refusal_of "--cross-device-op: expected ':' and the operation above the limit 64k"
 }

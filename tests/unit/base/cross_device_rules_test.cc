@@ -23,6 +23,10 @@ TEST_CASE("cross-device operations by size have the form of --algorithms") {
   CHECK(parse_cross_device_rules(cross_device_text(rules)).value() == rules);
   CHECK(parse_cross_device_rules("hierarchical_copy").value() ==
         CrossDeviceRules{{.name = {.kind = Kind::hierarchical_copy_all_reduce}}});
+  CHECK(parse_cross_device_rules("all_reduce:1m:nccl_all_reduce").value()[1] ==
+        CrossDeviceRule{.name = {.kind = Kind::nccl_all_reduce}});
+  CHECK(cross_device_text(parse_cross_device_rules("NcclAllReduce").value()) ==
+        "NcclAllReduce with 1 pack");
   CHECK(cross_device_text(parse_cross_device_rules("AllReduce:2").value()) ==
         "AllReduce with 2 packs");
   CHECK(cross_device_text(parse_cross_device_rules("ReductionToOneDevice:cpu").value()) ==
@@ -36,8 +40,8 @@ TEST_CASE("wrong cross-device operations by size are named") {
     return rules ? "parsed" : rules.error().message;
   };
   const std::string known =
-      "they are ReductionToOneDevice, HierarchicalCopyAllReduce and AllReduce; by size, they are "
-      "reduction_to_one, hierarchical_copy, all_reduce and @NAME";
+      "they are ReductionToOneDevice, HierarchicalCopyAllReduce, AllReduce and NcclAllReduce; by "
+      "size, they are reduction_to_one, hierarchical_copy, all_reduce, nccl_all_reduce and @NAME";
   CHECK(message("ring") == "no cross-device operation \"ring\"; " + known);
   CHECK(message("") == "no cross-device operation \"\"; " + known);
   CHECK(message("all_reduce:4k:AllReduce") == "no cross-device operation \"AllReduce\"; " + known);

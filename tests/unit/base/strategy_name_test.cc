@@ -77,6 +77,7 @@ TEST_CASE("a cross-device operation has a name, and packs where it packs") {
   CHECK(parsed("HierarchicalCopyAllReduce:0") ==
         CrossDeviceName{.kind = Kind::hierarchical_copy_all_reduce, .packs = 0});
   CHECK(parsed("AllReduce") == CrossDeviceName{.kind = Kind::all_reduce, .packs = 1});
+  CHECK(parsed("NcclAllReduce:2") == CrossDeviceName{.kind = Kind::nccl_all_reduce, .packs = 2});
   CHECK(parsed("AllReduce:4") == CrossDeviceName{.kind = Kind::all_reduce, .packs = 4});
   const auto message = [](std::string_view text) {
     const auto name = parse_cross_device_name(text);
@@ -84,7 +85,7 @@ TEST_CASE("a cross-device operation has a name, and packs where it packs") {
   };
   CHECK(message("Nccl") ==
         "no cross-device operation \"Nccl\"; they are ReductionToOneDevice, "
-        "HierarchicalCopyAllReduce and AllReduce");
+        "HierarchicalCopyAllReduce, AllReduce and NcclAllReduce");
   CHECK(message("AllReduce:x") == "AllReduce: expected 0..1024 packs behind the colon, got \"x\"");
   CHECK(message("AllReduce:2:3") ==
         "AllReduce: expected 0..1024 packs behind the colon, got \"2:3\"");

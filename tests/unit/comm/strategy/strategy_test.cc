@@ -107,10 +107,13 @@ TEST_CASE("replicas have numbers, and devices in the order of their names") {
 TEST_CASE("each cross-device operation gives the same sums, of any memory") {
   for (const char* const operation :
        {"ReductionToOneDevice", "ReductionToOneDevice:cpu:2", "ReductionToOneDevice:cpu",
-        "HierarchicalCopyAllReduce:2", "AllReduce", "AllReduce:3",
-        "reduction_to_one:64:hierarchical_copy:200:all_reduce"}) {
+        "HierarchicalCopyAllReduce:2", "AllReduce", "AllReduce:3", "NcclAllReduce",
+        "NcclAllReduce:0", "reduction_to_one:64:hierarchical_copy:200:all_reduce",
+        "all_reduce:64:nccl_all_reduce"}) {
     CAPTURE(operation);
-    OneProcess one({.devices = 3, .request = {.cross_device = operation}});
+    OneProcess one({.devices = 3,
+                    .request = {.cross_device = operation},
+                    .more = {{"DTRAIN_NCCL_LIB", FAKE_NCCL}}});
     const auto own =
         one.strategy.zeros<float>("own", 5, {.synchronization = Synchronization::on_read});
     one.strategy.run([&](Replica& replica) {
@@ -129,6 +132,52 @@ TEST_CASE("each cross-device operation gives the same sums, of any memory") {
       CHECK(mean[0] == 1);
     });
   }
+}
+
+/// The world of the fake NCCL.
+struct FakeNccl {
+  explicit FakeNccl(const char* words) { setenv("FAKE_NCCL", words, 1); }
+  FakeNccl(const FakeNccl&) = delete;
+  FakeNccl& operator=(const FakeNccl&) = delete;
+  ~FakeNccl() { unsetenv("FAKE_NCCL"); }
+};
+
+TEST_CASE("NcclAllReduce without GPUs, or with a NCCL that fails, is an error that says why") {
+  const auto message = [](int devices, Environment more) {
+    return error_text([&] {
+      const OneProcess one({.devices = devices,
+                            .request = {.cross_device = "NcclAllReduce"},
+                            .more = std::move(more)});
+    });
+  };
+  CHECK_MESSAGE(contains(message(2, {}),
+                         "NcclAllReduce needs GPUs, and this process computes on "
+                         "cpu:0; use AllReduce"),
+                message(2, {}));
+  CHECK(contains(message(2, {{"DTRAIN_NCCL_LIB", "/no/such/libnccl.so.2"}}),
+                 "cannot load NCCL by DTRAIN_NCCL_LIB: /no/such"));
+  // One device has no other one to reduce with.
+  CHECK(message(1, {}).empty());
+  const FakeNccl fake("no_driver");
+  CHECK(contains(message(2, {{"DTRAIN_NCCL_LIB", FAKE_NCCL}}),
+                 "NCCL cannot connect the 2 devices of this process: ncclCommInitRankConfig: "
+                 "unhandled cuda error (CUDA driver version is insufficient)"));
+}
+
+TEST_CASE("a failure of NcclAllReduce has NCCL's text, and is final") {
+  const FakeNccl fake("fail=ncclAllReduce:3");
+  OneProcess one(
+      {.request = {.cross_device = "NcclAllReduce"}, .more = {{"DTRAIN_NCCL_LIB", FAKE_NCCL}}});
+  const auto reduce = [&] {
+    one.strategy.run([&](Replica& replica) {
+      std::array<float, 2> values = {1, 2};
+      replica.all_reduce(values);
+    });
+  };
+  reduce();
+  const std::string text = error_text(reduce);
+  CHECK_MESSAGE(contains(text, "ncclAllReduce: internal error"), text);
+  CHECK(contains(error_text(reduce), "NCCL has failed before: ncclAllReduce: internal error"));
 }
 
 extern "C" int star_algorithm(const dtrain_algorithm_call* call, dtrain_steps* steps, void* user);

@@ -18,7 +18,8 @@ TEST_CASE("a record survives its bytes, and a long failure is cut") {
   WorkerRecord record = {
       .failure = "no device",
       .name = StrategyName::central_storage,
-      .cross_device = {{.name = {CrossDeviceName::Kind::all_reduce, 7, "cpu:1"}, .bytes_max = 4096},
+      .cross_device = {{.name = {CrossDeviceName::Kind::nccl_all_reduce, 7, "cpu:1"},
+                        .bytes_max = 4096},
                        {.registered = "mine"}},
       .devices = 3,
       .bytes_per_pack = 1ull << 40,

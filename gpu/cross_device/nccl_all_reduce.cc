@@ -1,0 +1,61 @@
+#include "gpu/cross_device/nccl_all_reduce.h"
+
+#include "gpu/nccl/nccl_device.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace dt {
+
+namespace {
+
+/// Only a device that hangs reaches it.
+constexpr Duration call_max = seconds(600);
+
+ReduceOp op_of_nccl(ReduceOp op) {
+  return op == ReduceOp::average ? ReduceOp::sum : op;
+}
+
+}  // namespace
+
+bool NcclAllReduce::can_reduce(const CrossDeviceTerms& terms) {
+  return NcclDevice::can_reduce(terms.type, op_of_nccl(terms.op));
+}
+
+Result<> NcclAllReduce::all_reduce(const CrossDeviceTerms& terms,
+                                   std::span<const ReplicatedTensor> tensors) {
+  std::vector<size_t> counts;
+  for (const ReplicatedTensor& tensor : tensors) {
+    TRY(check(group_, terms, tensor, Destinations::all));
+    counts.push_back(tensor.count);
+  }
+  const PackTensors all = {.group = group_, .terms = terms, .tensors = tensors};
+  const size_t slot_elements = group_.slot_bytes() / element_bytes(terms.type);
+  for (const Pack& pack : make_packs(counts, num_packs_)) {
+    // A tensor alone needs no slot.
+    const size_t elements_max =
+        pack.size() > 1 ? slot_elements : std::max(element_count(pack), size_t{1});
+    TRY(reduce_in_windows(all, pack, elements_max,
+                          [&](const PackWindow& window) { return reduce_window(terms, window); }));
+  }
+  return {};
+}
+
+Result<> NcclAllReduce::reduce_window(const CrossDeviceTerms& terms, const PackWindow& window) {
+  TRY(nccl_.all_reduce({.type = terms.type,
+                        .count = window.count,
+                        .inputs = window.inputs,
+                        .outputs = window.outputs},
+                       op_of_nccl(terms.op), {.deadline = Clock::now() + call_max}));
+  for (size_t i = 0; i < group_.size() && terms.op == ReduceOp::average; ++i) {
+    TRY(group_.stream(i).reduce({.type = terms.type,
+                                 .op = ReduceOp::average,
+                                 .count = window.count,
+                                 .sources = {window.outputs[i]},
+                                 .into = window.outputs[i],
+                                 .divisor = static_cast<int>(group_.size())}));
+  }
+  return {};
+}
+
+}  // namespace dt
