@@ -52,6 +52,17 @@ struct ArrayReduction {
   size_t result_bytes() const { return partial ? partial_bytes() : array_bytes(); }
 };
 
+/// Returns the reduction that divides elements in place, as the end of an average.
+inline ArrayReduction division_in_place(ElementType type, std::byte* at, size_t count,
+                                        int divisor) {
+  return {.type = type,
+          .op = ReduceOp::average,
+          .count = count,
+          .sources = {at},
+          .into = at,
+          .divisor = divisor};
+}
+
 /// Fails with Errc::input for a reduction that no device can make. Such a reduction has no arrays,
 /// a null one, two results in one place, or a divisor below 1. Others are adasum, the average of
 /// booleans, and halves with partial arrays.

@@ -80,12 +80,7 @@ NcclCall call_of(const NcclPart& part) {
 std::optional<ArrayReduction> division(const NcclPart& part, CallingRank self, std::byte* result,
                                        size_t count) {
   if (part.reduce != ReduceOp::average || count == 0) return std::nullopt;
-  return ArrayReduction{.type = part.sent,
-                        .op = ReduceOp::average,
-                        .count = count,
-                        .sources = {result},
-                        .into = result,
-                        .divisor = self.size};
+  return division_in_place(part.sent, result, count, self.size);
 }
 
 /// Adds a piece to the batch with its formats and factor.

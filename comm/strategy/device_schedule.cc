@@ -123,12 +123,8 @@ Result<> DeviceSchedule::move_part(const Transfer& transfer, size_t begin, size_
 
 Result<> DeviceSchedule::divide() {
   for (size_t i = 0; i < devices_.count(); ++i) {
-    TRY(devices_.stream(i).reduce({.type = terms_.type,
-                                   .op = ReduceOp::average,
-                                   .count = tensor_.count,
-                                   .sources = {tensor_.outputs[i]},
-                                   .into = tensor_.outputs[i],
-                                   .divisor = static_cast<int>(devices_.count())}));
+    TRY(devices_.stream(i).reduce(division_in_place(terms_.type, tensor_.outputs[i], tensor_.count,
+                                                    static_cast<int>(devices_.count()))));
   }
   return {};
 }

@@ -238,12 +238,8 @@ Result<> ReplicaReducer::divide(const ReplicaTensors& first) {
   const int replicas = workers_.size() * static_cast<int>(devices_.count());
   for (const ReplicaTensor& tensor : first) {
     if (tensor.count == 0) continue;
-    TRY(devices_.stream(0).reduce({.type = tensor.type,
-                                   .op = ReduceOp::average,
-                                   .count = tensor.count,
-                                   .sources = {tensor.at},
-                                   .into = tensor.at,
-                                   .divisor = replicas}));
+    TRY(devices_.stream(0).reduce(
+        division_in_place(tensor.type, tensor.at, tensor.count, replicas)));
   }
   return {};
 }

@@ -48,12 +48,8 @@ Result<> NcclAllReduce::reduce_window(const CrossDeviceTerms& terms, const PackW
                         .outputs = window.outputs},
                        op_of_nccl(terms.op), {.deadline = Clock::now() + call_max}));
   for (size_t i = 0; i < group_.size() && terms.op == ReduceOp::average; ++i) {
-    TRY(group_.stream(i).reduce({.type = terms.type,
-                                 .op = ReduceOp::average,
-                                 .count = window.count,
-                                 .sources = {window.outputs[i]},
-                                 .into = window.outputs[i],
-                                 .divisor = static_cast<int>(group_.size())}));
+    TRY(group_.stream(i).reduce(division_in_place(terms.type, window.outputs[i], window.count,
+                                                  static_cast<int>(group_.size()))));
   }
   return {};
 }
