@@ -24,11 +24,7 @@ bool NcclAllReduce::can_reduce(const CrossDeviceTerms& terms) {
 
 Result<> NcclAllReduce::all_reduce(const CrossDeviceTerms& terms,
                                    std::span<const ReplicatedTensor> tensors) {
-  std::vector<size_t> counts;
-  for (const ReplicatedTensor& tensor : tensors) {
-    TRY(check(group_, terms, tensor, Destinations::all));
-    counts.push_back(tensor.count);
-  }
+  const std::vector<size_t> counts = TRY(checked_counts(group_, terms, tensors));
   const PackTensors all = {.group = group_, .terms = terms, .tensors = tensors};
   const size_t slot_elements = group_.slot_bytes() / element_bytes(terms.type);
   for (const Pack& pack : make_packs(counts, num_packs_)) {

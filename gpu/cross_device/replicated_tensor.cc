@@ -47,6 +47,16 @@ Result<> check(const DeviceGroup& group, const CrossDeviceTerms& terms,
   return {};
 }
 
+Result<std::vector<size_t>> checked_counts(const DeviceGroup& group, const CrossDeviceTerms& terms,
+                                           std::span<const ReplicatedTensor> tensors) {
+  std::vector<size_t> counts;
+  for (const ReplicatedTensor& tensor : tensors) {
+    TRY(check(group, terms, tensor, Destinations::all));
+    counts.push_back(tensor.count);
+  }
+  return counts;
+}
+
 Result<> copy_only_replica(const DeviceGroup& group, const CrossDeviceTerms& terms,
                            const ReplicatedTensor& tensor) {
   std::byte* const output = tensor.outputs[0];

@@ -3,6 +3,7 @@
 #include "gpu/cross_device/device_group.h"
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 namespace dt {
@@ -32,6 +33,10 @@ enum class Destinations : uint8_t {
 /// null pointers, memory of the host or of another device, operation and type. Queues nothing.
 Result<> check(const DeviceGroup& group, const CrossDeviceTerms& terms,
                const ReplicatedTensor& tensor, Destinations destinations);
+
+/// Checks tensors for all devices, and returns their counts of elements. Fails as check().
+Result<std::vector<size_t>> checked_counts(const DeviceGroup& group, const CrossDeviceTerms& terms,
+                                           std::span<const ReplicatedTensor> tensors);
 
 /// Copies the only replica to its output. Requires a group of one.
 Result<> copy_only_replica(const DeviceGroup& group, const CrossDeviceTerms& terms,

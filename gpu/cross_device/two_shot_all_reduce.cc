@@ -34,11 +34,7 @@ TwoShotAllReduce::TwoShotAllReduce(DeviceGroup& group, size_t num_packs)
 
 Result<> TwoShotAllReduce::all_reduce(const CrossDeviceTerms& terms,
                                       std::span<const ReplicatedTensor> tensors) {
-  std::vector<size_t> counts;
-  for (const ReplicatedTensor& tensor : tensors) {
-    TRY(check(group_, terms, tensor, Destinations::all));
-    counts.push_back(tensor.count);
-  }
+  const std::vector<size_t> counts = TRY(checked_counts(group_, terms, tensors));
   if (group_.size() == 1) {
     for (const ReplicatedTensor& tensor : tensors)
       TRY(copy_only_replica(group_, terms, tensor));
