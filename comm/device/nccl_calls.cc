@@ -32,10 +32,6 @@ std::optional<NcclCall::Kind> nccl_kind(OperationKind kind) {
 
 namespace {
 
-bool can_reduce(ElementType type, ReduceOp op) {
-  return nccl_can_reduce(type, op == ReduceOp::average ? ReduceOp::sum : op);
-}
-
 /// True when the kernels that copy can scale and cast the elements as the engine does.
 bool can_copy(const OperationTerms& terms, ElementType type) {
   if (terms.scales() && !is_floating(type)) return false;
@@ -52,7 +48,7 @@ bool nccl_can_play(const OperationRequest& request) {
   if (!nccl_kind(request.kind) || !request.counts.empty()) return false;
   if (request.terms && !has_plain_terms(*request.terms)) return false;
   const auto can_play = [&](ElementType type) {
-    const bool played = reduces(request.kind) ? can_reduce(type, request.reduce)
+    const bool played = reduces(request.kind) ? nccl_can_reduce(type, op_by_nccl(request.reduce))
                                               : nccl_moved_type(type).has_value();
     return played && (!request.terms || can_copy(*request.terms, type));
   };

@@ -55,9 +55,8 @@ void set_root_output(NcclPart& part, CallingRank self) {
   part.output = const_cast<std::byte*>(part.input) + before * part.count * element_bytes(part.type);
 }
 
-/// An average is a sum, divided at the end.
 NcclOp played_op(ReduceOp op) {
-  return nccl_op(op == ReduceOp::average ? ReduceOp::sum : op).value_or(NcclOp::sum);
+  return nccl_op(op_by_nccl(op)).value_or(NcclOp::sum);
 }
 
 bool is_reduced(const NcclPart& part) {

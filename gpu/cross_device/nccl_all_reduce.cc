@@ -12,14 +12,10 @@ namespace {
 /// Only a device that hangs reaches it.
 constexpr Duration call_max = seconds(600);
 
-ReduceOp op_of_nccl(ReduceOp op) {
-  return op == ReduceOp::average ? ReduceOp::sum : op;
-}
-
 }  // namespace
 
 bool NcclAllReduce::can_reduce(const CrossDeviceTerms& terms) {
-  return NcclDevice::can_reduce(terms.type, op_of_nccl(terms.op));
+  return NcclDevice::can_reduce(terms.type, op_by_nccl(terms.op));
 }
 
 Result<> NcclAllReduce::all_reduce(const CrossDeviceTerms& terms,
@@ -42,7 +38,7 @@ Result<> NcclAllReduce::reduce_window(const CrossDeviceTerms& terms, const PackW
                         .count = window.count,
                         .inputs = window.inputs,
                         .outputs = window.outputs},
-                       op_of_nccl(terms.op), {.deadline = Clock::now() + call_max}));
+                       op_by_nccl(terms.op), {.deadline = Clock::now() + call_max}));
   for (size_t i = 0; i < group_.size() && terms.op == ReduceOp::average; ++i) {
     TRY(group_.stream(i).reduce(division_in_place(terms.type, window.outputs[i], window.count,
                                                   static_cast<int>(group_.size()))));

@@ -63,6 +63,11 @@ std::optional<NcclType> nccl_moved_type(ElementType type);
 /// elements first. The engine's average is the sum, divided at the end.
 std::optional<NcclOp> nccl_op(ReduceOp op);
 
+/// Returns the operation of NCCL's part: an average is a sum, which we divide at the end.
+constexpr ReduceOp op_by_nccl(ReduceOp op) {
+  return op == ReduceOp::average ? ReduceOp::sum : op;
+}
+
 /// True when NCCL's results are those that dtrain.h promises. NCCL's minimum and maximum of floats
 /// drop a NaN.
 bool nccl_can_reduce(ElementType type, ReduceOp op);

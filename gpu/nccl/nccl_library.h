@@ -50,9 +50,8 @@ class NcclLibrary {
   std::string path_ = {};
 };
 
-/// Opens the NCCL that connects such a device with others. Fails with Errc::input
-/// for a device of the CPU. But DTRAIN_CPU_DEVICES and DTRAIN_NCCL_LIB together have stand-ins of
-/// both.
+/// Opens the NCCL that connects such a device with others. Fails with Errc::input for a device of
+/// the CPU. But DTRAIN_CPU_DEVICES and DTRAIN_NCCL_LIB together have stand-ins of both.
 Result<NcclLibrary> open_nccl_for(const Device& device, const Environment& environment);
 
 /// Returns "2.28.9" for 22809.
