@@ -95,7 +95,8 @@ Result<> PsClient::connect_to(Server& server, Time deadline) {
   const PsDialler dialler{.claim = options_.claim,
                           .agent = self().agent,
                           .doorbell = doorbell_.get(),
-                          .dead_after = options_.dead_after};
+                          .dead_after = options_.dead_after,
+                          .message_bytes_max = ps_message_bytes_max};
   Deadline until(deadline);
   while (true) {
     const PeerEndpoint endpoint = TRY(await_endpoint(server, deadline));

@@ -162,8 +162,10 @@ Result<> PsServer::await_server(const TaskEntry& other, const std::function<bool
 }
 
 Result<> PsServer::dial_replica(const TaskEntry& next, Time deadline) {
-  const PsDialler dialler{
-      .claim = options_.claim, .agent = client_.self().agent, .dead_after = options_.dead_after};
+  const PsDialler dialler{.claim = options_.claim,
+                          .agent = client_.self().agent,
+                          .dead_after = options_.dead_after,
+                          .message_bytes_max = ps_message_bytes_max};
   const auto ask = [this](const Request& request, Time reply_deadline) {
     return ask_rendezvous(client_, request, reply_deadline);
   };

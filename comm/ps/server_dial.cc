@@ -60,14 +60,6 @@ Result<std::unique_ptr<MessageConnection>> dial_on_host(const PsDialler& dialler
 
 }  // namespace
 
-std::string ps_endpoint_key(const TaskId& task) {
-  return format("ps/{}/{}/endpoint", task.role, task.index);
-}
-
-std::string ps_replica_key(const TaskId& task) {
-  return format("ps/{}/{}/replica", task.role, task.index);
-}
-
 std::string describe_task(const TaskEntry& task) {
   return format("{} on {}", task.id.text(), printable(task.host));
 }

@@ -4,7 +4,6 @@
 #include "base/io/fd.h"
 #include "base/result.h"
 #include "comm/ps/message_connection.h"
-#include "comm/ps/state/messages.h"
 #include "comm/transport/peer_endpoint.h"
 #include "comm/transport/peer_handshake.h"
 #include "rendezvous/cluster/task.h"
@@ -16,13 +15,6 @@
 
 namespace dt {
 
-/// The key under which a parameter server publishes its endpoint: "ps/ps/0/endpoint", which is the
-/// prefix of no other one.
-std::string ps_endpoint_key(const TaskId& task);
-/// The key for the server before this one, in a ring. The value is the memory for each part in
-/// bytes (u64), and the endpoint.
-std::string ps_replica_key(const TaskId& task);
-
 /// "ps:0 on host".
 std::string describe_task(const TaskEntry& task);
 
@@ -32,7 +24,7 @@ struct PsDialler {
   int agent = 0;      ///< of this task's host
   int doorbell = -1;  ///< of this task, for shared memory with servers of its host; -1: TCP only
   Duration dead_after = seconds(5);
-  size_t message_bytes_max = ps_message_bytes_max;
+  size_t message_bytes_max = 0;  ///< a longer message is received without its body
 };
 
 /// Tries shared memory first, if both tasks can use it, then each address of the server once. Fails

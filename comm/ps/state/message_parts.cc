@@ -1,11 +1,37 @@
 #include "comm/ps/state/message_parts.h"
 
-#include "comm/ps/state/messages.h"
-
 #include <algorithm>
 #include <utility>
 
 namespace dt {
+
+namespace {
+
+constexpr size_t alignment = 8;
+
+}  // namespace
+
+size_t padding_at(size_t place) {
+  return (alignment - place % alignment) % alignment;
+}
+
+void write_zeros(Writer& writer, size_t count) {
+  constexpr std::array<std::byte, alignment> zeros = {};
+  writer.raw(ByteSpan(zeros).first(count));
+}
+
+void encode_aligned(Writer& writer, ByteSpan bytes) {
+  writer.number(static_cast<uint64_t>(bytes.size()));
+  write_zeros(writer, padding_at(writer.view().size()));
+  writer.raw(bytes);
+}
+
+ByteSpan decode_aligned(Reader& reader, ByteSpan whole) {
+  const auto size = reader.number<uint64_t>();
+  const size_t at = whole.size() - reader.rest().size();
+  reader.raw(padding_at(at));
+  return reader.raw(size);
+}
 
 MessageParts MessageParts::of(Bytes bytes) {
   MessageParts message{.own = std::make_shared<const Bytes>(std::move(bytes))};

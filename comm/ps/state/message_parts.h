@@ -9,6 +9,15 @@
 
 namespace dt {
 
+/// Returns how many zeros come before an array at this place of a message.
+size_t padding_at(size_t place);
+void write_zeros(Writer& writer, size_t count);
+/// Writes the length, zeros up to a multiple of 8 bytes, and the bytes. So numbers of a tensor can
+/// be read in place.
+void encode_aligned(Writer& writer, ByteSpan bytes);
+/// `whole` is what the reader began with.
+ByteSpan decode_aligned(Reader& reader, ByteSpan whole);
+
 /// A part of a message.
 struct MessagePart {
   ByteSpan bytes;

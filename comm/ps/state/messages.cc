@@ -1,5 +1,7 @@
 #include "comm/ps/state/messages.h"
 
+#include "base/format.h"
+
 #include <array>
 #include <cmath>
 #include <utility>
@@ -7,8 +9,6 @@
 namespace dt {
 
 namespace {
-
-constexpr size_t alignment = 8;
 
 /// Reads an enum whose values are 0 … last.
 template <class T>
@@ -279,6 +279,14 @@ PsStatus decode_status(Reader& reader) {
 
 }  // namespace
 
+std::string ps_endpoint_key(const TaskId& task) {
+  return format("ps/{}/{}/endpoint", task.role, task.index);
+}
+
+std::string ps_replica_key(const TaskId& task) {
+  return format("ps/{}/{}/replica", task.role, task.index);
+}
+
 void encode(Writer& writer, const VariableSpec& variable) {
   writer.text(variable.name).number(variable.type);
   write_counts(writer, variable.shape);
@@ -303,28 +311,6 @@ ShardSpec decode_shard(Reader& reader) {
   shard.first_row = reader.number<uint64_t>();
   shard.rows = reader.number<uint64_t>();
   return shard;
-}
-
-size_t padding_at(size_t place) {
-  return (alignment - place % alignment) % alignment;
-}
-
-void write_zeros(Writer& writer, size_t count) {
-  constexpr std::array<std::byte, alignment> zeros = {};
-  writer.raw(ByteSpan(zeros).first(count));
-}
-
-void encode_aligned(Writer& writer, ByteSpan bytes) {
-  writer.number(static_cast<uint64_t>(bytes.size()));
-  write_zeros(writer, padding_at(writer.view().size()));
-  writer.raw(bytes);
-}
-
-ByteSpan decode_aligned(Reader& reader, ByteSpan whole) {
-  const auto size = reader.number<uint64_t>();
-  const size_t at = whole.size() - reader.rest().size();
-  reader.raw(padding_at(at));
-  return reader.raw(size);
 }
 
 MessageParts encode_parts(const PsRequest& request) {

@@ -4,6 +4,7 @@
 #include "base/result.h"
 #include "comm/ps/state/message_parts.h"
 #include "comm/ps/state/variable.h"
+#include "rendezvous/cluster/task.h"
 
 #include <array>
 #include <cstddef>
@@ -22,6 +23,13 @@ namespace dt {
 /// The most bytes of a message.
 inline constexpr size_t ps_message_bytes_max = size_t{8} << 30;
 inline constexpr size_t ps_path_bytes_max = 4096;
+
+/// The key under which a parameter server publishes its endpoint: "ps/ps/0/endpoint", which is the
+/// prefix of no other one.
+std::string ps_endpoint_key(const TaskId& task);
+/// The key for the server before this one, in a ring. The value is the memory for each part in
+/// bytes (u64), and the endpoint.
+std::string ps_replica_key(const TaskId& task);
 
 /// When a push changes the variables. Server 0 has the mode that counts.
 struct PsMode {
@@ -170,14 +178,5 @@ void encode(Writer& writer, const VariableSpec& variable);
 VariableSpec decode_variable(Reader& reader);
 void encode(Writer& writer, const ShardSpec& shard);
 ShardSpec decode_shard(Reader& reader);
-
-/// Returns how many zeros come before an array at this place of a message.
-size_t padding_at(size_t place);
-void write_zeros(Writer& writer, size_t count);
-/// Writes the length, zeros up to a multiple of 8 bytes, and the bytes. So numbers of a tensor can
-/// be read in place.
-void encode_aligned(Writer& writer, ByteSpan bytes);
-/// `whole` is what the reader began with.
-ByteSpan decode_aligned(Reader& reader, ByteSpan whole);
 
 }  // namespace dt
