@@ -1,7 +1,7 @@
 #include "cmd/ps_command.h"
 
 #include "base/io/fd.h"
-#include "comm/dtrain_ps.h"
+#include "comm/include/dtrain/dtrain_ps.h"
 
 #include <sys/signalfd.h>
 

@@ -11,74 +11,21 @@ import sys
 
 import python_shape
 import words
+from rooms import ARROWS, FLAT_HEADERS, FLOORS, HOMES, MANY_FILES, PUBLIC, SYSTEM_FOLDERS
 
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 70
 FOLDER_SOURCES_MAX = 40
 
-# Which folders and files a folder may include; itself always. tests/ may include all. A longer path wins.
-ARROWS = {
-    "base": set(),
-    "gpu": {"base"},
-    "rendezvous": {"base"},
-    "comm": {"base", "gpu", "rendezvous"},
-    "launcher": {"base", "gpu", "rendezvous"},
-    "cmd": {"base", "gpu", "rendezvous", "comm", "launcher"},
-    "cmd/bench": {"base", "comm/dtrain.h", "comm/dtrain_memory.h", "gpu/device.h", "gpu/devices/open_devices.h"},
-    "man": {"base", "launcher", "cmd"},
-    "examples": set(),
-    "python": {"comm/dtrain.h", "comm/dtrain_work.h"},
-}
-# What programs outside include, as <dtrain/…>; once installed the two stand side by side.
-PUBLIC = {f"comm/dtrain{part}.h" for part in ("", "_algorithm", "_coordinator", "_memory", "_ps", "_store", "_strategy", "_work")} | {
-    f"comm/dtrain{part}.hpp" for part in ("", "_coordinator", "_ps", "_store", "_strategy", "_training", "_types")}
-# The floors of a folder, low to high: each includes itself and those before it. "" is what stands in the
-# folder itself; where it is not named, no source may.
-FLOORS = {
-    "base": ("", "io", "kernels"),
-    "gpu": ("", "kernels", "cpu", "nccl", "cuda", "peers", "devices", "cross_device"), "cmd": ("bench", ""),
-    "rendezvous": ("cluster", "secure", "horovod", "store"),
-    "comm": ("memory", "transport", "ps", "schedule", "shared", "collective", "named", "engine", "driver", "device", "", "ps_api",
-             "strategy", "coordinator"),
-    "comm/ps": ("state", ""),
-    "launcher": ("ssh", "config", "process", "protocol", "plan", "environment", "network", "agent",
-                 "connect", "console", "report", "job", "check"),
-    "launcher/ssh": ("config", "keys", ""),
-    "launcher/config": ("hosts", "", "files"),
-}
-
-# The one place of each third-party library: a pattern of paths, and how many files may match it.
-HOMES = {
-    "CLI": r"cmd/options\.cc",
-    "toml++": r"launcher/config/files/config_file\.cc",
-    "openssl": r"base/crypto\.cc",
-    "libssh2": r"launcher/ssh/libssh2\.cc",
-    "nlohmann": r"base/json\.cc",
-    "fmt": r"base/format\.(h|cc)",
-    "tl": r"base/result\.h",
-    "hwloc": r"launcher/process/topology\.cc",
-    "doctest": r"tests/.*",
-    "benchmark": r"tests/.*",
-    "dtrain": r"(examples|tests)/.*",
-    "python": r"python/core/core\.h",
-    "cuda": r"gpu/(cuda|kernels)/.*|examples/.*\.cu|tests/cuda/.*",
-    "nccl": r"gpu/nccl/nccl_header_check\.cc",
-}
-# Third-party headers that have no folder of their own.
-FLAT_HEADERS = {"hwloc.h": "hwloc", "libssh2.h": "libssh2", "Python.h": "python", "nccl.h": "nccl",
-                "cuda_runtime_api.h": "cuda", "cuda_runtime.h": "cuda", "cuda_fp16.h": "cuda", "cuda_bf16.h": "cuda", "cuda_fp8.h": "cuda"}
-MANY_FILES = {"cuda", "fmt", "doctest", "benchmark", "dtrain"}
-SYSTEM_FOLDERS = {"arpa", "linux", "net", "netinet", "sys"}
-
 # Where the preprocessor may decide or define: the public C header, CUDA, these macros, and the one
 # condition by which the public C++ header refuses an older standard.
-PREPROCESSOR_FILES = r"comm/dtrain(_algorithm|_coordinator|_memory|_ps|_store|_strategy|_work)?\.h|(gpu|examples)/.*\.cuh?"
+PREPROCESSOR_FILES = r"comm/include/dtrain/\w+\.h|(gpu|examples)/.*\.cuh?"
 MACROS = {
     "base/result.h": {"TRY"},
     "launcher/config/files/config_file.cc": {"TOML_ASSERT"},
     "tests/unit/main.cc": {"DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN"},
 }
-CONDITIONS = {"comm/dtrain.hpp": {"#if __cplusplus <= 201703L"}}
+CONDITIONS = {"comm/include/dtrain/dtrain.hpp": {"#if __cplusplus <= 201703L"}}
 
 # Code that no unit test has the name of, and no test includes the header of: "FILE TEST" a line. The list
 # may only shrink.
@@ -138,7 +85,7 @@ def check_arrows(tree):
         for line, target in includes(text, '"'):
             where = f"{path}:{line}"
             target_top = target.split("/")[0]
-            if path in PUBLIC and f"{top}/{target}" in PUBLIC:
+            if path.startswith(PUBLIC) and PUBLIC + target in tree:
                 continue
             if target not in tree or target.endswith(".cc"):
                 yield f"{where}: \"{target}\" is no header of ours; includes start at the root"
@@ -245,7 +192,7 @@ def check_homes(tree):
             if library == target or library in SYSTEM_FOLDERS:
                 continue
             if library == "dtrain":
-                if not path.startswith(("examples/", "tests/")) or f"comm/{target[7:]}" not in PUBLIC:
+                if not path.startswith(("examples/", "tests/")) or f"comm/include/{target}" not in tree:
                     yield f"{path}:{line}: <{target}> is for users; inside, includes start at the root"
                 continue
             users.setdefault(library, set()).add(path)
@@ -275,7 +222,7 @@ def check_preprocessor(tree):
 def check_header_guards(tree):
     """Headers say #pragma once; the public C header has a guard, which every C compiler knows."""
     for path, text in code_of(tree).items():
-        wanted = "#ifndef DTRAIN_H" if path == "comm/dtrain.h" else "#pragma once"
+        wanted = "#ifndef DTRAIN_H" if path == "comm/include/dtrain/dtrain.h" else "#pragma once"
         if path.endswith(HEADERS) and not re.search(f"^{wanted}", text, re.M):
             yield f"{path}: no {wanted}"
 
@@ -392,15 +339,17 @@ BAD = [
     (check_arrows, 1, {"rendezvous/a.cc": '#include "gpu/b.h"\n', "gpu/b.h": H}),
     (check_arrows, 1, {"launcher/job/a.cc": '#include "b.h"\n', "launcher/job/b.h": H}),
     (check_arrows, 1, {"comm/transport/a.cc": '#include "comm/engine/b.h"\n', "comm/engine/b.h": H}),
-    (check_arrows, 1, {"comm/engine/a.cc": '#include "comm/b.h"\n', "comm/b.h": H}),
+    (check_arrows, 1, {"comm/engine/a.cc": '#include "comm/api/b.h"\n', "comm/api/b.h": H}),
+    (check_arrows, 1, {"comm/engine/a.cc": '#include "comm/training/ps/b.h"\n', "comm/training/ps/b.h": H}),
+    (check_arrows, 0, {"comm/training/ps/a.cc": '#include "comm/engine/b.h"\n', "comm/engine/b.h": H}),
     (check_arrows, 1, {"launcher/ssh/a.cc": '#include "launcher/job/b.h"\n', "launcher/job/b.h": H}),
     (check_arrows, 0, {"launcher/job/a.cc": '#include "launcher/ssh/b.h"\n', "launcher/ssh/b.h": H}),
     (check_arrows, 1, {"launcher/ssh/keys/a.cc": '#include "launcher/ssh/b.h"\n', "launcher/ssh/b.h": H}),
     (check_arrows, 0, {"launcher/ssh/a.cc": '#include "launcher/ssh/keys/b.h"\n', "launcher/ssh/keys/b.h": H}),
     (check_arrows, 1, {"base/a.cc": '#include "base/io/b.h"\n', "base/io/b.h": H}),
-    (check_arrows, 2, {"cmd/bench/a.cc": '#include "comm/b.h"\n#include "cmd/b.h"\n#include "comm/dtrain.h"\n',
-                       "comm/b.h": H, "cmd/b.h": H, "comm/dtrain.h": H}),
-    (check_floors, 2, {"launcher/a.cc": "", "launcher/ps/b.cc": "", "launcher/job/c.cc": "", "comm/d.cc": ""}),
+    (check_arrows, 2, {"cmd/bench/a.cc": '#include "comm/b.h"\n#include "cmd/b.h"\n#include "comm/include/dtrain/dtrain.h"\n',
+                       "comm/b.h": H, "cmd/b.h": H, "comm/include/dtrain/dtrain.h": H}),
+    (check_floors, 3, {"launcher/a.cc": "", "launcher/ps/b.cc": "", "launcher/job/c.cc": "", "comm/d.cc": ""}),
     (check_folder_size, 1, {f"base/{i}.cc": "" for i in range(41)} | {f"cmd/{i}.cc": "" for i in range(40)}),
     (check_try, 4, {"base/a.cc": "void f() {\n  g(TRY(h()), TRY(h()));\n  x = TRY(h()).y;\n"
                                  "  if (TRY(h()) == 1) return;\n}\n"}),
@@ -408,8 +357,8 @@ BAD = [
                                  "  if (!TRY(h())) return TRY(g());\n  if (a) TRY(h());\n"
                                  "  for (const X& x : TRY(h())) f(x);\n  if (const X x = TRY(h())) f(x);\n}\n"}),
     *python_shape.BAD,
-    (check_arrows, 1, {"python/core/a.cc": '#include "comm/context.h"\n#include "comm/dtrain.h"\n',
-                       "comm/context.h": H, "comm/dtrain.h": H}),
+    (check_arrows, 1, {"python/core/a.cc": '#include "comm/api/context.h"\n#include "comm/include/dtrain/dtrain.h"\n',
+                       "comm/api/context.h": H, "comm/include/dtrain/dtrain.h": H}),
     (check_arrows, 1, {"examples/a.cc": '#include "base/b.h"\n', "base/b.h": H}),
     (words.check_sentences, 3, {"base/a.h": "/// Of those that go on for ever.\nint a();\n"}),
     (words.check_sentences, 2, {"base/a.h": "/// Closes whoever is late.\nint a();  ///< Who waits here.\n"}),
@@ -428,7 +377,7 @@ BAD = [
     (check_function_size, 0, {"base/a.cc": "void f() {\n// {\n\"{\"; '{'; 1'000; }" + "\n" * 99}),
     (check_homes, 1, {"cmd/run.cc": "#include <CLI/CLI.hpp>\n"}),
     (check_homes, 2, {"examples/a/a.cc": "#include <dtrain/dtrain.hpp>\n#include <dtrain/engine.h>\n",
-                      "launcher/a.cc": "#include <dtrain/dtrain.h>\n"}),
+                      "launcher/a.cc": "#include <dtrain/dtrain.h>\n", "comm/include/dtrain/dtrain.hpp": H}),
     (check_homes, 1, {"launcher/plan/plan.cc": "#include <hwloc.h>\n#include <vector>\n"}),
     (check_homes, 1, {"launcher/connect/agent_group.cc": "#include <libssh2.h>\n#include <netdb.h>\n"}),
     (check_homes, 1, {"base/a.cc": "#include <boost/any.hpp>\n#include <sys/stat.h>\n"}),
@@ -438,9 +387,9 @@ BAD = [
                       "tests/unit/b.cc": "#include <doctest/doctest.h>\n"}),
     (check_preprocessor, 3, {"base/a.cc": "#ifdef __linux__\n#endif\n # if 1\n#define A 1\n"}),
     (check_preprocessor, 1, {"base/result.h": "#define TRY(x) x\n#define TRY_AGAIN(x) x\n"}),
-    (check_preprocessor, 0, {"comm/dtrain.h": "#ifdef __cplusplus\n#endif\n"}),
-    (check_preprocessor, 1, {"comm/dtrain.hpp": "#if __cplusplus <= 201703L\n#endif\n#if A\n#endif\n"}),
-    (check_header_guards, 2, {"base/a.h": "int a();\n", "comm/dtrain.h": H}),
+    (check_preprocessor, 0, {"comm/include/dtrain/dtrain.h": "#ifdef __cplusplus\n#endif\n"}),
+    (check_preprocessor, 1, {"comm/include/dtrain/dtrain.hpp": "#if __cplusplus <= 201703L\n#endif\n#if A\n#endif\n"}),
+    (check_header_guards, 2, {"base/a.h": "int a();\n", "comm/include/dtrain/dtrain.h": H}),
     (check_type_names, 1, {"base/a.h": "struct A {\n};\nstruct B;\n", "b.h": "namespace c {\nstruct A {\n",
                            "tests/sim/a.h": "class A final : public X {\n};\nstruct B {};\n"}),
     (check_tests_exist, 1, {"base/a.cc": "", "tests/unit/base/b_test.cc": ""}),

@@ -50,9 +50,9 @@ set_source_files_properties(unit/gpu/list_test.cc unit/gpu/gpu_pairs_test.cc PRO
   "FAKE_NVML=\"$<TARGET_FILE:fake_nvml>\";OLD_NVML=\"$<TARGET_FILE:old_nvml>\"")
 set_source_files_properties(unit/gpu/nccl/nccl_library_test.cc unit/gpu/nccl/nccl_communicator_test.cc
   unit/gpu/nccl/nccl_device_test.cc unit/gpu/nccl/nccl_devices_test.cc
-  unit/gpu/cross_device/nccl_all_reduce_test.cc unit/comm/strategy/strategy_test.cc
-  unit/comm/strategy/replica_reducer_test.cc unit/comm/api_nccl_test.cc
-  unit/comm/api_nccl_generations_test.cc unit/comm/api_nccl_names_test.cc unit/comm/api_nccl_peers_test.cc
+  unit/gpu/cross_device/nccl_all_reduce_test.cc unit/comm/training/strategy/strategy_test.cc
+  unit/comm/training/strategy/replica_reducer_test.cc unit/comm/api/api_nccl_test.cc
+  unit/comm/api/api_nccl_generations_test.cc unit/comm/api/api_nccl_names_test.cc unit/comm/api/api_nccl_peers_test.cc
   unit/comm/device/nccl_connection_test.cc unit/comm/device/connected_call_test.cc
   PROPERTIES COMPILE_DEFINITIONS
   "FAKE_NCCL=\"$<TARGET_FILE:fake_nccl>\";FAKE_NCCL_214=\"$<TARGET_FILE:fake_nccl_214>\";FAKE_NCCL_BROKEN=\"$<TARGET_FILE:fake_nccl_broken>\";REAL_NCCL=\"${dtrain_nccl_library}\"")

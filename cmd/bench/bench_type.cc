@@ -1,7 +1,7 @@
 #include "cmd/bench/bench_type.h"
 
 #include "base/text.h"
-#include "comm/dtrain.h"
+#include "comm/include/dtrain/dtrain.h"
 
 #include <algorithm>
 #include <array>

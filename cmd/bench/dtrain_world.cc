@@ -1,7 +1,7 @@
 #include "cmd/bench/dtrain_world.h"
 
 #include "cmd/bench/bench_type.h"
-#include "comm/dtrain_memory.h"
+#include "comm/include/dtrain/dtrain_memory.h"
 
 namespace dt {
 namespace {

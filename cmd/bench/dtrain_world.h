@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cmd/bench/collective_world.h"
-#include "comm/dtrain.h"
+#include "comm/include/dtrain/dtrain.h"
 
 #include <memory>
 #include <string_view>

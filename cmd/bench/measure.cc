@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/format.h"
-#include "comm/dtrain.h"
+#include "comm/include/dtrain/dtrain.h"
 
 #include <algorithm>
 #include <cstring>

@@ -2,7 +2,7 @@
 
 #include "base/format.h"
 #include "cmd/bench/bench_type.h"
-#include "comm/dtrain.h"
+#include "comm/include/dtrain/dtrain.h"
 
 #include <dlfcn.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 #include "cmd/bench/pattern.h"
 
-#include "comm/dtrain.h"
+#include "comm/include/dtrain/dtrain.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "comm/dtrain.h"
+#include "comm/include/dtrain/dtrain.h"
 #include "python/core/core.h"
 #include "python/core/interruptible.h"
 

@@ -1,6 +1,6 @@
 #include "python/core/core.h"
 
-#include "comm/dtrain.h"
+#include "comm/include/dtrain/dtrain.h"
 
 #include <array>
 #include <cstring>

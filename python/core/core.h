@@ -4,7 +4,7 @@
 // addresses, counts and names; the package above it knows arrays. It gives the GIL up around each
 // call that can wait.
 
-#include "comm/dtrain.h"
+#include "comm/include/dtrain/dtrain.h"
 
 #include <Python.h>
 #include <sys/types.h>

@@ -1,5 +1,5 @@
-#include "comm/dtrain.h"
-#include "comm/dtrain_work.h"
+#include "comm/include/dtrain/dtrain.h"
+#include "comm/include/dtrain/dtrain_work.h"
 #include "python/core/core.h"
 
 #include <algorithm>

@@ -92,7 +92,7 @@ test_the_wheel_has_one_library_that_hides_what_is_inside() {
     sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u >needed
   expect test -s needed
   expect_not grep -vE '^(lib(c|m|gcc_s|dtrain)\.so\.[0-9]|ld-linux-x86-64\.so\.2)$' needed
-  expect cmp wheel/dtrain/include/dtrain/dtrain.h "$repository/comm/dtrain.h"
+  expect cmp wheel/dtrain/include/dtrain/dtrain.h "$repository/comm/include/dtrain/dtrain.h"
 }
 
 # expect_installed_and_removed VENV SCRIPT LINE: the wheel is installed there without a compiler, each of two ranks prints

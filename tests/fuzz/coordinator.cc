@@ -2,7 +2,7 @@
 // readers of its messages. The input is a list of steps. Each step has a letter for its kind and a
 // byte for the worker. A closure, an outcome and a message add a u16 length and their bytes.
 
-#include "comm/coordinator/closure_schedule.h"
+#include "comm/training/coordinator/closure_schedule.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <map>

@@ -3,8 +3,8 @@
 // kind and a byte for the worker. A request, a checkpoint and an input add a u16 length and their
 // bytes. The number of an input is not among them: it is the next one.
 
-#include "comm/ps/state/part_copy.h"
-#include "comm/ps/state/server_state.h"
+#include "comm/training/ps/state/part_copy.h"
+#include "comm/training/ps/state/server_state.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <map>

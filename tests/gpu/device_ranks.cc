@@ -10,9 +10,9 @@
 // variable DTRAIN_DEVICE_COLLECTIVES must fit.
 #include "base/environment.h"
 #include "base/format.h"
-#include "comm/dtrain.hpp"
-#include "comm/dtrain_memory.h"
-#include "comm/dtrain_work.h"
+#include "comm/include/dtrain/dtrain.hpp"
+#include "comm/include/dtrain/dtrain_memory.h"
+#include "comm/include/dtrain/dtrain_work.h"
 #include "gpu/devices/open_devices.h"
 
 #include <unistd.h>

@@ -1,6 +1,6 @@
 #include "tests/programs/played_call.h"
 
-#include "comm/dtrain_work.h"
+#include "comm/include/dtrain/dtrain_work.h"
 
 namespace dt {
 

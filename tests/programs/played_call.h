@@ -1,6 +1,6 @@
 #pragma once
 
-#include "comm/dtrain.h"
+#include "comm/include/dtrain/dtrain.h"
 #include "tests/programs/guarded_memory.h"
 #include "tests/sim/program.h"
 

@@ -7,7 +7,7 @@
 // that error, or too few workers were left. A join returns.
 
 #include "base/format.h"
-#include "comm/coordinator/closure_schedule.h"
+#include "comm/training/coordinator/closure_schedule.h"
 #include "tests/sim/random.h"
 #include "tests/sim/seeds.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/format.h"
-#include "comm/context.h"
+#include "comm/api/context.h"
 #include "gpu/cpu/cpu_device.h"
 #include "tests/sim/call_request.h"
 #include "tests/sim/device_plan.h"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/format.h"
-#include "comm/ps/state/part_copy.h"
+#include "comm/training/ps/state/part_copy.h"
 #include "tests/sim/virtual_events.h"
 
 #include <algorithm>

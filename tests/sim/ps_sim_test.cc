@@ -8,7 +8,7 @@
 // of a part are equal, and all this holds also after the death of a server.
 
 #include "base/format.h"
-#include "comm/ps/state/push_turn.h"
+#include "comm/training/ps/state/push_turn.h"
 #include "tests/sim/ps_cluster.h"
 #include "tests/sim/random.h"
 #include "tests/sim/seeds.h"

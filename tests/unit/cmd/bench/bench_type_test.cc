@@ -1,6 +1,6 @@
 #include "cmd/bench/bench_type.h"
 
-#include "comm/dtrain.h"
+#include "comm/include/dtrain/dtrain.h"
 
 #include <doctest/doctest.h>
 

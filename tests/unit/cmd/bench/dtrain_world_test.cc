@@ -1,7 +1,7 @@
 #include "cmd/bench/dtrain_world.h"
 
 #include "cmd/bench/measure.h"
-#include "tests/unit/comm/world_fixture.h"
+#include "tests/unit/comm/api/world_fixture.h"
 
 #include <doctest/doctest.h>
 

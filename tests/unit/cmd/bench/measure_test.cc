@@ -1,6 +1,6 @@
 #include "cmd/bench/measure.h"
 
-#include "comm/dtrain.h"
+#include "comm/include/dtrain/dtrain.h"
 #include "gpu/devices/device_places.h"
 
 #include <doctest/doctest.h>

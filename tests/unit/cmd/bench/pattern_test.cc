@@ -1,7 +1,7 @@
 #include "cmd/bench/pattern.h"
 
 #include "comm/collective/reduce.h"
-#include "comm/dtrain.h"
+#include "comm/include/dtrain/dtrain.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 #include "comm/driver/driver.h"
-#include "tests/unit/comm/world_fixture.h"
+#include "tests/unit/comm/api/world_fixture.h"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 #include "comm/driver/driver.h"
 
+#include "tests/unit/comm/api/world_fixture.h"
 #include "tests/unit/comm/transport/memory_link.h"
-#include "tests/unit/comm/world_fixture.h"
 
 #include <doctest/doctest.h>
 

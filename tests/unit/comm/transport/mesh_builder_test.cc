@@ -1,9 +1,9 @@
 #include "comm/transport/mesh_builder.h"
 
 #include "base/io/socket.h"
-#include "comm/context.h"
+#include "comm/api/context.h"
 #include "comm/transport/peer_endpoint.h"
-#include "tests/unit/comm/world_fixture.h"
+#include "tests/unit/comm/api/world_fixture.h"
 
 #include <doctest/doctest.h>
 

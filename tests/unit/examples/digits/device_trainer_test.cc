@@ -1,7 +1,7 @@
 #include "examples/digits/device_trainer.h"
 
 #include "examples/digits/trainer.h"
-#include "tests/unit/comm/strategy/strategies.h"
+#include "tests/unit/comm/training/strategy/strategies.h"
 #include "tests/unit/examples/digits/trained.h"
 
 #include <algorithm>

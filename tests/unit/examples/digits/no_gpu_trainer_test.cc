@@ -1,5 +1,5 @@
 #include "examples/digits/gpu_trainer.h"
-#include "tests/unit/comm/strategy/strategies.h"
+#include "tests/unit/comm/training/strategy/strategies.h"
 
 namespace digits {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "examples/digits/images.h"
 #include "examples/digits/network.h"
-#include "tests/unit/comm/world_fixture.h"
+#include "tests/unit/comm/api/world_fixture.h"
 
 #include <doctest/doctest.h>
 

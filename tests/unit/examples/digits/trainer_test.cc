@@ -1,6 +1,6 @@
 #include "examples/digits/trainer.h"
 
-#include "tests/unit/comm/strategy/strategies.h"
+#include "tests/unit/comm/training/strategy/strategies.h"
 #include "tests/unit/examples/digits/trained.h"
 #include "tests/unit/temporary_folder.h"
 

@@ -1,5 +1,5 @@
 #include "examples/in_graph/line.h"
-#include "tests/unit/comm/ps/worker_identity.h"
+#include "tests/unit/comm/training/ps/worker_identity.h"
 
 namespace in_graph {
 namespace {

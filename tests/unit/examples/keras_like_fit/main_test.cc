@@ -1,5 +1,5 @@
 #include "examples/keras_like_fit/fit.h"
-#include "tests/unit/comm/strategy/strategies.h"
+#include "tests/unit/comm/training/strategy/strategies.h"
 #include "tests/unit/temporary_folder.h"
 
 #include <numeric>

@@ -1,0 +1,194 @@
+#include "base/format.h"
+#include "comm/api/api_support.h"
+#include "comm/include/dtrain/dtrain_work.h"
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace dt {
+
+namespace {
+
+/// A call of several tensors. `arguments` refers to `tensors`.
+struct ListCall {
+  std::vector<CallTensor> tensors;
+  CallArguments arguments;
+};
+
+Result<std::vector<CallTensor>> tensors_of(const dtrain_tensor_list* given,
+                                           const dtrain_op_options& options) {
+  if (given == nullptr) return fail(Errc::input, "the dtrain_tensor_list is NULL");
+  const dtrain_tensor_list list = TRY(read_struct(given, "dtrain_tensor_list"));
+  if (list.tensors == nullptr && list.count > 0)
+    return fail(Errc::input, "dtrain_tensor_list.tensors is NULL");
+  if (list.shapes != nullptr && list.dims == nullptr)
+    return fail(Errc::input, "dtrain_tensor_list.dims is NULL, but shapes is not");
+  std::vector<CallTensor> tensors;
+  tensors.reserve(list.count);
+  for (size_t i = 0; i < list.count; ++i) {
+    const dtrain_buffers& buffers = list.tensors[i];
+    const void* input = buffers.input == nullptr ? buffers.output : buffers.input;
+    const ElementType type = TRY(type_of(buffers.type, options));
+    CallTensor& tensor = tensors.emplace_back();
+    tensor = {type, buffers.count, input, buffers.output};
+    if (list.shapes == nullptr) continue;
+    if (list.dims[i] < 0 || (list.dims[i] > 0 && list.shapes[i] == nullptr))
+      return fail(Errc::input, format("the shape of tensor {} is not complete", i + 1));
+    tensor.shape.emplace(list.shapes[i], static_cast<size_t>(list.dims[i]));
+  }
+  // An empty list matches empty ones only.
+  if (tensors.empty()) tensors.emplace_back();
+  return tensors;
+}
+
+Result<ListCall> list_call(const Context& context, const dtrain_tensor_list* list, int op,
+                           const dtrain_op_options* given) {
+  const dtrain_op_options options = TRY(read_op_options(given));
+  if (options.shape != nullptr) {
+    return fail(Errc::input,
+                "dtrain_op_options.shape must be NULL: dtrain_tensor_list.shapes has the shapes");
+  }
+  const ReduceOp reduce = TRY(reduce_of(op));
+  std::vector<CallTensor> tensors = TRY(tensors_of(list, options));
+  ListCall call{.tensors = std::move(tensors), .arguments = {}};
+  call.arguments = {.kind = OperationKind::all_reduce,
+                    .reduce = reduce,
+                    .group = context.group(),
+                    .name = options.name == nullptr ? "" : options.name,
+                    .timeout = milliseconds(options.timeout_ms),
+                    .priority = options.priority,
+                    .tensors = call.tensors,
+                    .terms = terms_of(options),
+                    .stream = options.stream};
+  return call;
+}
+
+Result<Quorum> quorum_of(const Context& context, const dtrain_quorum* given, int op) {
+  if (given == nullptr) return fail(Errc::input, "the dtrain_quorum is NULL");
+  const dtrain_quorum quorum = TRY(read_struct(given, "dtrain_quorum"));
+  const int size = context.layout().size;
+  if (quorum.ranks < 1 || quorum.ranks > size) {
+    return fail(Errc::input,
+                format("dtrain_quorum.ranks is {}; give 1 to {}, the size of the context",
+                       quorum.ranks, size));
+  }
+  if (quorum.deadline_ms < 0 || quorum.behind_max < 0)
+    return fail(Errc::input, "deadline_ms or behind_max of dtrain_quorum is negative");
+  if (quorum.late != DTRAIN_DROP_LATE && quorum.late != DTRAIN_CARRY_LATE)
+    return fail(Errc::input, format("dtrain_quorum.late is {}, which is unknown", quorum.late));
+  const bool carries = quorum.late == DTRAIN_CARRY_LATE;
+  if (carries && op == DTRAIN_ADASUM)
+    return fail(Errc::input, "an adasum cannot carry late contributions; use DTRAIN_DROP_LATE");
+  return Quorum{.ranks = static_cast<uint32_t>(quorum.ranks),
+                .deadline_ms = static_cast<uint32_t>(quorum.deadline_ms),
+                .behind_max = quorum.behind_max == 0 ? 1 : static_cast<uint32_t>(quorum.behind_max),
+                .carries_late = carries};
+}
+
+/// Starts a call with a quorum.
+Result<std::unique_ptr<dtrain_work>> started_quorum(dtrain_context* handle,
+                                                    const dtrain_tensor_list* list, int op,
+                                                    const dtrain_quorum* quorum,
+                                                    const dtrain_op_options* options) {
+  auto context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
+  const Quorum checked = TRY(quorum_of(*context, quorum, op));
+  ListCall call = TRY(list_call(*context, list, op, options));
+  if (call.arguments.name.empty())
+    return fail(Errc::input, "the steps of a quorum need a name; set dtrain_op_options.name");
+  if (!call.arguments.terms) call.arguments.terms.emplace();
+  call.arguments.terms->quorum = checked;
+  call.arguments.result = std::make_shared<OperationResult>();
+  auto work = std::make_unique<dtrain_work>();
+  work->result = call.arguments.result;
+  work->result_type = DTRAIN_INT32;
+  work->work = TRY(context->start(call.arguments));
+  work->context = std::move(context);
+  return work;
+}
+
+}  // namespace
+
+}  // namespace dt
+
+int dtrain_all_reduce_list(dtrain_context* context, const dtrain_tensor_list* list, int op,
+                           const dtrain_op_options* options, dtrain_error* error) {
+  const auto body = [&]() -> dt::Result<dt::Driver::Outcome> {
+    const auto joined = TRY(dt::usable(context == nullptr ? nullptr : &context->context));
+    const dt::ListCall call = TRY(dt::list_call(*joined, list, op, options));
+    return joined->run(call.arguments);
+  };
+  const dt::Result<dt::Driver::Outcome> outcome = dt::guarded(body);
+  return outcome ? dt::report_outcome(*outcome, error) : dt::report(error, outcome.error());
+}
+
+dtrain_work* dtrain_all_reduce_list_async(dtrain_context* context, const dtrain_tensor_list* list,
+                                          int op, const dtrain_op_options* options,
+                                          dtrain_error* error) {
+  const auto body = [&]() -> dt::Result<dtrain_work*> {
+    auto joined = TRY(dt::usable(context == nullptr ? nullptr : &context->context));
+    const dt::ListCall call = TRY(dt::list_call(*joined, list, op, options));
+    auto work = std::make_unique<dtrain_work>();
+    work->work = TRY(joined->start(call.arguments));
+    work->context = std::move(joined);
+    return work.release();
+  };
+  const dt::Result<dtrain_work*> work = dt::guarded(body);
+  if (!work) {
+    dt::report(error, work.error());
+    return nullptr;
+  }
+  dt::report_success(error);
+  return *work;
+}
+
+// NOLINTNEXTLINE(readability-function-size): a C interface has an argument for each thing
+int dtrain_all_reduce_quorum(dtrain_context* context, const dtrain_tensor_list* list, int op,
+                             const dtrain_quorum* quorum, dtrain_work** work,
+                             const dtrain_op_options* options, dtrain_error* error) {
+  if (work != nullptr) *work = nullptr;
+  std::unique_ptr<dtrain_work> started;
+  const auto body = [&]() -> dt::Result<dt::Driver::Outcome> {
+    if (work == nullptr)
+      return dt::fail(dt::Errc::input, "the pointer to the work, which gets the result, is NULL");
+    started = TRY(dt::started_quorum(context, list, op, quorum, options));
+    return *started->context->driver().wait(started->work, dt::Time::max());
+  };
+  const dt::Result<dt::Driver::Outcome> outcome = dt::guarded(body);
+  if (!outcome) return dt::report(error, outcome.error());
+  if (outcome->result) *work = started.release();
+  return dt::report_outcome(*outcome, error);
+}
+
+// NOLINTNEXTLINE(readability-function-size): a C interface has an argument for each thing
+dtrain_work* dtrain_all_reduce_quorum_async(dtrain_context* context, const dtrain_tensor_list* list,
+                                            int op, const dtrain_quorum* quorum,
+                                            const dtrain_op_options* options, dtrain_error* error) {
+  dt::Result<std::unique_ptr<dtrain_work>> work =
+      dt::guarded([&] { return dt::started_quorum(context, list, op, quorum, options); });
+  if (!work) {
+    dt::report(error, work.error());
+    return nullptr;
+  }
+  dt::report_success(error);
+  return work->release();
+}
+
+int dtrain_count_quorum(dtrain_context* context, dtrain_quorum_counts* counts,
+                        dtrain_error* error) {
+  const auto body = [&]() -> dt::Result<dtrain_quorum_counts> {
+    const auto joined = TRY(dt::usable(context == nullptr ? nullptr : &context->context));
+    if (counts == nullptr) return dt::fail(dt::Errc::input, "the dtrain_quorum_counts is NULL");
+    TRY(dt::check_result_size("dtrain_quorum_counts", counts->struct_size));
+    const dt::LateSteps::Counts found = joined->driver().quorum_counts(joined->group());
+    return dtrain_quorum_counts{.struct_size = sizeof(dtrain_quorum_counts),
+                                .steps = found.steps,
+                                .late = found.late,
+                                .carried = found.carried};
+  };
+  const dt::Result<dtrain_quorum_counts> found = dt::guarded(body);
+  if (!found) return dt::report(error, found.error());
+  dt::fill_result(counts, *found);
+  return dt::report_success(error);
+}

@@ -1,0 +1,315 @@
+#include "base/format.h"
+#include "base/text.h"
+#include "comm/api/api_support.h"
+#include "comm/collective/reduce.h"
+#include "comm/engine/engine.h"
+#include "comm/include/dtrain/dtrain.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+namespace dt {
+
+Result<ElementType> type_of(int type, const dtrain_op_options& options) {
+  if (type == DTRAIN_OPAQUE) {
+    if (options.element != nullptr && options.element[0] != '\0') return ElementType::uint8;
+    return fail(Errc::input, "DTRAIN_OPAQUE needs dtrain_op_options.element, the elements' name");
+  }
+  if (options.element != nullptr || options.element_bytes != 0) {
+    return fail(Errc::input,
+                "dtrain_op_options.element and element_bytes are of DTRAIN_OPAQUE alone");
+  }
+  if (const auto found = type_with_number(type)) return *found;
+  return fail(Errc::input, format("dtrain_buffers.type: there is no {}", type));
+}
+
+Result<> check_opaque(size_t count, const std::optional<CallTerms>& terms) {
+  if (!terms || terms->element_bytes == 0 || count <= SIZE_MAX / 2 / terms->element_bytes)
+    return {};
+  return fail(Errc::input,
+              format("{}[{}] is too large", printable(std::string(terms->element)), count));
+}
+
+Result<ReduceOp> reduce_of(int op) {
+  if (op >= DTRAIN_SUM && op <= DTRAIN_ADASUM) return static_cast<ReduceOp>(op);
+  return fail(Errc::input, format("there is no reduction {}", op));
+}
+
+int report_outcome(const Driver::Outcome& outcome, dtrain_error* error) {
+  if (outcome.result) return report_success(error);
+  return report(error, outcome.result.error(), outcome.blamed_rank);
+}
+
+namespace {
+
+/// One call of a user, before it is checked.
+struct UserCall {
+  OperationKind kind = OperationKind::barrier;
+  dtrain_buffers buffers = {};
+  int op = DTRAIN_SUM;
+  int peer = 0;
+};
+
+// The public numbers begin at 1, so that a forgotten type is an error and not int8.
+static_assert(DTRAIN_INT8 == type_number(ElementType::int8));
+static_assert(DTRAIN_FLOAT16 == type_number(ElementType::float16));
+static_assert(DTRAIN_FLOAT64 == type_number(ElementType::float64));
+static_assert(DTRAIN_BOOL == type_number(ElementType::boolean));
+static_assert(DTRAIN_FLOAT8_E4M3 == type_number(ElementType::float8_e4m3));
+static_assert(DTRAIN_FLOAT8_E5M2 == type_number(ElementType::float8_e5m2));
+static_assert(DTRAIN_AVERAGE == static_cast<int>(ReduceOp::average));
+static_assert(DTRAIN_PRODUCT == static_cast<int>(ReduceOp::product));
+static_assert(DTRAIN_ADASUM == static_cast<int>(ReduceOp::adasum));
+
+UserCall reduce_call(dtrain_buffers buffers, dtrain_rooted_op to) {
+  return {.kind = OperationKind::reduce, .buffers = buffers, .op = to.op, .peer = to.root};
+}
+
+/// Returns the input of elements of that size. Without an input, returns the part of the output
+/// that holds it, where that has a meaning.
+const void* input_of(const UserCall& call, size_t bytes, int rank) {
+  if (call.buffers.input != nullptr || call.buffers.output == nullptr) return call.buffers.input;
+  switch (call.kind) {
+    case OperationKind::all_reduce:
+    case OperationKind::broadcast:
+    case OperationKind::reduce:
+    case OperationKind::all_to_all:
+      return call.buffers.output;
+    case OperationKind::all_gather:
+    case OperationKind::gather:
+      return static_cast<const std::byte*>(call.buffers.output) +
+             call.buffers.count * bytes * static_cast<size_t>(rank);
+    default:
+      return nullptr;
+  }
+}
+
+void fill_options(const dtrain_op_options& options, CallArguments& filled) {
+  if (options.name != nullptr) filled.name = options.name;
+  filled.timeout = milliseconds(options.timeout_ms);
+  filled.priority = options.priority;
+  filled.terms = terms_of(options);
+  filled.stream = options.stream;
+}
+
+/// Fills new arguments in their place: a small call takes longer where they are copied.
+Result<> fill(const UserCall& call, const dtrain_op_options* given, const Context& context,
+              CallArguments& filled) {
+  dtrain_op_options options = {};
+  if (given != nullptr) {
+    options = TRY(read_op_options(given));
+    fill_options(options, filled);
+  }
+  filled.kind = call.kind;
+  filled.group = context.group();
+  filled.peer = call.peer;
+  if (call.kind == OperationKind::barrier) return {};
+  filled.type = TRY(type_of(call.buffers.type, options));
+  TRY(check_opaque(call.buffers.count, filled.terms));
+  filled.reduce = TRY(reduce_of(call.op));
+  filled.count = call.buffers.count;
+  const size_t bytes =
+      options.element_bytes > 0 ? options.element_bytes : element_bytes(filled.type);
+  filled.input = input_of(call, bytes, context.layout().rank);
+  filled.output = call.buffers.output;
+  return {};
+}
+
+int run(dtrain_context* handle, const UserCall& call, const dtrain_op_options* options,
+        dtrain_error* error) {
+  const auto body = [&]() -> Result<Driver::Outcome> {
+    const auto context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
+    CallArguments operation;
+    TRY(fill(call, options, *context, operation));
+    return context->run(operation);
+  };
+  const Result<Driver::Outcome> outcome = guarded(body);
+  return outcome ? report_outcome(*outcome, error) : report(error, outcome.error());
+}
+
+dtrain_work* start(dtrain_context* handle, const UserCall& call, const dtrain_op_options* options,
+                   dtrain_error* error) {
+  const auto body = [&]() -> Result<dtrain_work*> {
+    auto context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
+    CallArguments operation;
+    TRY(fill(call, options, *context, operation));
+    auto work = std::make_unique<dtrain_work>();
+    work->work = TRY(context->start(operation));
+    work->context = std::move(context);
+    return work.release();
+  };
+  const Result<dtrain_work*> work = guarded(body);
+  if (!work) {
+    report(error, work.error());
+    return nullptr;
+  }
+  report_success(error);
+  return *work;
+}
+
+}  // namespace
+
+}  // namespace dt
+
+int dtrain_all_reduce(dtrain_context* context, dtrain_buffers buffers, int op,
+                      const dtrain_op_options* options, dtrain_error* error) {
+  return dt::run(context, {.kind = dt::OperationKind::all_reduce, .buffers = buffers, .op = op},
+                 options, error);
+}
+
+int dtrain_broadcast(dtrain_context* context, dtrain_buffers buffers, int root,
+                     const dtrain_op_options* options, dtrain_error* error) {
+  return dt::run(context, {.kind = dt::OperationKind::broadcast, .buffers = buffers, .peer = root},
+                 options, error);
+}
+
+int dtrain_all_gather(dtrain_context* context, dtrain_buffers buffers,
+                      const dtrain_op_options* options, dtrain_error* error) {
+  return dt::run(context, {.kind = dt::OperationKind::all_gather, .buffers = buffers}, options,
+                 error);
+}
+
+int dtrain_reduce_scatter(dtrain_context* context, dtrain_buffers buffers, int op,
+                          const dtrain_op_options* options, dtrain_error* error) {
+  return dt::run(context, {.kind = dt::OperationKind::reduce_scatter, .buffers = buffers, .op = op},
+                 options, error);
+}
+
+int dtrain_reduce(dtrain_context* context, dtrain_buffers buffers, dtrain_rooted_op to,
+                  const dtrain_op_options* options, dtrain_error* error) {
+  return dt::run(context, dt::reduce_call(buffers, to), options, error);
+}
+
+int dtrain_gather(dtrain_context* context, dtrain_buffers buffers, int root,
+                  const dtrain_op_options* options, dtrain_error* error) {
+  return dt::run(context, {.kind = dt::OperationKind::gather, .buffers = buffers, .peer = root},
+                 options, error);
+}
+
+int dtrain_scatter(dtrain_context* context, dtrain_buffers buffers, int root,
+                   const dtrain_op_options* options, dtrain_error* error) {
+  return dt::run(context, {.kind = dt::OperationKind::scatter, .buffers = buffers, .peer = root},
+                 options, error);
+}
+
+int dtrain_all_to_all(dtrain_context* context, dtrain_buffers buffers,
+                      const dtrain_op_options* options, dtrain_error* error) {
+  return dt::run(context, {.kind = dt::OperationKind::all_to_all, .buffers = buffers}, options,
+                 error);
+}
+
+int dtrain_send(dtrain_context* context, dtrain_buffers buffers, int to,
+                const dtrain_op_options* options, dtrain_error* error) {
+  return dt::run(context, {.kind = dt::OperationKind::send, .buffers = buffers, .peer = to},
+                 options, error);
+}
+
+int dtrain_recv(dtrain_context* context, dtrain_buffers buffers, int from,
+                const dtrain_op_options* options, dtrain_error* error) {
+  return dt::run(context, {.kind = dt::OperationKind::receive, .buffers = buffers, .peer = from},
+                 options, error);
+}
+
+int dtrain_barrier(dtrain_context* context, const dtrain_op_options* options, dtrain_error* error) {
+  return dt::run(context, {.kind = dt::OperationKind::barrier}, options, error);
+}
+
+dtrain_work* dtrain_all_reduce_async(dtrain_context* context, dtrain_buffers buffers, int op,
+                                     const dtrain_op_options* options, dtrain_error* error) {
+  return dt::start(context, {.kind = dt::OperationKind::all_reduce, .buffers = buffers, .op = op},
+                   options, error);
+}
+
+dtrain_work* dtrain_broadcast_async(dtrain_context* context, dtrain_buffers buffers, int root,
+                                    const dtrain_op_options* options, dtrain_error* error) {
+  return dt::start(context,
+                   {.kind = dt::OperationKind::broadcast, .buffers = buffers, .peer = root},
+                   options, error);
+}
+
+dtrain_work* dtrain_all_gather_async(dtrain_context* context, dtrain_buffers buffers,
+                                     const dtrain_op_options* options, dtrain_error* error) {
+  return dt::start(context, {.kind = dt::OperationKind::all_gather, .buffers = buffers}, options,
+                   error);
+}
+
+dtrain_work* dtrain_reduce_scatter_async(dtrain_context* context, dtrain_buffers buffers, int op,
+                                         const dtrain_op_options* options, dtrain_error* error) {
+  return dt::start(context,
+                   {.kind = dt::OperationKind::reduce_scatter, .buffers = buffers, .op = op},
+                   options, error);
+}
+
+dtrain_work* dtrain_reduce_async(dtrain_context* context, dtrain_buffers buffers,
+                                 dtrain_rooted_op to, const dtrain_op_options* options,
+                                 dtrain_error* error) {
+  return dt::start(context, dt::reduce_call(buffers, to), options, error);
+}
+
+dtrain_work* dtrain_gather_async(dtrain_context* context, dtrain_buffers buffers, int root,
+                                 const dtrain_op_options* options, dtrain_error* error) {
+  return dt::start(context, {.kind = dt::OperationKind::gather, .buffers = buffers, .peer = root},
+                   options, error);
+}
+
+dtrain_work* dtrain_scatter_async(dtrain_context* context, dtrain_buffers buffers, int root,
+                                  const dtrain_op_options* options, dtrain_error* error) {
+  return dt::start(context, {.kind = dt::OperationKind::scatter, .buffers = buffers, .peer = root},
+                   options, error);
+}
+
+dtrain_work* dtrain_all_to_all_async(dtrain_context* context, dtrain_buffers buffers,
+                                     const dtrain_op_options* options, dtrain_error* error) {
+  return dt::start(context, {.kind = dt::OperationKind::all_to_all, .buffers = buffers}, options,
+                   error);
+}
+
+dtrain_work* dtrain_send_async(dtrain_context* context, dtrain_buffers buffers, int to,
+                               const dtrain_op_options* options, dtrain_error* error) {
+  return dt::start(context, {.kind = dt::OperationKind::send, .buffers = buffers, .peer = to},
+                   options, error);
+}
+
+dtrain_work* dtrain_recv_async(dtrain_context* context, dtrain_buffers buffers, int from,
+                               const dtrain_op_options* options, dtrain_error* error) {
+  return dt::start(context, {.kind = dt::OperationKind::receive, .buffers = buffers, .peer = from},
+                   options, error);
+}
+
+dtrain_work* dtrain_barrier_async(dtrain_context* context, const dtrain_op_options* options,
+                                  dtrain_error* error) {
+  return dt::start(context, {.kind = dt::OperationKind::barrier}, options, error);
+}
+
+int dtrain_work_wait(dtrain_work* work, int timeout_ms, dtrain_error* error) {
+  const auto body = [&]() -> dt::Result<std::optional<dt::Driver::Outcome>> {
+    const auto context = TRY(dt::usable(work == nullptr ? nullptr : &work->context));
+    const dt::Time deadline =
+        timeout_ms < 0 ? dt::Time::max() : dt::Clock::now() + dt::milliseconds(timeout_ms);
+    return context->driver().wait(work->work, deadline);
+  };
+  const auto outcome = dt::guarded(body);
+  if (!outcome) return dt::report(error, outcome.error());
+  const std::optional<dt::Driver::Outcome>& ended = *outcome;
+  if (ended) return dt::report_outcome(*ended, error);
+  dt::report_success(error);
+  return DTRAIN_PENDING;
+}
+
+int dtrain_work_done(dtrain_work* work) {
+  if (work == nullptr || work->context->forked()) return 1;
+  const auto done =
+      dt::guarded([&] { return dt::Result<bool>(work->context->driver().done(work->work)); });
+  return !done || *done ? 1 : 0;
+}
+
+void dtrain_work_free(dtrain_work* work) {
+  // The copy in a fork ends with its process.
+  if (work == nullptr || work->context->forked()) return;
+  const std::unique_ptr<dtrain_work> owned(work);
+  // Its buffers are in use until it is done. A wait may fail earlier, when memory runs out.
+  while (dtrain_work_done(work) == 0)
+    dtrain_work_wait(work, -1, nullptr);
+}

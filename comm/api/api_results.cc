@@ -1,0 +1,227 @@
+#include "base/format.h"
+#include "comm/api/api_support.h"
+#include "comm/include/dtrain/dtrain.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+/// Returns a call whose result the engine allocates. The buffers are not in it yet.
+Result<CallArguments> empty_call(OperationKind kind, const Context& context,
+                                 const dtrain_op_options* given, int type) {
+  const dtrain_op_options options = TRY(read_op_options(given));
+  const ElementType element = TRY(type_of(type, options));
+  return CallArguments{.kind = kind,
+                       .type = element,
+                       .group = context.group(),
+                       .name = options.name == nullptr ? "" : options.name,
+                       .timeout = milliseconds(options.timeout_ms),
+                       .priority = options.priority,
+                       .result = std::make_shared<OperationResult>(),
+                       .terms = terms_of(options),
+                       .stream = options.stream};
+}
+
+Result<CallArguments> split_call(OperationKind kind, const Context& context,
+                                 const dtrain_split_buffers* given,
+                                 const dtrain_op_options* options) {
+  if (given == nullptr) return fail(Errc::input, "the dtrain_split_buffers are NULL");
+  const dtrain_split_buffers buffers = TRY(read_struct(given, "dtrain_split_buffers"));
+  if (buffers.counts == nullptr) return fail(Errc::input, "dtrain_split_buffers.counts is NULL");
+  CallArguments call = TRY(empty_call(kind, context, options, buffers.type));
+  call.input = buffers.input;
+  call.counts = {buffers.counts, static_cast<size_t>(context.layout().size)};
+  for (const size_t count : call.counts)
+    TRY(check_opaque(count, call.terms));
+  return call;
+}
+
+Result<CallArguments> all_to_all_call(const Context& context, const dtrain_split_buffers* given,
+                                      const dtrain_op_options* options) {
+  return split_call(OperationKind::all_to_all_split, context, given, options);
+}
+
+Result<CallArguments> reduce_scatter_call(const Context& context, const dtrain_split_buffers* given,
+                                          const dtrain_op_options* options) {
+  CallArguments call = TRY(split_call(OperationKind::reduce_scatter, context, given, options));
+  const dtrain_split_buffers buffers = TRY(read_struct(given, "dtrain_split_buffers"));
+  call.reduce = TRY(reduce_of(buffers.op));
+  return call;
+}
+
+Result<CallArguments> ragged_call(const Context& context, dtrain_buffers buffers,
+                                  const dtrain_op_options* options) {
+  if (buffers.output != nullptr) {
+    return fail(Errc::input,
+                "dtrain_buffers.output must be NULL: dtrain_work_result returns the result");
+  }
+  CallArguments call =
+      TRY(empty_call(OperationKind::all_gather_ragged, context, options, buffers.type));
+  TRY(check_opaque(buffers.count, call.terms));
+  call.input = buffers.input;
+  call.count = buffers.count;
+  return call;
+}
+
+Result<CallArguments> join_call(const Context& context, const dtrain_op_options* options) {
+  return empty_call(OperationKind::join, context, options, DTRAIN_INT32);
+}
+
+/// Starts the call that `make` returns for a context.
+template <class Make>
+Result<std::unique_ptr<dtrain_work>> started(dtrain_context* handle, const Make& make) {
+  auto context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
+  const CallArguments call = TRY(make(*context));
+  auto work = std::make_unique<dtrain_work>();
+  work->result = call.result;
+  const bool opaque = call.terms && call.terms->element_bytes > 0;
+  work->result_type = opaque ? DTRAIN_OPAQUE : type_number(call.type);
+  work->work = TRY(context->start(call));
+  work->context = std::move(context);
+  return work;
+}
+
+template <class Make>
+int run_with_result(dtrain_context* handle, const Make& make, dtrain_work** into,
+                    dtrain_error* error) {
+  if (into != nullptr) *into = nullptr;
+  std::unique_ptr<dtrain_work> work;
+  const auto body = [&]() -> Result<Driver::Outcome> {
+    if (into == nullptr)
+      return fail(Errc::input, "the pointer to the work, which gets the result, is NULL");
+    work = TRY(started(handle, make));
+    return *work->context->driver().wait(work->work, Time::max());
+  };
+  const Result<Driver::Outcome> outcome = guarded(body);
+  if (!outcome) return report(error, outcome.error());
+  if (outcome->result) *into = work.release();
+  return report_outcome(*outcome, error);
+}
+
+int run_join(dtrain_context* handle, int* last, const dtrain_op_options* options,
+             dtrain_error* error) {
+  const auto body = [&]() -> Result<Driver::Outcome> {
+    const auto context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
+    const CallArguments call = TRY(join_call(*context, options));
+    Driver::Outcome outcome = TRY(context->run(call));
+    if (outcome.result && last != nullptr) std::memcpy(last, call.result->data.get(), sizeof *last);
+    return outcome;
+  };
+  const Result<Driver::Outcome> outcome = guarded(body);
+  return outcome ? report_outcome(*outcome, error) : report(error, outcome.error());
+}
+
+template <class Make>
+dtrain_work* start_with_result(dtrain_context* handle, const Make& make, dtrain_error* error) {
+  Result<std::unique_ptr<dtrain_work>> work = guarded([&] { return started(handle, make); });
+  if (!work) {
+    report(error, work.error());
+    return nullptr;
+  }
+  report_success(error);
+  return work->release();
+}
+
+Result<dtrain_result> result_of(dtrain_work* work) {
+  const auto context = TRY(usable(work == nullptr ? nullptr : &work->context));
+  if (!work->result)
+    return fail(Errc::input, "the operation of this work has no result of its own");
+  const auto outcome = context->driver().wait(work->work, Clock::now());
+  if (!outcome) return fail(Errc::input, "the operation is not done yet; call dtrain_work_wait");
+  if (!outcome->result) {
+    return fail(Errc::input, format("there is no result, because the operation failed: {}",
+                                    outcome->result.error().message));
+  }
+  const std::vector<size_t>& counts = work->result->counts;
+  return dtrain_result{.struct_size = sizeof(dtrain_result),
+                       .data = work->result->at(),
+                       .count = std::accumulate(counts.begin(), counts.end(), size_t{0}),
+                       .counts = counts.data(),
+                       .ranks = static_cast<int>(counts.size()),
+                       .type = work->result_type};
+}
+
+}  // namespace
+
+}  // namespace dt
+
+int dtrain_all_to_all_split(dtrain_context* context, const dtrain_split_buffers* buffers,
+                            dtrain_work** work, const dtrain_op_options* options,
+                            dtrain_error* error) {
+  return dt::run_with_result(
+      context,
+      [&](const dt::Context& joined) { return dt::all_to_all_call(joined, buffers, options); },
+      work, error);
+}
+
+int dtrain_reduce_scatter_split(dtrain_context* context, const dtrain_split_buffers* buffers,
+                                dtrain_work** work, const dtrain_op_options* options,
+                                dtrain_error* error) {
+  return dt::run_with_result(
+      context,
+      [&](const dt::Context& joined) { return dt::reduce_scatter_call(joined, buffers, options); },
+      work, error);
+}
+
+int dtrain_all_gather_ragged(dtrain_context* context, dtrain_buffers buffers, dtrain_work** work,
+                             const dtrain_op_options* options, dtrain_error* error) {
+  return dt::run_with_result(
+      context, [&](const dt::Context& joined) { return dt::ragged_call(joined, buffers, options); },
+      work, error);
+}
+
+dtrain_work* dtrain_all_to_all_split_async(dtrain_context* context,
+                                           const dtrain_split_buffers* buffers,
+                                           const dtrain_op_options* options, dtrain_error* error) {
+  return dt::start_with_result(
+      context,
+      [&](const dt::Context& joined) { return dt::all_to_all_call(joined, buffers, options); },
+      error);
+}
+
+dtrain_work* dtrain_reduce_scatter_split_async(dtrain_context* context,
+                                               const dtrain_split_buffers* buffers,
+                                               const dtrain_op_options* options,
+                                               dtrain_error* error) {
+  return dt::start_with_result(
+      context,
+      [&](const dt::Context& joined) { return dt::reduce_scatter_call(joined, buffers, options); },
+      error);
+}
+
+dtrain_work* dtrain_all_gather_ragged_async(dtrain_context* context, dtrain_buffers buffers,
+                                            const dtrain_op_options* options, dtrain_error* error) {
+  return dt::start_with_result(
+      context, [&](const dt::Context& joined) { return dt::ragged_call(joined, buffers, options); },
+      error);
+}
+
+int dtrain_join(dtrain_context* context, int* last, const dtrain_op_options* options,
+                dtrain_error* error) {
+  return dt::run_join(context, last, options, error);
+}
+
+dtrain_work* dtrain_join_async(dtrain_context* context, const dtrain_op_options* options,
+                               dtrain_error* error) {
+  return dt::start_with_result(
+      context, [&](const dt::Context& joined) { return dt::join_call(joined, options); }, error);
+}
+
+int dtrain_work_result(dtrain_work* work, dtrain_result* result, dtrain_error* error) {
+  const auto body = [&]() -> dt::Result<dtrain_result> {
+    if (result == nullptr) return dt::fail(dt::Errc::input, "the dtrain_result is NULL");
+    TRY(dt::check_result_size("dtrain_result", result->struct_size));
+    return dt::result_of(work);
+  };
+  const dt::Result<dtrain_result> found = dt::guarded(body);
+  if (!found) return dt::report(error, found.error());
+  dt::fill_result(result, *found);
+  return dt::report_success(error);
+}

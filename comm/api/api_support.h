@@ -1,0 +1,112 @@
+#pragma once
+
+#include "base/format.h"
+#include "base/result.h"
+#include "comm/api/context.h"
+#include "comm/api/init_options.h"
+#include "comm/api/no_cancellation.h"
+#include "comm/api/sparse_rows.h"
+#include "comm/include/dtrain/dtrain.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <optional>
+
+// NOLINTBEGIN(readability-identifier-naming): the names of C's opaque types
+struct dtrain_context {
+  std::shared_ptr<dt::Context> context;
+};
+struct dtrain_work {
+  std::shared_ptr<dt::Context> context;
+  dt::Driver::Work work;
+  std::shared_ptr<dt::OperationResult> result = {};  ///< of operations with own counts
+  int result_type = DTRAIN_FLOAT32;
+  std::shared_ptr<dt::SparseRows> sparse = {};  ///< of dtrain_all_reduce_sparse
+};
+// NOLINTEND(readability-identifier-naming)
+
+namespace dt {
+
+/// Fills the fields that the caller's struct has, and returns the status.
+int report(dtrain_error* into, const Error& error, int blamed_rank = -1);
+int report_success(dtrain_error* into);
+
+/// Reads a caller's struct, whose struct_size may be that of an older or newer header. Fields that
+/// it lacks are zero. Fields that this library does not know must be zero: otherwise it would
+/// ignore an option.
+template <class T>
+Result<T> read_struct(const T* given, const char* type) {
+  constexpr size_t believable_max = 4096;
+  T known = {};
+  if (given == nullptr) return known;
+  const size_t size = given->struct_size;
+  if (size < sizeof(size_t) || size > believable_max) {
+    return fail(Errc::input,
+                format("{}.struct_size is {}; set it to sizeof({})", type, size, type));
+  }
+  const auto* bytes = reinterpret_cast<const char*>(given);
+  if (std::any_of(bytes + std::min(size, sizeof known), bytes + size,
+                  [](char byte) { return byte != 0; })) {
+    return fail(Errc::input, format("{} has fields that this libdtrain {} does not know", type,
+                                    dtrain_version()));
+  }
+  std::memcpy(&known, bytes, std::min(size, sizeof known));
+  return known;
+}
+
+/// Returns a handle, which the caller frees.
+dtrain_context* new_context(std::shared_ptr<Context> context);
+/// Called before a task joins: with --dump-stacks, SIGQUIT gets its handler.
+void install_wanted_stack_dump();
+/// Reads how a caller joins; none if this process belongs to no job.
+Result<std::optional<InitOptions>> read_init_options(const dtrain_init_options* given);
+/// Returns a variable's value; null when it is not set.
+const char* environment_variable(const char* name);
+
+/// Checks the struct_size of a struct that the library fills.
+Result<> check_result_size(const char* type, size_t struct_size);
+/// Fills the fields behind struct_size, which is the first, as far as the caller's struct has them.
+template <class T>
+void fill_result(T* into, const T& found) {
+  constexpr size_t first = sizeof(size_t);
+  const size_t end = std::min(into->struct_size, sizeof found);
+  std::memcpy(reinterpret_cast<char*>(into) + first, reinterpret_cast<const char*>(&found) + first,
+              end - std::min(first, end));
+}
+
+/// Returns the type with that number of dtrain.h; for DTRAIN_OPAQUE, whose elements the options
+/// must describe, uint8.
+Result<ElementType> type_of(int type, const dtrain_op_options& options);
+/// Fails where the bytes of that many elements have no number. `terms` are those of the call.
+Result<> check_opaque(size_t count, const std::optional<CallTerms>& terms);
+/// Returns the reduction with that number of dtrain.h.
+Result<ReduceOp> reduce_of(int op);
+/// Reports the outcome of an operation, and returns its status.
+int report_outcome(const Driver::Outcome& outcome, dtrain_error* error);
+
+/// Returns the checked options of one operation.
+Result<dtrain_op_options> read_op_options(const dtrain_op_options* given);
+/// Returns those of a call that is no operation, and takes a name and a timeout only.
+Result<dtrain_op_options> read_call_options(const dtrain_op_options* given);
+/// Returns the scale and the shape; none if they are not given.
+std::optional<CallTerms> terms_of(const dtrain_op_options& options);
+
+/// Returns the context behind a handle. Fails with Errc::input for a null handle and in a fork.
+Result<std::shared_ptr<Context>> usable(const std::shared_ptr<Context>* context);
+
+/// Calls a body that returns a Result. An exception (out of memory) becomes Errc::os, because none
+/// may reach a C caller. The thread is not cancelled before the end.
+template <class Body>
+auto guarded(const Body& body) -> decltype(body()) {
+  const NoCancellation no_cancellation;
+  try {
+    return body();
+  } catch (const std::exception& thrown) {
+    return fail(Errc::os, thrown.what());
+  }
+}
+
+}  // namespace dt

@@ -1,0 +1,77 @@
+#include "base/format.h"
+#include "comm/api/api_support.h"
+#include "comm/include/dtrain/dtrain_work.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace dt {
+
+namespace {
+
+Result<std::optional<size_t>> wait_any(std::span<dtrain_work* const> works, int timeout_ms) {
+  std::vector<const Operation*> operations;
+  std::shared_ptr<Context> context;
+  for (const dtrain_work* work : works) {
+    operations.push_back(work == nullptr ? nullptr : work->work.get());
+    if (work == nullptr) continue;
+    if (!context) context = TRY(usable(&work->context));
+    if (&context->driver() != &work->context->driver())
+      return fail(Errc::input, "the works are of two jobs; wait for those of one job at a time");
+  }
+  if (!context) {
+    return fail(Errc::input,
+                format("there is no work among the {} of the array to wait for", works.size()));
+  }
+  const Time deadline = timeout_ms < 0 ? Time::max() : Clock::now() + milliseconds(timeout_ms);
+  return context->driver().wait_any(operations, deadline);
+}
+
+int64_t nanoseconds_of(Time time) {
+  return duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+}
+
+Result<dtrain_times> times_of(dtrain_work* work) {
+  const auto context = TRY(usable(work == nullptr ? nullptr : &work->context));
+  const OperationTimes times = context->driver().times(work->work);
+  return dtrain_times{.struct_size = sizeof(dtrain_times),
+                      .submitted_ns = nanoseconds_of(times.submitted),
+                      .started_ns = nanoseconds_of(times.started),
+                      .ended_ns = nanoseconds_of(times.ended)};
+}
+
+}  // namespace
+
+}  // namespace dt
+
+int dtrain_wait_any(dtrain_work* const* works, size_t count, int timeout_ms, size_t* index,
+                    dtrain_error* error) {
+  const auto body = [&]() -> dt::Result<std::optional<size_t>> {
+    if ((works == nullptr && count > 0) || index == nullptr)
+      return dt::fail(dt::Errc::input, "the array of works or the pointer to the index is NULL");
+    return dt::wait_any({works, count}, timeout_ms);
+  };
+  const auto found = dt::guarded(body);
+  if (!found) return dt::report(error, found.error());
+  dt::report_success(error);
+  if (!*found) return DTRAIN_PENDING;
+  *index = **found;
+  return DTRAIN_OK;
+}
+
+int dtrain_work_times(dtrain_work* work, dtrain_times* times, dtrain_error* error) {
+  const auto body = [&]() -> dt::Result<dtrain_times> {
+    if (times == nullptr) return dt::fail(dt::Errc::input, "the dtrain_times are NULL");
+    TRY(dt::check_result_size("dtrain_times", times->struct_size));
+    return dt::times_of(work);
+  };
+  const dt::Result<dtrain_times> found = dt::guarded(body);
+  if (!found) return dt::report(error, found.error());
+  dt::fill_result(times, *found);
+  return dt::report_success(error);
+}

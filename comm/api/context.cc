@@ -1,0 +1,393 @@
+#include "comm/api/context.h"
+
+#include "base/finally.h"
+#include "base/format.h"
+#include "base/text.h"
+#include "comm/api/program_store.h"
+#include "comm/driver/cores.h"
+#include "comm/engine/groups.h"
+#include "comm/transport/mesh.h"
+#include "rendezvous/store/client.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <new>
+#include <string>
+
+namespace dt {
+
+namespace {
+
+/// The rendezvous listens before any task starts. If it is unreachable for so long, it does not
+/// exist.
+constexpr Duration connect_timeout = seconds(10);
+constexpr Duration spin_alone = microseconds(50);
+constexpr Duration spin_sharing = microseconds(20);
+
+Result<> check_agrees(const char* variable, std::optional<int> value, int actual) {
+  if (!value || *value == actual) return {};
+  return fail(Errc::input, format("{} is {}, but in the job it is {}; was the environment changed?",
+                                  variable, *value, actual));
+}
+
+/// The death of a rank ends the job's collectives. So a restarted rank has no peers.
+Result<> check_attempt(const Claim& claim, const RankLayout& layout, int* blamed_rank) {
+  if (claim.attempt <= first_attempt || layout.size == 1) return {};
+  *blamed_rank = layout.rank;
+  return fail(Errc::peer_lost,
+              format("{} was restarted (attempt {}), and the end of its attempt before has ended "
+                     "the collectives of the job; a restarted rank can use parameter servers alone "
+                     "(dtrain_ps_connect without a context)",
+                     claim.self.text(), claim.attempt));
+}
+
+std::string this_host() {
+  std::array<char, 256> name = {};
+  if (gethostname(name.data(), name.size() - 1) < 0) return "localhost";
+  return name.data();
+}
+
+std::vector<Engine::Peer> engine_peers(Mesh& mesh, const TaskEntry& self, int size) {
+  std::vector<Engine::Peer> peers(static_cast<size_t>(size));
+  peers[static_cast<size_t>(self.rank)].task = self;
+  for (Mesh::Peer& peer : mesh.take_peers()) {
+    const auto rank = static_cast<size_t>(peer.task.rank);
+    peers[rank] = {.task = std::move(peer.task), .link = std::move(peer.link)};
+  }
+  return peers;
+}
+
+/// Returns an area of this process alone: with it, calls of a lone rank allocate nothing.
+std::shared_ptr<SharedArea> memory_of_one() {
+  constexpr std::align_val_t alignment{shared_line_bytes};
+  const size_t bytes = SharedArea::bytes_for(1);
+  const std::shared_ptr<void> memory(::operator new(bytes, alignment), [](void* begin) {
+    ::operator delete(begin, std::align_val_t{shared_line_bytes});
+  });
+  auto* const part = static_cast<std::byte*>(memory.get());
+  SharedArea::clear(part);
+  return std::make_shared<SharedArea>(SharedArea::Options{.owner = memory, .parts = {part}});
+}
+
+Result<ChosenAlgorithms> job_algorithms(const EngineSettings& settings) {
+  Result<ChosenAlgorithms> chosen = parse_algorithms(settings.algorithms);
+  if (chosen) return chosen;
+  return fail(chosen.error().code, format("the job's --algorithms \"{}\": {}; does this libdtrain "
+                                          "have the version of dtrain run?",
+                                          printable(settings.algorithms), chosen.error().message));
+}
+
+/// Returns the wish of DTRAIN_DEVICE_COLLECTIVES, which must fit to the algorithms of the job.
+/// Checks DTRAIN_PEER_MAX, which is used later.
+Result<DeviceCollectives> job_collectives(const EngineSettings& settings) {
+  TRY(peer_bytes_max(process_environment()));
+  const DeviceCollectives wanted = TRY(device_collectives(process_environment()));
+  if (settings.algorithms.empty()) return wanted;
+  if (wanted != DeviceCollectives::nccl) return DeviceCollectives::staged;
+  return fail(Errc::input,
+              "DTRAIN_DEVICE_COLLECTIVES is nccl, but the job has --algorithms or --deterministic, "
+              "by which NCCL cannot play; leave out one of them");
+}
+
+/// The transport of the job, which a program may choose itself if the user has not. Ranks compare
+/// it when they join.
+Result<Transport> job_transport(const EngineSettings& settings, Transport chosen) {
+  const std::optional<Transport> of_job = transport_named(settings.transport);
+  if (!of_job) {
+    return fail(Errc::input, format("the job's --transport \"{}\" is unknown; does this libdtrain "
+                                    "have the version of dtrain run?",
+                                    printable(settings.transport)));
+  }
+  if (*of_job == Transport::automatic || chosen == Transport::automatic || chosen == *of_job)
+    return *of_job == Transport::automatic ? chosen : *of_job;
+  return fail(Errc::input,
+              format("dtrain_init_options.transport is {}, but the job has --transport {}; leave "
+                     "out one of them",
+                     transport_name(chosen), transport_name(*of_job)));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RendezvousClient>> Context::connect(const InitOptions& options,
+                                                           Time deadline) {
+  auto client =
+      RendezvousClient::connect({.server = options.rendezvous, .claim = options.claim}, deadline);
+  if (client) return client;
+  return fail(client.error().code,
+              format("{}; was this process started by dtrain run, and does that job still run?",
+                     client.error().message));
+}
+
+Result<Context::Connected> Context::connect(const InitOptions& options) {
+  const Time start = Clock::now();
+  const Duration connect_limit = std::min(options.timeout, connect_timeout);
+  std::unique_ptr<RendezvousClient> client = TRY(connect(options, start + connect_limit));
+  // If the connection took longer than its limit, this process was stopped; that does not count.
+  const Duration connecting = std::min(Clock::now() - start, connect_limit);
+  return Connected{std::move(client), Clock::now() + (options.timeout - connecting)};
+}
+
+Context::Context(Members members, RankLayout layout, std::shared_ptr<Shared> shared)
+    : members_(std::move(members)), layout_(std::move(layout)), shared_(std::move(shared)) {
+}
+
+std::shared_ptr<Context> Context::alone() {
+  RankLayout layout{.host = this_host()};
+  std::vector<Engine::Peer> peers(1);
+  peers[0].task.rank = 0;
+  peers[0].task.host = layout.host;
+  Members members;
+  members.tasks.tasks = {peers[0].task};
+  members.job_ranks = {0};
+  auto engine =
+      std::make_unique<Engine>(Engine::Options{.shared = memory_of_one()}, std::move(peers));
+  return std::shared_ptr<Context>(
+      new Context(std::move(members), std::move(layout),
+                  std::make_shared<Shared>(Driver::Parts{.engine = std::move(engine)})));
+}
+
+Result<std::shared_ptr<Context>> Context::join(const InitOptions& options, int* blamed_rank) {
+  Connected connected = TRY(connect(options));
+  return join(options, std::move(connected.client), connected.deadline, blamed_rank);
+}
+
+Result<std::shared_ptr<Context>> Context::join(const InitOptions& options,
+                                               std::unique_ptr<RendezvousClient> client,
+                                               Time deadline, int* blamed_rank) {
+  const TaskEntry& self = client->self();
+  RankLayout layout = TRY(rank_layout(client->table(), self));
+  TRY(check_agrees("DTRAIN_RANK", options.rank, layout.rank));
+  TRY(check_agrees("DTRAIN_SIZE", options.size, layout.size));
+  TRY(check_attempt(options.claim, layout, blamed_rank));
+  const DeviceCollectives wanted = TRY(job_collectives(client->engine_settings()));
+  ChosenAlgorithms algorithms = TRY(job_algorithms(client->engine_settings()));
+  const Transport transport = TRY(job_transport(client->engine_settings(), options.transport));
+  const Duration dead_after = options.dead_after.value_or(client->dead_after());
+  const Duration stall_after = client->engine_settings().stall_after;
+  Claim claim = options.claim;
+  claim.encrypt_data = client->engine_settings().encrypt_data;
+  std::unique_ptr<Mesh> mesh = TRY(Mesh::join(
+      *client,
+      {.claim = claim, .transport = transport, .port = options.port, .dead_after = dead_after},
+      deadline, blamed_rank));
+  auto engine = std::make_unique<Engine>(Engine::Options{.rank = self.rank,
+                                                         .dead_after = dead_after,
+                                                         .generation = options.claim.generation,
+                                                         .shared = mesh->shared_area(),
+                                                         .named_shared = mesh->named_area(),
+                                                         .pool = mesh->area_pool(),
+                                                         .host_memory = transport != Transport::tcp,
+                                                         .algorithms = std::move(algorithms)},
+                                         engine_peers(*mesh, self, layout.size));
+  const Cores cores{.cpus = allowed_cpus(mesh->local_processes()), .quota = cpu_quota()};
+  const bool sharing = ranks_share(cores, layout.local_size);
+  Members members;
+  members.tasks = client->table();
+  for (int rank = 0; rank < layout.size; ++rank)
+    members.job_ranks.push_back(rank);
+  auto shared = std::make_shared<Shared>(Driver::Parts{.engine = std::move(engine),
+                                                       .client = std::move(client),
+                                                       .mesh = std::move(mesh),
+                                                       .spin = sharing ? spin_sharing : spin_alone,
+                                                       .yield = sharing,
+                                                       .stall_after = stall_after});
+  if (wanted != DeviceCollectives::staged)
+    shared->allow_nccl(claim.generation, layout.host, wanted == DeviceCollectives::nccl);
+  shared->claim = std::move(claim);
+  shared->dead_after = dead_after;
+  shared->host_memory = transport != Transport::tcp;
+  return std::shared_ptr<Context>(
+      new Context(std::move(members), std::move(layout), std::move(shared)));
+}
+
+Context::SplitResult Context::split(const Context& parent, Part part,
+                                    const CallArguments& options) {
+  // Each rank proposes the lowest number that is new to it, and the members use the highest.
+  const std::scoped_lock one_at_a_time(parent.shared_->splitting);
+  Driver& driver = parent.shared_->driver;
+  const auto size = static_cast<size_t>(parent.layout_.size);
+  const auto rank = static_cast<size_t>(parent.layout_.rank);
+  struct Proposal {
+    int32_t color;
+    int32_t key;
+    int32_t number;
+    int32_t place;
+  };
+  std::vector<Proposal> proposals(size);
+  const int place = part.color < 0 ? -1 : driver.reserve_place();
+  proposals[rank] = {part.color, part.key, static_cast<int32_t>(driver.next_group()), place};
+
+  CallArguments call = options;
+  call.kind = OperationKind::all_gather;
+  call.type = ElementType::int32;
+  call.group = parent.members_.group;
+  call.count = sizeof(Proposal) / sizeof(int32_t);
+  call.input = &proposals[rank];
+  call.output = proposals.data();
+  const Driver::Outcome outcome = driver.run(call);
+  // Its place stays reserved: others may have the proposal, and use that memory.
+  if (!outcome.result) return {tl::unexpected(outcome.result.error()), outcome.blamed_rank};
+  if (part.color < 0) return {std::shared_ptr<Context>()};
+
+  struct Candidate {
+    int key;
+    int rank;
+    auto operator<=>(const Candidate&) const = default;
+  };
+  std::vector<Candidate> candidates;
+  int32_t number = 0;
+  for (size_t other = 0; other < size; ++other) {
+    if (proposals[other].color != part.color) continue;
+    candidates.push_back({proposals[other].key, static_cast<int>(other)});
+    number = std::max(number, proposals[other].number);
+  }
+  std::ranges::sort(candidates);
+  std::vector<int> ranks;
+  std::vector<int> places;
+  for (const Candidate& candidate : candidates) {
+    ranks.push_back(candidate.rank);
+    places.push_back(proposals[static_cast<size_t>(candidate.rank)].place);
+  }
+  auto made = create_group(parent, static_cast<uint32_t>(number), {ranks, places});
+  if (!made) driver.release_place(place);
+  return {std::move(made)};
+}
+
+/// The agreement on a list of ranks has no places in the memory of hosts. So the members make a
+/// group by links, and split it as a whole. A barrier shows that all of them have the new group.
+Context::SplitResult Context::group(const Context& parent, std::span<const int> ranks,
+                                    const CallArguments& options) {
+  SplitResult agreed = agreed_group(parent, ranks, options);
+  if (!agreed.context || !(*agreed.context)->can_share_memory()) return agreed;
+  std::shared_ptr<Context> by_links = *std::move(agreed.context);
+  SplitResult made = {std::shared_ptr<Context>()};
+  bool complete = false;
+  const Finally end([&] {  // also when memory has run out
+    if (complete) return;
+    // The others get errors.
+    if (made.context && *made.context) (*made.context)->finalize();
+    by_links->finalize();
+  });
+  CallArguments call{.name = "dtrain_group", .in_sequence = true, .timeout = options.timeout};
+  made = split(*by_links, {.color = 0, .key = by_links->layout_.rank}, call);
+  if (!made.context) return made;
+  call.group = by_links->members_.group;
+  const Driver::Outcome outcome = by_links->shared_->driver.run(call);
+  if (!outcome.result) return {tl::unexpected(outcome.result.error()), outcome.blamed_rank};
+  complete = true;
+  // Others may still need the answers of this rank there.
+  (*made.context)->agreed_ = std::move(by_links);
+  return made;
+}
+
+/// True when some of the ranks are on one host, and hosts have memory.
+bool Context::can_share_memory() const {
+  std::vector<int> hosts;
+  for (const TaskEntry& task : members_.tasks.tasks)
+    hosts.push_back(task.agent);
+  std::ranges::sort(hosts);
+  return shared_->host_memory && std::ranges::adjacent_find(hosts) != hosts.end();
+}
+
+Context::SplitResult Context::agreed_group(const Context& parent, std::span<const int> ranks,
+                                           const CallArguments& options) {
+  // The number must stay the lowest new one until the members have agreed.
+  const std::scoped_lock one_at_a_time(parent.shared_->splitting);
+  std::vector<int> job_ranks;
+  for (const int rank : ranks)
+    job_ranks.push_back(parent.members_.job_ranks[static_cast<size_t>(rank)]);
+  CallArguments call = options;
+  call.kind = OperationKind::group;
+  call.group = parent.members_.group;
+  call.members = job_ranks;
+  call.result = std::make_shared<OperationResult>();
+  const Driver::Outcome outcome = parent.shared_->driver.run(call);
+  if (!outcome.result) return {tl::unexpected(outcome.result.error()), outcome.blamed_rank};
+  uint32_t number = 0;
+  std::memcpy(&number, call.result->data.get(), sizeof number);
+  return {context_of_group(parent, number, ranks)};
+}
+
+/// `chosen` has the ranks of the parent's members that form the group.
+Result<std::shared_ptr<Context>> Context::create_group(const Context& parent, uint32_t number,
+                                                       const GroupMembers& chosen) {
+  if (number >= Groups::numbers_max) return fail(Errc::unsupported, std::string(no_more_groups));
+  std::shared_ptr<Context> context = TRY(context_of_group(parent, number, chosen.ranks));
+  parent.shared_->driver.create_group(number, {context->members_.job_ranks, chosen.places});
+  return context;
+}
+
+/// Returns the context of a group, whether or not the engine has created that yet.
+Result<std::shared_ptr<Context>> Context::context_of_group(const Context& parent, uint32_t number,
+                                                           std::span<const int> ranks) {
+  Members members;
+  members.group = number;
+  members.tasks.job = parent.members_.tasks.job;
+  for (const int rank : ranks) {
+    TaskEntry task = *parent.members_.tasks.by_rank(rank);
+    task.rank = static_cast<int>(members.job_ranks.size());
+    members.tasks.tasks.push_back(std::move(task));
+    members.job_ranks.push_back(parent.members_.job_ranks[static_cast<size_t>(rank)]);
+  }
+  const auto place = std::ranges::find(ranks, parent.layout_.rank) - ranks.begin();
+  RankLayout layout =
+      TRY(rank_layout(members.tasks, members.tasks.tasks[static_cast<size_t>(place)]));
+  return std::shared_ptr<Context>(
+      new Context(std::move(members), std::move(layout), parent.shared_));
+}
+
+/// Returns null for an operation on memory of the host.
+Result<Driver::Work> Context::stage(const CallArguments& call) {
+  return shared_->devices.stage(call, {.rank = layout_.rank, .size = layout_.size});
+}
+
+Result<Driver::Outcome> Context::run_on_device(const CallArguments& call) {
+  const Driver::Work staged = TRY(stage(call));
+  if (!staged) return shared_->driver.run(call);
+  return shared_->driver.run_staged(staged);
+}
+
+Result<Driver::Work> Context::start(const CallArguments& call) {
+  if (!shared_->devices.may_concern(call)) return shared_->driver.start(call);
+  Driver::Work staged = TRY(stage(call));
+  if (!staged) return shared_->driver.start(call);
+  shared_->driver.start_staged(staged);
+  return staged;
+}
+
+void Context::Shared::finish() {
+  driver.finish();
+  devices.disconnect();
+}
+
+void Context::Shared::allow_nccl(uint32_t generation, std::string host, bool required) {
+  const std::string prefix = format("nccl/{}/", generation);
+  // The keys end with this context: a later one connects the devices anew.
+  const auto set = [this, prefix](const std::string& key, const Bytes& value) {
+    return ProgramStore(driver, Duration::zero(), prefix).set(key, value, Lifetime::connection);
+  };
+  const auto wait = [this, prefix](const std::string& key, Duration limit) {
+    return ProgramStore(driver, limit, prefix).wait(key);
+  };
+  const auto note = [this, prefix](const std::string& key) {
+    return ProgramStore(driver, Duration::zero(), prefix).set(key, {});
+  };
+  devices.allow_nccl({.store = {set, wait, note}, .host = std::move(host), .required = required});
+}
+
+void Context::finalize() {
+  if (members_.group == 0) {
+    shared_->devices.farewell();
+    shared_->finish();
+    // No operation of this rank uses a buffer any more.
+    shared_->memory.free_all();
+  } else {
+    shared_->driver.leave_group(members_.group);
+    if (agreed_) agreed_->finalize();
+  }
+}
+
+}  // namespace dt

@@ -1,0 +1,42 @@
+#include "comm/peer/awake_poll.h"
+
+#include <sched.h>
+
+#include <algorithm>
+
+namespace dt {
+
+namespace {
+
+/// Returns 1 where the kernel has more CPUs than a cpu_set_t.
+size_t cores_of_process() {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) < 0) return 1;
+  return static_cast<size_t>(CPU_COUNT(&allowed));
+}
+
+}  // namespace
+
+AwakePoll::AwakePoll(const TaskTable& job, int agent)
+    : AwakePoll(static_cast<size_t>(std::ranges::count(job.tasks, agent, &TaskEntry::agent)),
+                cores_of_process()) {
+}
+
+int AwakePoll::wait(std::span<pollfd> fds, std::span<MessageConnection* const> connections,
+                    Time deadline) const {
+  const Time asleep_from = stays_awake_ ? std::min(deadline, awake_until_) : Time::min();
+  while (Clock::now() < asleep_from) {
+    const bool changed = std::ranges::any_of(connections, &MessageConnection::changed);
+    const int ready = poll(fds.data(), fds.size(), 0);
+    if (changed || ready != 0) return ready;
+  }
+  const int timeout_ms = poll_ms(Clock::now(), deadline);
+  if (timeout_ms == 0) return poll(fds.data(), fds.size(), 0);
+  const bool sleeps = std::ranges::all_of(connections, &MessageConnection::fall_asleep);
+  const int ready = poll(fds.data(), fds.size(), sleeps ? timeout_ms : 0);
+  for (MessageConnection* const connection : connections)
+    connection->wake_up();
+  return ready;
+}
+
+}  // namespace dt

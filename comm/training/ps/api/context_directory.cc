@@ -1,0 +1,31 @@
+#include "comm/training/ps/api/context_directory.h"
+
+#include "base/running_time_clock.h"
+
+namespace dt {
+
+Result<Reply> ContextDirectory::ask(const Request& request, Time deadline) {
+  Driver& driver = context_->driver();
+  const Duration left = std::max(deadline - Clock::now(), Duration::zero());
+  Driver::StoreAnswer answer = driver.ask(request, driver.running_time() + left);
+  if (!answer.result) return tl::unexpected(std::move(answer.result).error());
+  if (answer.result->error) return tl::unexpected(*std::move(answer.result->error));
+  return std::move(answer.result);
+}
+
+Result<> ContextDirectory::refresh() {
+  for (Notice& notice : context_->driver().notices_from(taken_)) {
+    notices_.push_back(std::move(notice));
+    ++taken_;
+  }
+  return {};
+}
+
+std::optional<Notice> ContextDirectory::next_notice() {
+  if (notices_.empty()) return std::nullopt;
+  Notice notice = std::move(notices_.front());
+  notices_.pop_front();
+  return notice;
+}
+
+}  // namespace dt

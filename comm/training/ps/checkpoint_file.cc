@@ -1,0 +1,97 @@
+#include "comm/training/ps/checkpoint_file.h"
+
+#include "base/format.h"
+#include "base/io/atomic_file.h"
+#include "base/io/fd.h"
+#include "base/text.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <system_error>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+std::string part_suffix(CheckpointPart part) {
+  return format(".ps-{}-of-{}", part.server, part.servers);
+}
+
+std::filesystem::path folder_of(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  return folder.empty() ? "." : folder;
+}
+
+}  // namespace
+
+std::string checkpoint_name(const std::string& path, CheckpointPart part) {
+  return path + part_suffix(part);
+}
+
+std::string checkpoint_name(const std::string& path, uint64_t step, CheckpointPart part) {
+  return format("{}-{}", path, step) + part_suffix(part);
+}
+
+std::vector<uint64_t> checkpoint_steps(const std::string& path, CheckpointPart part) {
+  const std::string prefix = std::filesystem::path(path).filename().string() + "-";
+  const std::string suffix = part_suffix(part);
+  std::vector<uint64_t> steps;
+  std::error_code ended;
+  for (std::filesystem::directory_iterator at(folder_of(path), ended), end; !ended && at != end;
+       at.increment(ended)) {
+    const std::string name = at->path().filename().string();
+    if (!name.starts_with(prefix) || !name.ends_with(suffix)) continue;
+    if (name.size() <= prefix.size() + suffix.size()) continue;
+    const auto step = parse_integer(
+        std::string_view(name).substr(prefix.size(), name.size() - prefix.size() - suffix.size()));
+    if (step && *step >= 0) steps.push_back(static_cast<uint64_t>(*step));
+  }
+  std::ranges::sort(steps, std::greater());
+  return steps;
+}
+
+Result<> write_checkpoint(const std::string& path, ByteSpan content) {
+  const auto failed = [&path](Error why) {
+    return tl::unexpected(std::move(why).during(format("checkpoint {}", printable(path))));
+  };
+  auto file = AtomicFile::create(path);
+  if (!file) return failed(std::move(file).error());
+  Result<> written = file->write(content);
+  if (written) written = file->commit();
+  return written ? written : failed(std::move(written).error());
+}
+
+Result<Bytes> read_checkpoint(const std::string& file) {
+  const std::string what = format("checkpoint {}", printable(file));
+  const Fd opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!opened && errno == ENOENT) return fail(Errc::not_found, what + ": there is no such file");
+  if (!opened) return fail_errno(what);
+  struct stat facts = {};
+  if (::fstat(opened.get(), &facts) < 0) return fail_errno(what);
+  if (!S_ISREG(facts.st_mode)) return fail(Errc::input, what + ": it is no file");
+  Bytes content(static_cast<size_t>(facts.st_size));
+  size_t done = 0;
+  while (done < content.size()) {
+    const ssize_t n = ::read(opened.get(), content.data() + done, content.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail_errno(what);
+    if (n == 0) break;
+    done += static_cast<size_t>(n);
+  }
+  content.resize(done);
+  return content;
+}
+
+void remove_old_checkpoints(const std::string& path, CheckpointPart part, size_t kept) {
+  const std::vector<uint64_t> steps = checkpoint_steps(path, part);
+  for (size_t i = kept; i < steps.size(); ++i)
+    ::unlink(checkpoint_name(path, steps[i], part).c_str());
+}
+
+}  // namespace dt

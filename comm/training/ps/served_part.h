@@ -1,0 +1,46 @@
+#pragma once
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "comm/training/ps/checkpoint_file.h"
+#include "comm/training/ps/state/part_copy.h"
+
+#include <cstdint>
+#include <string>
+
+namespace dt {
+
+/// A server's copy of a part, with its files. The head alone reads and writes files.
+class ServedPart {
+ public:
+  struct Files {
+    std::string checkpoint = {};    ///< the beginning of the files' names; empty: none are made
+    uint64_t checkpoint_every = 0;  ///< steps; 0: only at the end
+    uint32_t servers = 1;
+  };
+  ServedPart(PartCopy copy, Files files);
+
+  PartCopy& copy() { return copy_; }
+  const PartCopy& copy() const { return copy_; }
+  bool is_head() const { return copy_.role() == PartCopy::Role::head; }
+  CheckpointPart file_part() const { return {copy_.state().server(), files_.servers}; }
+
+  /// Restores the checkpoint of that step. Returns the name of its file.
+  Result<std::string> restore(uint64_t step);
+  /// Carries out the requests of workers for files.
+  void serve_files();
+  /// Makes the checkpoint that is due after an input.
+  Result<> keep_checkpoint();
+  /// Makes the last checkpoint, unless there is one of this step.
+  Result<> end();
+
+ private:
+  Result<> serve_file(const PsFileRequest& request, PsFileAnswer& answer, Bytes& content) const;
+  Result<> save_step();
+
+  PartCopy copy_;
+  Files files_;
+  uint64_t saved_step_ = 0;
+};
+
+}  // namespace dt

@@ -1,0 +1,74 @@
+#pragma once
+
+#include "base/result.h"
+#include "base/strategy_name.h"
+#include "comm/include/dtrain/dtrain_ps.h"
+#include "comm/training/ps/api/connect_servers.h"
+#include "comm/training/strategy/variable.h"
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// A variable that a worker has changed in its own memory.
+struct ServedChange {
+  const VariableTerms* terms = nullptr;
+  const std::byte* before = nullptr;
+  std::byte* value = nullptr;  ///< the worker's own; it gets that of the servers
+};
+
+/// The variables of a strategy that parameter servers hold. A worker pushes the difference that its
+/// step makes, and the servers subtract it. In a synchronous step, they subtract the mean of all
+/// workers' differences. Where an update is linear in the gradient, this is the update by the mean
+/// gradient. SGD with momentum is such an update. One thread at a time.
+class ServedVariables {
+ public:
+  struct Options {
+    ServerMode mode = {};
+    bool chief = false;  ///< it sets the mode, and values
+    int timeout_ms = 0;  ///< of each call; 0: none
+  };
+  /// Connects this task to all servers. Fails as dtrain_ps_connect does.
+  static Result<std::unique_ptr<ServedVariables>> connect(const Options& options,
+                                                          JoinedTask joined);
+  /// The same through the context of all ranks, which must outlive this.
+  static Result<std::unique_ptr<ServedVariables>> connect(const Options& options,
+                                                          dtrain_context* job);
+  ServedVariables(const ServedVariables&) = delete;
+  ServedVariables& operator=(const ServedVariables&) = delete;
+  ~ServedVariables();
+
+  bool synchronous() const { return options_.mode.kind == ServerMode::Kind::sync; }
+  /// True for variables of float32 and float64 that all workers share.
+  static bool serves(const VariableTerms& terms);
+
+  /// All workers declare the same variables; the chief's values count.
+  Result<> declare(const VariableTerms& terms, const std::byte* initial);
+  Result<> push(std::span<const ServedChange> changes);
+  Result<> pull(const VariableTerms& terms, std::byte* value);
+  /// Sets the servers' value to exactly the chief's. All workers call it.
+  Result<> assign(const VariableTerms& terms, const std::byte* wanted);
+  /// Returns when all workers that live have called it.
+  Result<> barrier();
+  /// The rank to blame for the last error; -1: none.
+  int blamed_rank() const { return blamed_rank_; }
+
+ private:
+  explicit ServedVariables(const Options& options) : options_(options) {}
+  Result<> begin();
+  Result<> checked(int status, const dtrain_error& error);
+  Result<> set_mode(const ServerMode& mode);
+  bool asynchronous() const { return options_.mode.kind == ServerMode::Kind::async; }
+  /// Lets this worker alone move the servers' value towards `wanted`.
+  Result<> move_to(const VariableTerms& terms, const std::byte* wanted);
+
+  Options options_;
+  dtrain_ps* ps_ = nullptr;
+  int blamed_rank_ = -1;
+};
+
+}  // namespace dt

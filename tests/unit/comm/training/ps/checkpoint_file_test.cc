@@ -1,0 +1,57 @@
+#include "comm/training/ps/checkpoint_file.h"
+
+#include "tests/unit/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace dt {
+namespace {
+
+TEST_CASE("a checkpoint is written whole, replaces an older one, and leaves no other file") {
+  const TemporaryFolder folder;
+  const std::string file = checkpoint_name(folder.path() + "/model", {1, 3});
+  CHECK(file == folder.path() + "/model.ps-1-of-3");
+  for (const std::string text : {"first", "second"}) {
+    REQUIRE(write_checkpoint(file, as_bytes(text)));
+    CHECK(read_checkpoint(file).value() == to_bytes(text));
+  }
+  const std::filesystem::directory_iterator files(folder.path());
+  CHECK(std::distance(begin(files), end(files)) == 1);
+}
+
+TEST_CASE("a file that cannot be written or read is named") {
+  const TemporaryFolder folder;
+  const std::string missing = folder.path() + "/none/model";
+  const Result<> written = write_checkpoint(missing, {});
+  REQUIRE_FALSE(written);
+  CHECK(written.error().message == "checkpoint " + missing + ": No such file or directory");
+  const auto read = read_checkpoint(missing);
+  REQUIRE_FALSE(read);
+  CHECK(read.error().code == Errc::not_found);
+  CHECK(read.error().message == "checkpoint " + missing + ": there is no such file");
+  const auto of_folder = read_checkpoint(folder.path());
+  REQUIRE_FALSE(of_folder);
+  CHECK(of_folder.error().message == "checkpoint " + folder.path() + ": it is no file");
+}
+
+TEST_CASE("the steps of a server's own checkpoints are found, and old ones removed") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/model";
+  const CheckpointPart part{0, 2};
+  for (const uint64_t step : {9, 100, 20})
+    REQUIRE(write_checkpoint(checkpoint_name(path, step, part), as_bytes("x")));
+  for (const std::string other : {"/model.ps-0-of-2", "/model-7.ps-1-of-2", "/model-x.ps-0-of-2",
+                                  "/model-.ps-0-of-2", "/other-5.ps-0-of-2"})
+    std::ofstream(folder.path() + other) << "x";
+  CHECK(checkpoint_steps(path, part) == std::vector<uint64_t>{100, 20, 9});
+  remove_old_checkpoints(path, part, 2);
+  CHECK(checkpoint_steps(path, part) == std::vector<uint64_t>{100, 20});
+  CHECK(checkpoint_steps(folder.path() + "/none/model", part).empty());
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,94 @@
+#include "comm/training/ps/served_part.h"
+
+#include "tests/unit/comm/training/ps/state/tensors.h"
+#include "tests/unit/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <string>
+
+namespace dt {
+namespace {
+
+/// A part of one worker, with one variable.
+ServedPart part_with(ServedPart::Files files, PartCopy::Role role = PartCopy::Role::head) {
+  return {PartCopy({.workers = {{.id = {"worker", 0}, .host = "a", .takes_part = true}}}, role),
+          std::move(files)};
+}
+
+void ask(ServedPart& part, uint32_t number, const PsRequest& request) {
+  const auto body = std::make_shared<const Bytes>(encode(request));
+  part.copy().take(PsIncoming{0, number, body, *body});
+}
+
+void declare(ServedPart& part) {
+  const DeclaredWhole one(0, plain_variable("w", {1}), {5});
+  ask(part, 1, one.request);
+}
+
+void push(ServedPart& part) {
+  const Bytes gradient = bytes_of<float>({1});
+  ask(part, 2, PushRequest{.gradients = {{.shard = 0, .values = gradient}}});
+}
+
+/// Asks for a file, and returns the error of the reply; "good": none.
+std::string answer(ServedPart& part, const PsRequest& request) {
+  part.copy().take_deliveries();
+  ask(part, 3, request);
+  part.serve_files();
+  const auto deliveries = part.copy().take_deliveries();
+  REQUIRE(deliveries.size() == 1);
+  const PsReply reply = decode_ps_reply(deliveries[0].reply.joined()).value();
+  return reply.error ? reply.error->message : "good";
+}
+
+TEST_CASE("workers save and load the file of a part") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/model";
+  ServedPart part = part_with({});
+  declare(part);
+  CHECK(answer(part, SaveRequest{.path = path}) == "good");
+  push(part);
+  CHECK(part.copy().state().step() == 1);
+  CHECK(answer(part, LoadRequest{.path = path, .check_only = true}) == "good");
+  CHECK(part.copy().state().step() == 1);
+  CHECK(answer(part, LoadRequest{.path = path}) == "good");
+  CHECK(part.copy().state().step() == 0);
+  CHECK(answer(part, LoadRequest{.path = path + "2"}) ==
+        "checkpoint " + path + "2.ps-0-of-1: there is no such file");
+  REQUIRE(write_checkpoint(path + ".ps-0-of-1", to_bytes("other")));
+  CHECK(answer(part, LoadRequest{.path = path}) ==
+        "checkpoint " + path + ".ps-0-of-1: it is no checkpoint of this version of dtrain");
+}
+
+TEST_CASE("a part keeps a checkpoint of every so many steps, and one at the end") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/model";
+  const ServedPart::Files files{.checkpoint = path, .checkpoint_every = 2};
+  ServedPart part = part_with(files);
+  declare(part);
+  for (int step = 1; step <= 3; ++step) {
+    push(part);
+    CHECK(part.keep_checkpoint());
+  }
+  CHECK(checkpoint_steps(path, {}) == std::vector<uint64_t>{2});
+  CHECK(part.end());
+  CHECK(checkpoint_steps(path, {}) == std::vector<uint64_t>{3, 2});
+  ServedPart again = part_with(files);
+  CHECK(again.restore(3).value() == path + "-3.ps-0-of-1");
+  CHECK(again.copy().state().save() == part.copy().state().save());
+  CHECK_FALSE(again.restore(4));
+}
+
+TEST_CASE("a replica makes no files") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/model";
+  ServedPart part = part_with({.checkpoint = path}, PartCopy::Role::replica);
+  CHECK(part.end());
+  part.serve_files();
+  CHECK(checkpoint_steps(path, {}).empty());
+}
+
+}  // namespace
+}  // namespace dt
