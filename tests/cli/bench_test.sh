@@ -300,8 +300,8 @@ test_a_wrong_table_of_algorithms_starts_nothing_and_names_the_column() {
 test_a_killed_rank_ends_it_with_the_usual_status() {
   start_dtrain bench all_reduce -np 2 -b 4M -e 4M -n 10000000 --verbose
   # A rank joins by a connection of its own, so either line can be the first.
-  wait_for 20 stderr_has 'worker:1 started: pid'
-  wait_for 20 stderr_has 'worker:1 (host localhost) joined'
+  wait_for stderr_has 'worker:1 started: pid'
+  wait_for stderr_has 'worker:1 (host localhost) joined'
   kill -KILL "$(sed -n 's/^dtrain: worker:1 started: pid //p' "$out/stderr")"
   since_ms=$(now_ms)
   finish
@@ -312,7 +312,7 @@ test_a_killed_rank_ends_it_with_the_usual_status() {
 
 test_ctrl_c_ends_it_as_any_job() {
   start_dtrain bench broadcast -np 2 -b 4M -e 4M -n 10000000 --verbose
-  wait_for 20 stderr_has 'worker:1 (host localhost) joined'
+  wait_for stderr_has 'worker:1 (host localhost) joined'
   signal INT
   finish
   expect_status 130

@@ -148,7 +148,7 @@ test_an_interrupt_ends_it_with_130_and_leaves_nothing() {
   sed -i "s;>started;>$PWD/started;" bin/ssh
   chmod +x bin/ssh
   PATH=$PWD/bin:$PATH start_dtrain check --ssh openssh -H nowhere,localhost
-  wait_for 20 test -s started
+  wait_for test -s started
   signal INT
   finish
   expect_status 130

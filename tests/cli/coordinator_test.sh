@@ -54,11 +54,11 @@ test_the_death_of_all_workers_is_named() {
   local begin
   start_dtrain run --role chief=1,worker=2,ps=1 --strategy parameter_server --no-tag --on-failure continue \
     sh -c 'if [ "$DTRAIN_ROLE" = worker ]; then echo $$ >pid.$DTRAIN_TASK_INDEX; fi; exec "$0" "$@"' "$program" 3 hang=1
-  wait_for 20 stdout_has 'worker 0: hangs'
-  wait_for 20 stdout_has 'worker 1: hangs'
+  wait_for stdout_has 'worker 0: hangs'
+  wait_for stdout_has 'worker 1: hangs'
   begin=$(now_ms)
   kill -KILL "$(cat pid.0)" "$(cat pid.1)"
-  wait_for 10 stdout_has 'chief: error: closure "add"'
+  wait_for stdout_has 'chief: error: closure "add"'
   expect test $(($(now_ms) - begin)) -lt "$(long_or 5000 1000)"
   finish
   expect_stdout_contains 'the coordinator needs 1 workers, and 0 are left: worker:0 on localhost died: killed by SIGKILL, worker:1 on localhost died: killed by SIGKILL'

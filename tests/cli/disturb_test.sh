@@ -18,7 +18,7 @@ test_a_blocked_console_holds_the_workers_and_nothing_else() { # F13 R9
     last_command='dtrain run seq >console'
     "$DTRAIN" run -np 4 --heartbeat 100ms --dead-after 1s --no-tag seq 300000 >console 2>"$out/stderr" &
     pid=$! since_ms=$(now_ms)
-    wait_for 10 agent_of "$pid" >agent
+    wait_for agent_of "$pid" >agent
     sleep 0.5
     before=$(rss_of_job)
     sleep "$blocked_s" # longer than the lease
@@ -29,7 +29,7 @@ test_a_blocked_console_holds_the_workers_and_nothing_else() { # F13 R9
     finish
     expect_status 0
     expect test ! -s "$out/stderr"
-    wait_for 10 sh -c 'test $(wc -l <seen) -eq 1200000'
+    wait_for sh -c 'test $(wc -l <seen) -eq 1200000'
     kill "$reader"
     sort -n seen | uniq -c | awk '$1 != 4 { exit 1 }' || fail 'lines are lost or torn'
     exec 9>&-
@@ -84,7 +84,7 @@ test_a_terminal_that_closes_ends_the_job_but_not_under_nohup() { # F27 R13
     rm -f up survived
     run /usr/bin/python3 terminal.py close 0 "$DTRAIN" run -np 2 sh -c ': >up; exec sleep 60'
     expect_status 129
-    expect_within_ms 5000
+    expect_soon
     expect_no_processes
     rm up
     run /usr/bin/python3 terminal.py close 0 nohup "$DTRAIN" run -np 2 sh -c ': >up; sleep 1; : >survived'
@@ -135,13 +135,13 @@ test_strangers_at_the_rendezvous_change_nothing() { # R22
   for _ in $(seq "$(long_or 1 5)"); do
     rm -f stop enough many
     start_dtrain run -np 3 "$worker" stop
-    wait_for 20 stdout_has steady
+    wait_for stdout_has steady
     rank=$(pgrep -P "$(agent_of "$pid")" | head -n 1)
     address=$(tr '\0' '\n' <"/proc/$rank/environ" | sed -n 's/^DTRAIN_RENDEZVOUS=//p')
     before=$(rss_kib "$pid")
     /usr/bin/python3 strangers.py "$address" >many &
     strangers=$!
-    wait_for 60 grep -q many many
+    wait_for grep -q many many
     sleep "$(long_or 2 30)"
     after=$(rss_kib "$pid") || fail 'the job has ended'
     touch enough
@@ -189,14 +189,14 @@ END
 test_silent_strangers_do_not_keep_workers_from_joining() {
   write_silent_strangers
   start_dtrain run -np 3 sh -c 'echo "$DTRAIN_RENDEZVOUS" >up; until [ -e flooded ]; do sleep 0.02; done; exec "$0" stop' "$worker"
-  wait_for 20 test -s up
+  wait_for test -s up
   address=$(cat up)
   : >strangers
   /usr/bin/python3 silent.py "$address" >strangers &
   strangers=$!
-  wait_for 20 grep -q flooded strangers
+  wait_for grep -q flooded strangers
   touch flooded
-  wait_for 30 stdout_has steady
+  wait_for stdout_has steady
   touch enough
   wait "$strangers"
   touch stop
@@ -220,7 +220,7 @@ squatter.listen()
 time.sleep(60)
 END
   start_dtrain run -np 2 --no-tag sh -c 'echo port=$MASTER_PORT; exec sleep 60'
-  wait_for 10 stdout_has port=
+  wait_for stdout_has port=
   port=$(sed -n 's/port=//p;q' "$out/stdout")
   /usr/bin/python3 squat.py "$port" &
   squatter=$!

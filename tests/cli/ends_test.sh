@@ -23,7 +23,7 @@ test_a_worker_gets_time_to_end_by_itself() {
     sh -c "$first_done; trap 'echo told' TERM; : >ready; sleep 0.5; echo by itself"
   expect_status 0
   expect_stdout '[1]<stdout>:by itself'
-  expect_within_ms 20000
+  expect_soon
 }
 
 test_clean_none_waits_for_the_others_and_ignores_their_statuses() {
@@ -77,7 +77,7 @@ test_a_server_that_fails_before_the_chief_is_done_fails_the_job() {
 test_an_evaluator_that_fails_is_a_warning() {
   start_dtrain run --role chief=1 --role evaluator=1 -- \
     sh -c '[ $DTRAIN_ROLE = chief ] || exit 4; until [ -e told ]; do sleep 0.02; done; echo trained'
-  wait_for 10 stderr_has 'exit status 4; the training goes on without it'
+  wait_for stderr_has 'exit status 4; the training goes on without it'
   touch told
   finish
   expect_status 0
@@ -253,7 +253,7 @@ test_error_files_are_private_and_are_removed_with_the_job() {
 test_the_error_files_of_a_killed_agent_are_removed_too() {
   # shellcheck disable=SC2016
   start_dtrain run -np 1 sh -c 'dirname "$TORCHELASTIC_ERROR_FILE" >folder; echo $PPID; sleep 60'
-  wait_for 10 stdout_has '[0]<stdout>:'
+  wait_for stdout_has '[0]<stdout>:'
   kill -KILL "$(sed 's/.*://' "$out/stdout")"
   finish
   expect_status 3
@@ -264,7 +264,7 @@ test_the_error_files_of_a_killed_agent_are_removed_too() {
 test_the_next_job_removes_the_error_files_of_an_agent_and_a_launcher_that_were_killed() {
   # shellcheck disable=SC2016
   start_dtrain run -np 1 sh -c 'dirname "$TORCHELASTIC_ERROR_FILE" >folder; echo $PPID; exec sleep 60'
-  wait_for 10 stdout_has '[0]<stdout>:'
+  wait_for stdout_has '[0]<stdout>:'
   agent=$(sed 's/.*://' "$out/stdout")
   kill -STOP "$agent"
   expect test -d "$(cat folder)"
@@ -291,13 +291,13 @@ test_stacks_are_written_before_a_time_limit_or_a_signal_ends_the_job() {
   local stalling=${DTRAIN%/*}/tests/programs/stalling_worker
   run_dtrain run -np 2 --dump-stacks --timeout 3s --no-tag "$stalling" 1 sleep release
   expect_status 124
-  expect_within_ms 10000
+  expect_soon
   expect_stderr_contains ' is in all_reduce "gradients"'
   expect_stderr_contains ' has returned from barrier "start"'
   expect_stderr_contains '(dtrain_all_reduce+'
   [[ $(grep -c '^libdtrain: stack of thread ' "$out/stderr") -eq 2 ]] || fail 'not one stack for each rank'
   start_dtrain run -np 1 --dump-stacks sh -c 'trap "echo stack >&2" QUIT; echo ready; while :; do sleep 0.1; done'
-  wait_for 10 stdout_has ready
+  wait_for stdout_has ready
   signal INT
   finish
   expect_status 130

@@ -86,7 +86,7 @@ $MASTER_ADDR $MASTER_PORT $HOROVOD_SIZE $1"; env | grep -cE "^(DTRAIN_(RENDEZVOU
 test_a_part_answers_no_worker_of_horovod() {
   choose_ports 1
   start_dtrain run --verbose --cluster-spec "worker|127.0.0.1:${ports[0]};h2.invalid:1" --no-tag sh -c 'echo up; exec sleep 60'
-  wait_for 20 stdout_has up
+  wait_for stdout_has up
   local at
   at=$(sed -n 's/.*; rendezvous on //p' "$out/stderr")
   expect test "$(python3 "$(dirname "$ring")/horovod_get.py" "$at")" = "b''"
@@ -114,7 +114,7 @@ test_a_ps_serves_until_a_term() {
     workers[task]=$!
   done
   wait "${workers[@]}" || fail 'a worker failed'
-  wait_for 20 stdout_has 'ps:0 heard worker:0 worker:1'
+  wait_for stdout_has 'ps:0 heard worker:0 worker:1'
   expect kill -0 "$pid"
   signal TERM
   finish
@@ -126,8 +126,8 @@ test_tasks_that_others_may_need_are_not_ended_by_a_worker_here() {
   choose_ports 2
   local spec="worker|127.0.0.1:${ports[0]};h2.invalid:1,ps|127.0.0.1:${ports[1]}" command='test -e go && exit; [ $DTRAIN_ROLE = ps ] || { echo finished; exit; }; trap "echo told; exit" TERM; : >trapped; while :; do sleep 0.05; done'
   start_dtrain run --cluster-spec "$spec" --no-tag sh -c "$command"
-  wait_for 20 stdout_has finished
-  wait_for 20 test -e trapped
+  wait_for stdout_has finished
+  wait_for test -e trapped
   expect kill -0 "$pid"
   signal TERM
   finish
@@ -172,7 +172,7 @@ pathlib.Path("listens").touch()
 time.sleep(60)
 PY
   local listener=$!
-  wait_for 20 test -e listens
+  wait_for test -e listens
   run_dtrain run --cluster-spec "$spec" touch started
   expect_status 4
   expect_stderr "dtrain: 127.0.0.1: 127.0.0.1:${ports[1]}: cannot hold port ${ports[1]}: Address already in use"
@@ -181,7 +181,7 @@ PY
   wait "$listener" 2>/dev/null || true
   # The port of a running task belongs to that task, even before the task listens.
   start_dtrain run --cluster-spec "$spec" sh -c 'echo up; exec sleep 60'
-  wait_for 20 stdout_has up
+  wait_for stdout_has up
   last_command='a second dtrain for the same tasks'
   status=0
   "$DTRAIN" run --cluster-spec "$spec" touch started 2>second || status=$?

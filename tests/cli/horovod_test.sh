@@ -121,7 +121,7 @@ run_among_strangers() {
   # shellcheck disable=SC2016  # the workers' shell expands it
   start_dtrain run -np 3 --report report.json --no-tag "$@" sh -c '[ "$RANK" != 0 ] || echo "$DTRAIN_RENDEZVOUS"
 until [ -e "strangers are there" ]; do sleep 0.02; done; eval "$1" && exec "$2" stop' sh "$meet" "$steady_worker"
-  wait_for 30 stdout_has :
+  wait_for stdout_has :
   python3 strangers.py "$(cat "$out/stdout")" >answered 2>&1 || fail 'strangers:' "$(cat answered)"
   touch stop
   since_ms=$(now_ms)

@@ -22,13 +22,15 @@
 #   start_dtrain ARG…
 #   signal NAME            sends it to $pid; `finish` waits for $pid, and sets $status and $elapsed_ms
 #                          (since the start, or since the last signal)
-#   wait_for SECONDS CMD…  until the command succeeds; fails after that time
+#   wait_for CMD…          until the command succeeds; fails after $run_timeout_s
 #   stdout_has TEXT        true or false, for wait_for; also stderr_has
-#   expect_status N, expect_within_ms N, expect CMD…, expect_not CMD…
+#   expect_status N, expect CMD…, expect_not CMD…
+#   expect_soon [MS]       $elapsed_ms is far below the minute that its workers would run; `make test-long`, on a
+#                          machine without other work, allows MS
 #   expect_stdout TEXT     equal, except for the last newline; also expect_stderr, expect_file FILE TEXT
 #   expect_stdout_contains TEXT, expect_stdout_lacks TEXT; the same for stderr
 #   expect_stdout_lines LINE…  these lines in any order (ranks race) and no others; also stderr
-#   expect_no_processes    no process of this test is left; waits up to 5 s
+#   expect_no_processes    no process of this test is left; waits for those that are ending
 #   states_are STATE PID…  true or false, for wait_for; STATE is T for stopped, [RSD] for not
 #   expect_steady_end      the job of three steady workers ends with success
 #   long_or SHORT LONG     prints LONG in `make test-long`, else SHORT
@@ -109,12 +111,12 @@ finish() {
   elapsed_ms=$(($(now_ms) - since_ms))
 }
 
+# The verdict of no test depends on a short time limit: a machine may be busy. These limits end a test that fails.
 wait_for() {
-  local limit=$(($(now_ms) + $1 * 1000)) seconds=$1
-  shift
+  local limit=$(($(now_ms) + run_timeout_s * 1000))
   until "$@"; do
     if (($(now_ms) > limit)); then
-      fail "not within $seconds s: $*"
+      fail "not within $run_timeout_s s: $*"
     fi
     sleep 0.02
   done
@@ -128,7 +130,11 @@ expect() { "$@" || fail "expected to succeed: $*"; }
 expect_not() { ! "$@" || fail "expected to fail: $*"; }
 
 expect_status() { [[ $status -eq $1 ]] || fail "expected the status $1, not $status"; }
-expect_within_ms() { ((elapsed_ms <= $1)) || fail "expected within $1 ms, took $elapsed_ms ms"; }
+expect_soon() {
+  local limit
+  limit=$(long_or 40000 "${1-40000}")
+  ((elapsed_ms <= limit)) || fail "expected within $limit ms, took $elapsed_ms ms"
+}
 
 expect_file() {
   local expected=$2
@@ -165,7 +171,7 @@ marked_pids() (
 )
 
 expect_no_processes() {
-  local limit=$(($(now_ms) + 5000)) left
+  local limit=$(($(now_ms) + 30000)) left
   while left=$(marked_pids) && [[ -n $left ]]; do
     if (($(now_ms) > limit)); then
       fail "processes left behind:" "$(ps -o pid,ppid,stat,args -p "${left//$'\n'/,}")"

@@ -15,7 +15,7 @@ test_too_few_descriptors_are_reported_with_both_numbers_before_anything_starts()
   for limit in 64 100 200; do
     run sh -c 'ulimit -n '$limit'; exec "$0" run -np 100 touch started' "$DTRAIN"
     expect_status 2
-    expect_within_ms 3000
+    expect_soon
     grep -qE "100 tasks need [0-9]+ open files, the hard limit is $limit; raise it" "$out/stderr" ||
       fail 'not the numbers'
     expect_not test -e started
@@ -27,7 +27,7 @@ test_too_few_descriptors_are_reported_with_both_numbers_before_anything_starts()
 test_too_few_descriptors_for_all_hosts_are_reported_before_any_connection() { # F16 R19
   run sh -c 'ulimit -n 256; exec "$0" run -H "$1" true' "$DTRAIN" "$(seq -s, -f 'node%g:1' 400)"
   expect_status 2
-  expect_within_ms 1000
+  expect_soon
   grep -qE '^dtrain: connections to 400 hosts need 12[0-9]{2} open files, the hard limit is 256; raise it' "$out/stderr" ||
     fail 'not the numbers'
 }
@@ -85,7 +85,7 @@ test_all_ports_of_a_job_are_in_the_range() { # F17
 test_jobs_with_one_range_do_not_meet() { # F17
   first=$(free_ports 8)
   start_dtrain run -np 1 --port-range "$first-$((first + 7))" sh -c 'echo up; exec sleep 60'
-  wait_for 10 stdout_has up
+  wait_for stdout_has up
   run_dtrain run -np 1 --port-range "$first-$((first + 7))" --no-tag sh -c 'echo $MASTER_PORT $DTRAIN_RENDEZVOUS'
   expect_status 0
   run_dtrain run -np 2 --port-range "$first-$((first + 7))" true
@@ -111,7 +111,7 @@ print("up", flush=True)
 time.sleep(60)
 END
   start /usr/bin/python3 squat.py "$first" $((first + 1))
-  wait_for 10 stdout_has up
+  wait_for stdout_has up
   squatter=$pid
   run_dtrain run -np 1 --port-range "$first" true
   expect_status 4
@@ -166,7 +166,7 @@ dtrain: warning: logs: 21845 bytes of output were lost, in 1 file(s)'
 test_a_stdout_and_a_report_at_the_limit_of_file_sizes_are_reported() {
   run bash -c 'ulimit -f 2; exec "$0" run -np 1 seq 5000 2> >(cat >&4)' "$DTRAIN" 4>stderr.copy
   expect_status 1
-  wait_for 10 grep -qF 'dtrain: warning: standard output cannot be written (File too large); the job goes on' stderr.copy
+  wait_for grep -qF 'dtrain: warning: standard output cannot be written (File too large); the job goes on' stderr.copy
   run_with_small_files run -np 4 --report report.json sh -c 'exit 3'
   expect_status 3
   expect_stderr_contains '--report: cannot write report.json: write: File too large'

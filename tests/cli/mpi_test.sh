@@ -7,7 +7,7 @@
 
 # Expects the warning, and a job that still reaches its end.
 expect_one_warning_of() {
-  wait_for 15 stderr_has "dtrain: warning: $1 processes, each alone: MPI was not started by mpirun"
+  wait_for stderr_has "dtrain: warning: $1 processes, each alone: MPI was not started by mpirun"
   touch end
   finish
   expect_status 0

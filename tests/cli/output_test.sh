@@ -151,8 +151,8 @@ seq -f '%030.0f' 5001 30000
 END
   # The reader starts once the pipe is full and both streams wait for space.
   "$DTRAIN" run -np 2 sh loud 2>&1 | (
-    wait_for 30 test -e begun.0
-    wait_for 30 test -e begun.1
+    wait_for test -e begun.0
+    wait_for test -e begun.1
     cat
   ) >console
   [[ ${PIPESTATUS[0]} -eq 0 ]] || fail 'the job failed'
@@ -228,7 +228,7 @@ test_a_prompt_is_shown_without_its_line_end_and_its_line_continues() {
   # shellcheck disable=SC2016
   start sh -c 'exec "$0" "$@" <input' "$DTRAIN" run -np 2 --stdin 0 \
     sh -c '[ $RANK = 1 ] && exit; printf "> "; read -r word; echo "got $word"' 3>&-
-  wait_for 10 stdout_ends_in '[0]<stdout>:> '
+  wait_for stdout_ends_in '[0]<stdout>:> '
   echo something >&3
   exec 3>&-
   finish

@@ -11,7 +11,7 @@ start_steady() { # TRANSPORT OPTION…
   shift
   rm -f stop
   start_dtrain run -np 3 --heartbeat 100ms --dead-after 1s "$@" "$worker" stop "$transport"
-  wait_for 20 stdout_has '<stdout>:steady'
+  wait_for stdout_has '<stdout>:steady'
   mapfile -t ranks < <(pgrep -P "$(pgrep -P "$pid" -x dtrain-agent)" -x steady_worker)
   [[ ${#ranks[@]} -eq 3 ]] || fail "expected 3 ranks, found ${ranks[*]}"
 }
@@ -21,11 +21,11 @@ test_a_paused_job_stands_still_and_nothing_of_it_expires() { # F33 R34
     start_steady "$transport" --timeout 30s
     for _ in 1 2; do
       signal TSTP
-      wait_for 5 states_are T "$pid" "${ranks[@]}"
+      wait_for states_are T "$pid" "${ranks[@]}"
       sleep "$pause_s" # longer than every deadline of the job
       states_are T "$pid" "${ranks[@]}" || fail 'a process was running'
       signal CONT
-      wait_for 5 states_are '[RSD]' "$pid" "${ranks[@]}"
+      wait_for states_are '[RSD]' "$pid" "${ranks[@]}"
     done
     expect_steady_end
   done
@@ -33,9 +33,9 @@ test_a_paused_job_stands_still_and_nothing_of_it_expires() { # F33 R34
 
 test_the_time_limit_stands_still_too() { # F33
   start_dtrain run -np 1 --timeout 4s sh -c 'echo up; exec sleep 60'
-  wait_for 5 stdout_has up
+  wait_for stdout_has up
   signal TSTP
-  wait_for 5 states_are T "$pid"
+  wait_for states_are T "$pid"
   sleep 5
   signal CONT
   finish
@@ -54,9 +54,9 @@ takes_tstp() {
 test_a_pause_that_was_asked_for_before_the_start_comes_with_it() {
   for _ in 1 2 3 4; do
     start_dtrain run -np 2 sh -c 'echo up; sleep 1'
-    wait_for 5 takes_tstp "$pid"
+    wait_for takes_tstp "$pid"
     kill -TSTP "$pid"
-    wait_for 5 states_are T "$pid"
+    wait_for states_are T "$pid"
     signal CONT
     finish
     expect_status 0
@@ -66,22 +66,22 @@ test_a_pause_that_was_asked_for_before_the_start_comes_with_it() {
 
 test_term_to_a_paused_job_ends_it_when_it_continues() {
   start_dtrain run -np 2 sh -c 'echo up; exec sleep 60'
-  wait_for 5 stdout_has '[1]<stdout>:up'
+  wait_for stdout_has '[1]<stdout>:up'
   signal TSTP
-  wait_for 5 states_are T "$pid"
+  wait_for states_are T "$pid"
   kill -TERM "$pid"
   signal CONT
   finish
   expect_status 143
-  expect_within_ms 3000
+  expect_soon
   expect_no_processes
 }
 
 test_killing_a_paused_dtrain_leaves_nothing_behind() {
   start_dtrain run -np 2 sh -c 'echo up; exec sleep 60'
-  wait_for 5 stdout_has '[1]<stdout>:up'
+  wait_for stdout_has '[1]<stdout>:up'
   signal TSTP
-  wait_for 5 states_are T "$pid"
+  wait_for states_are T "$pid"
   signal KILL
   finish
   expect_status 137
@@ -91,7 +91,7 @@ test_killing_a_paused_dtrain_leaves_nothing_behind() {
 test_a_rank_that_is_killed_during_the_pause_fails_the_job_afterwards() {
   start_steady auto
   signal TSTP
-  wait_for 5 states_are T "$pid" "${ranks[@]}"
+  wait_for states_are T "$pid" "${ranks[@]}"
   kill -KILL "${ranks[1]}"
   signal CONT
   finish
@@ -108,7 +108,7 @@ test_a_tstp_that_was_ignored_stays_ignored() {
   ) >"$out/stdout" 2>"$out/stderr" &
   pid=$!
   since_ms=$(now_ms)
-  wait_for 5 stdout_has up
+  wait_for stdout_has up
   kill -TSTP "$pid"
   finish
   expect_status 0
@@ -119,7 +119,7 @@ test_a_dtrain_stopped_for_longer_than_the_lease_ends_cleanly_and_reports_it() { 
   start_steady auto
   signal STOP
   for rank in "${ranks[@]}"; do
-    wait_for 6 sh -c "! kill -0 $rank 2>/dev/null"
+    wait_for sh -c "! kill -0 $rank 2>/dev/null"
   done
   sleep 1
   signal CONT
@@ -132,7 +132,7 @@ test_a_dtrain_stopped_for_longer_than_the_lease_ends_cleanly_and_reports_it() { 
 
 test_a_dtrain_that_waits_for_its_turn_for_seconds_ends_no_job_of_its_machine() { # a busy machine
   start_dtrain run -np 2 sh -c 'echo up; while [ ! -e stop ]; do sleep 0.1; done; echo done'
-  wait_for 10 stdout_has '[1]<stdout>:up'
+  wait_for stdout_has '[1]<stdout>:up'
   signal STOP
   sleep 7 # longer than the lease of other hosts
   signal CONT

@@ -87,7 +87,7 @@ test_nothing_is_left_of_a_dtrain_that_ends_while_a_driver_hangs() {
   for name in INT KILL; do
     start env LD_LIBRARY_PATH="$fakes" FAKE_NVML=hang "$DTRAIN" run -H localhost true
     # The launcher, the agent, and the process that queries the driver.
-    wait_for 10 asker_runs
+    wait_for asker_runs
     signal $name
     finish
     expect_no_processes
@@ -103,7 +103,7 @@ test_a_host_without_a_driver_has_no_gpus_and_no_warning() {
 test_the_driver_is_queried_only_where_slots_are_missing() {
   with_gpus hang run -np 1 -H localhost:1 --no-tag echo hi
   expect_status 0
-  expect_within_ms 5000
+  expect_soon
   expect_stdout hi
 }
 

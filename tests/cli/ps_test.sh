@@ -69,7 +69,7 @@ test_a_server_and_a_worker_of_its_host_share_memory() {
   for transport in auto tcp; do
     start_dtrain run --role ps=1,worker=1 --strategy parameter_server --transport $transport --no-tag \
       "$worker" 20 async 0 "until=go.$transport:10"
-    wait_for 20 stdout_has 'worker 0: step 10'
+    wait_for stdout_has 'worker 0: step 10'
     users=$(sharing)
     : >"go.$transport"
     finish
@@ -123,13 +123,13 @@ test_synchronous_steps_of_all_workers_end_by_the_name_of_the_dead_one() {
 test_a_dead_server_is_named_to_all_workers_within_a_second() {
   start_dtrain run --role ps=2,worker=2 --no-tag --on-failure continue \
     --role-command "ps=sh -c 'echo \$\$ >ps.\$DTRAIN_TASK_INDEX; exec \"$DTRAIN\" ps'" "$worker" 1000000000 async 0
-  wait_for 20 stdout_has 'worker 0: started'
-  wait_for 20 stdout_has 'worker 1: started'
+  wait_for stdout_has 'worker 0: started'
+  wait_for stdout_has 'worker 1: started'
   local begin
   begin=$(now_ms)
   kill -KILL "$(cat ps.1)"
-  wait_for 10 stdout_has 'worker 0: error: the parameter server ps:1 on localhost died: killed by SIGKILL'
-  wait_for 10 stdout_has 'worker 1: error: the parameter server ps:1 on localhost died: killed by SIGKILL'
+  wait_for stdout_has 'worker 0: error: the parameter server ps:1 on localhost died: killed by SIGKILL'
+  wait_for stdout_has 'worker 1: error: the parameter server ps:1 on localhost died: killed by SIGKILL'
   expect test $(($(now_ms) - begin)) -lt "$(long_or 5000 1000)"
   finish
   expect_status 137
@@ -154,7 +154,7 @@ test_with_replicas_training_continues_when_a_server_dies() {
   for victim in 0 1; do
     rm -f killed
     start_replicated sync 0 200
-    wait_for 20 stdout_has 'worker 0: step 100'
+    wait_for stdout_has 'worker 0: step 100'
     kill -KILL "$(cat ps.$victim)"
     touch killed
     finish
@@ -169,7 +169,7 @@ test_with_replicas_training_continues_when_a_server_dies() {
 
 test_with_replicas_asynchronous_pushes_count_once_when_a_server_dies() {
   start_replicated async 0 200
-  wait_for 20 stdout_has 'worker 0: step 100'
+  wait_for stdout_has 'worker 0: step 100'
   kill -KILL "$(cat ps.0)"
   touch killed
   finish
@@ -181,9 +181,9 @@ test_with_replicas_asynchronous_pushes_count_once_when_a_server_dies() {
 
 test_the_death_of_both_servers_is_named() {
   start_replicated async 0 200 --on-failure continue
-  wait_for 20 stdout_has 'worker 0: step 100'
+  wait_for stdout_has 'worker 0: step 100'
   kill -KILL "$(cat ps.1)"
-  wait_for 20 stderr_has 'has taken over the variables of ps:1'
+  wait_for stderr_has 'has taken over the variables of ps:1'
   kill -KILL "$(cat ps.0)"
   touch killed
   finish
@@ -213,7 +213,7 @@ has_step_of() { steps_of "$1" | awk -v wanted="$2" '$1 >= wanted { found = 1 } E
 test_after_kill_9_of_everything_the_last_checkpoint_is_restored_bit_for_bit() {
   local server="ps=self ps --checkpoint $PWD/model --checkpoint-every 10" index
   start_dtrain run --role ps=2,worker=2 --strategy parameter_server --no-tag --role-command "$server" "$worker" 1000000000 sync 0 several=1
-  wait_for 20 has_step_of 1 30
+  wait_for has_step_of 1 30
   kill -KILL "$pid"
   finish
   expect_no_processes

@@ -59,7 +59,7 @@ test_the_report_of_a_failure_names_it() {
 
 test_a_job_that_was_stopped_has_a_report_too() {
   start_dtrain run -np 1 --report report.json sh -c 'echo ready; exec sleep 60'
-  wait_for 10 stdout_has ready
+  wait_for stdout_has ready
   signal INT
   finish
   expect_status 130
@@ -81,7 +81,7 @@ test_a_job_that_never_started_has_a_report_with_the_reason() {
 
 test_a_lost_agent_leaves_its_tasks_without_an_end() {
   start_dtrain run -np 1 --report report.json sh -c 'echo $PPID; exec sleep 60'
-  wait_for 10 grep -q . "$out/stdout"
+  wait_for grep -q . "$out/stdout"
   kill -KILL "$(sed 's/.*://' "$out/stdout")"
   finish
   expect_status 3
@@ -117,8 +117,8 @@ test_a_report_that_cannot_be_written_is_refused_before_anything_starts() {
 
 test_a_report_goes_to_a_pipe_as_well() {
   "$DTRAIN" run -np 1 --report >(cat >report.json) true
-  wait_for 10 test -s report.json
-  wait_for 10 sh -c 'tail -n 1 report.json | grep -q "^}"'
+  wait_for test -s report.json
+  wait_for sh -c 'tail -n 1 report.json | grep -q "^}"'
   expect_report 'r["exit_status"] == 0'
 }
 

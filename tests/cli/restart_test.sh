@@ -40,11 +40,11 @@ assert [len(task["earlier_attempts"]) for task in tasks] == [0, 2]'
 
 test_ctrl_c_cancels_a_restart_that_waits() {
   start_dtrain run -np 1 --restart-role worker=9 sh -c 'exit 3'
-  wait_for 20 stderr_has 'restart 4 of 9 in 4s'
+  wait_for stderr_has 'restart 4 of 9 in 4s'
   signal INT
   finish
   expect_status 130
-  expect_within_ms "$(long_or 3000 1000)"
+  expect_soon 1000
   expect_no_processes
 }
 
@@ -151,7 +151,7 @@ test_a_killed_server_restores_its_checkpoint_and_its_worker_connects_again() {
   local server="ps=sh -c 'echo \$\$ >ps.pid; exec \"$DTRAIN\" ps --checkpoint model --checkpoint-every 10'"
   start_dtrain run --role ps=1,worker=1 --no-tag --restart-role ps=1,worker=1 --role-command "$server" \
     sh -c '[ "$DTRAIN_ATTEMPT" = 2 ] && exec "$0" 5 async 0; exec "$0" 1000000000 async 0' "$worker"
-  wait_for 20 sh -c 'ls model-*0.ps-0-of-1 2>/dev/null | grep -q .'
+  wait_for sh -c 'ls model-*0.ps-0-of-1 2>/dev/null | grep -q .'
   kill -KILL "$(cat ps.pid)"
   finish
   expect_status 0

@@ -91,9 +91,9 @@ test_processes_and_ranks_are_dealt_by_slot_or_by_node() {
 }
 
 test_the_status_is_that_of_the_first_worker_that_failed() {
-  run_dtrain run -np 2 sh -c 'test $RANK = 0 || exit 37; sleep 30'
+  run_dtrain run -np 2 sh -c 'test $RANK = 0 || exit 37; sleep 60'
   expect_status 37
-  expect_within_ms 5000
+  expect_soon
   expect_stderr_contains 'dtrain: rank 1 (host localhost, pid '
   expect_stderr_contains 'failed: exit status 37'
   expect_no_processes
@@ -206,7 +206,7 @@ test_the_token_is_on_no_command_line_and_in_no_message() {
 
 test_only_the_rendezvous_listens_and_only_on_loopback() { # S9
   start_dtrain run -np 2 sh -c 'echo up; sleep 60'
-  wait_for 10 stdout_has '[1]<stdout>:up'
+  wait_for stdout_has '[1]<stdout>:up'
   ss -Hltnp | grep -E "pid=($pid|$(pgrep -P "$pid" -x dtrain-agent))," >listeners || true
   [[ $(wc -l <listeners) -eq 1 ]] || fail "expected one listener: $(cat listeners)"
   awk '{ print $4 }' listeners | grep -q '^127\.0\.0\.1:[0-9]*$' || fail "not on loopback: $(cat listeners)"

@@ -9,13 +9,13 @@ worker=$(dirname "$DTRAIN")/tests/programs/stalling_worker
 start_stall() {
   start_dtrain run -np 4 --stall-report 1s --report report.json --no-tag sh -c \
     "echo \$\$ >pid.\$RANK; exec $worker $1 $2 $PWD/release ${3-}"
-  wait_for 20 stdout_has late
+  wait_for stdout_has late
 }
 
 # expect_stall TEXT…: the log has one stall, of at most four lines, with these texts.
 expect_stall() {
   local text
-  wait_for 20 stderr_has ' stalls for '
+  wait_for stderr_has ' stalls for '
   for text in "$@"; do
     expect_stderr_contains "$text"
   done
@@ -66,7 +66,7 @@ test_a_rank_that_does_not_call_is_named_over_tcp() {
 
 test_a_stopped_rank_is_named_as_stopped() { # F9 R15
   start_stall 1 stop tcp
-  wait_for 5 states_are T "$(cat pid.1)"
+  wait_for states_are T "$(cat pid.1)"
   expect_stall ': ranks 0, 2, 3 wait for rank 1' \
     "rank 1 (host localhost, pid $(cat pid.1)) does not answer since barrier \"start\"; its process is stopped by a signal" \
     "kill -CONT $(cat pid.1) on localhost continues it"
@@ -81,8 +81,8 @@ test_a_rank_that_stops_within_a_sum_is_named() { # F9 R15
     rm -f stamp
     start_dtrain run -np 2 --stall-report 1s --no-tag sh -c \
       "echo \$\$ >pid.\$RANK; exec $(dirname "$worker")/collective_worker 1 $transport $PWD/stamp"
-    wait_for 20 test -s stamp
-    wait_for 5 states_are T "$(cat pid.1)"
+    wait_for test -s stamp
+    wait_for states_are T "$(cat pid.1)"
     expect_stall 'all_reduce "gradients" stalls for ' ': rank 0 waits for rank 1' \
       "rank 1 (host localhost, pid $(cat pid.1)) does not answer since all_reduce \"gradients\"; its process is stopped"
     expect kill -CONT "$(cat pid.1)"
@@ -113,8 +113,8 @@ test_a_rank_that_waits_in_another_operation_is_named_with_it() {
 test_ranks_that_wait_in_different_names_are_named_with_them() {
   start_dtrain run -np 2 --stall-report 1s --report report.json --no-tag sh -c \
     "echo \$\$ >pid.\$RANK; exec $worker 1 names $PWD/release"
-  wait_for 20 stdout_has late
-  wait_for 20 stderr_has ' stalls for '
+  wait_for stdout_has late
+  wait_for stderr_has ' stalls for '
   # The report begins with the call of either rank, and has that of the other one behind it.
   local first=1 other=0 names=(ours theirs)
   if stderr_has 'all_reduce "ours" stalls for '; then first=0 other=1; fi
@@ -138,8 +138,8 @@ test_a_rank_that_waits_for_a_key_is_named_with_it() {
 
 test_the_process_that_joined_is_examined_and_not_its_shell() {
   start_dtrain run -np 2 --stall-report 500ms --no-tag sh -c "$worker 1 stop $PWD/release & echo \$! >pid.\$RANK; wait"
-  wait_for 20 stdout_has late
-  wait_for 5 states_are T "$(cat pid.1)"
+  wait_for stdout_has late
+  wait_for states_are T "$(cat pid.1)"
   expect_stall "rank 1 (host localhost, pid $(cat pid.1)) does not answer"
   expect kill -CONT "$(cat pid.1)"
   finish
@@ -156,7 +156,7 @@ test_a_stall_that_lasts_until_a_time_limit_has_no_end() {
 
 test_without_the_option_a_slow_job_logs_nothing() {
   start_dtrain run -np 2 --stall-report 0 --report report.json "$worker" 1 sleep "$PWD/release"
-  wait_for 20 stdout_has late
+  wait_for stdout_has late
   sleep 2
   touch release
   finish
@@ -167,7 +167,7 @@ test_without_the_option_a_slow_job_logs_nothing() {
 
 test_a_job_that_is_quick_enough_logs_nothing() {
   start_dtrain run -np 2 --stall-report 20s "$worker" 1 sleep "$PWD/release"
-  wait_for 20 stdout_has late
+  wait_for stdout_has late
   sleep 1
   touch release
   finish

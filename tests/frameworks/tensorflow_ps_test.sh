@@ -95,7 +95,7 @@ test_a_dtrain_on_each_host_runs_a_cluster_that_is_given() {
     on_host "$k" "$DTRAIN" run --cluster-spec "$spec" --no-tag "$python" "$between" "${hosts_flags[@]}" >"on $k" 2>&1 &
     started[k]=$!
   done
-  wait_for "$run_timeout_s" grep -q '^worker 0: ' 'on 1'
+  wait_for grep -q '^worker 0: ' 'on 1'
   for k in 1 2; do
     kill -TERM "$(processes_on "$k" dtrain)"
     status=0

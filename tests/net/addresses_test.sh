@@ -178,7 +178,7 @@ test_a_dead_name_server_does_not_matter_to_hosts_that_are_addresses() { # F19 R2
   expect_stdout_lines '[0]<stdout>:up' '[1]<stdout>:up'
   run_on_launcher "$DTRAIN" run --connect-timeout 3s -H 10.77.0.1:1,node2:1 echo up
   expect_status 3
-  expect_within_ms 12000
+  expect_soon
   expect_stderr_contains 'node2: '
   expect_no_processes
 }
@@ -186,7 +186,7 @@ test_a_dead_name_server_does_not_matter_to_hosts_that_are_addresses() { # F19 R2
 test_a_host_that_loses_its_power_ends_the_job_and_serves_the_next() { # F21 F29
   hosts_up 2
   start_on_launcher "$DTRAIN" run --dead-after 2s -H node1:1,node2:1 "$steady" "$out/stop"
-  wait_for 20 stdout_has steady
+  wait_for stdout_has steady
   # The host sends nothing any more, and all its connections stay half open.
   cut_cable 2
   local pids
@@ -196,7 +196,7 @@ test_a_host_that_loses_its_power_ends_the_job_and_serves_the_next() { # F21 F29
   since_ms=$(now_ms)
   finish
   expect_status 3
-  expect_within_ms 10000
+  expect_soon
   expect_stderr_contains 'agent on node2 lost: '
   expect_no_processes
   mend_cable 2

@@ -30,7 +30,7 @@ PYTHON
   rm -f stop
   start_on_launcher "$DTRAIN" run "$@" -H node1:2,node2:1 \
     "$(dirname "$DTRAIN")/tests/programs/steady_worker" stop auto 0
-  wait_for 20 stdout_has '<stdout>:steady'
+  wait_for stdout_has '<stdout>:steady'
   ip netns exec "$net-l" python3 record.py port1 >counts
   expect_steady_end
   read -r full readable <counts

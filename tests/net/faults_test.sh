@@ -10,7 +10,7 @@
 stray_script='(setsid sh -c "trap \"\" TERM; while :; do sleep 60; done" &); (sleep 60 &); echo up; exec sleep 60'
 start_strays_on() {
   start_on_launcher "$DTRAIN" run --dead-after 2s -H "$1" sh -c "$stray_script"
-  wait_for 20 stdout_has "[${2-1}]<stdout>:up"
+  wait_for stdout_has "[${2-1}]<stdout>:up"
 }
 
 no_agent_on() { [[ -z $(agent_on "$1") ]]; }
@@ -28,7 +28,7 @@ test_a_killed_launcher_leaves_nothing_on_any_host() { # F1 R1
   done
   for ((k = 0; k < $(long_or 1 50); ++k)); do
     start_on_launcher "$DTRAIN" run -H node1:4,node2:4,node3:4,node4:4 sh -c "$stray_script"
-    wait_for 20 all_up 16
+    wait_for all_up 16
     signal KILL
     expect_no_processes
   done
@@ -53,9 +53,9 @@ test_a_black_hole_names_the_host_and_leaves_nothing() { # F4 R4
   local n
   for ((n = 0; n < $(long_or 1 20); ++n)); do
     start_on_launcher "$DTRAIN" run --dead-after "$(long_or 2s 5s)" -H node1:1,node2:1 sh -c "$stray_script"
-    wait_for 20 all_up 2
+    wait_for all_up 2
     cut_cable 2
-    wait_for 6 stderr_has "agent on node2 lost: no heartbeat for $(long_or 2s 5s)"
+    wait_for stderr_has "agent on node2 lost: no heartbeat for $(long_or 2s 5s)"
     finish
     expect_status 3
     expect_no_processes
@@ -70,7 +70,7 @@ test_a_reset_connection_ends_the_job_and_leaves_nothing() { # F3 R5
     start_strays_on node1:1,node2:1
     drop_on 2 -p tcp --dport 22 -j REJECT --reject-with tcp-reset
     # The next heartbeat meets it, a second later at most.
-    wait_for "$(long_or 7 2)" stderr_has 'agent on node2 lost'
+    wait_for stderr_has 'agent on node2 lost'
     finish
     expect_status 3
     expect_no_processes
@@ -95,7 +95,7 @@ kill_agent_on() {
   start_strays_on node1:1,node2:1
   agent=$(agent_on "$1")
   kill -KILL "$agent"
-  wait_for "$(long_or 5 1)" stderr_has "agent on node$1 lost: killed by SIGKILL"
+  wait_for stderr_has "agent on node$1 lost: killed by SIGKILL"
   finish
   expect_status 3
   expect_no_processes
@@ -119,7 +119,7 @@ test_the_processes_of_an_agent_that_stays_stopped_end_too() { # F33
   finish
   expect_status 3
   expect_stderr_contains 'agent on node2 lost: no heartbeat for 2s'
-  wait_for 15 no_agent_on 2
+  wait_for no_agent_on 2
   expect_no_processes
 }
 
@@ -140,7 +140,7 @@ sys.exit(child.wait())
 EOF
   chmod +x "$out/rsh"
   start_on_launcher "$DTRAIN" run --rsh-agent "$out/rsh" --dead-after 2s -H node1:1 sh -c "$stray_script"
-  wait_for 20 stdout_has '[0]<stdout>:up'
+  wait_for stdout_has '[0]<stdout>:up'
   : >"$out/deaf"
   finish
   expect_status 3
@@ -161,7 +161,7 @@ test_an_oom_kill_on_a_host_is_named_as_such() { # F8 R16
 if os.environ["RANK"] == "1": x = bytearray(300 << 20)
 time.sleep(60)'
   hosts_down
-  wait_for 5 rmdir "$group"
+  wait_for rmdir "$group"
   expect_status 137
   expect_stderr_contains "rank 1 (host node2, pid "
   expect_stderr_contains "failed: killed by SIGKILL (the kernel's OOM killer"

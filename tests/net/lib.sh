@@ -135,7 +135,7 @@ sshd_up() {
   local folder=$out/net/node$1
   rm -f "$folder/sshd.pid"
   enter_host "$1" /usr/sbin/sshd -f "$folder/sshd_config" -E "$folder/sshd.log"
-  wait_for 10 test -s "$folder/sshd.pid"
+  wait_for test -s "$folder/sshd.pid"
 }
 
 sshd_option() {
@@ -163,7 +163,7 @@ private_tmp() {
 # A pid file that is removed shows that the port is free. The process itself may remain as a zombie for a while.
 sshd_again() {
   kill "$(cat "$out/net/node$1/sshd.pid")"
-  wait_for 10 test ! -e "$out/net/node$1/sshd.pid"
+  wait_for test ! -e "$out/net/node$1/sshd.pid"
   sshd_up "$1"
 }
 

@@ -11,7 +11,7 @@ start_unused() {
   rm -f go stop
   start_on_launcher "$DTRAIN" run -H node1:2,node2:2 \
     "$(dirname "$DTRAIN")/tests/programs/link_worker" "$PWD/go" "$PWD/stop"
-  wait_for 20 joined_are 4
+  wait_for joined_are 4
 }
 joined_are() { [[ $(grep -c joined "$out/stdout") -eq $1 ]]; }
 
@@ -24,7 +24,7 @@ test_ranks_have_only_the_links_between_hosts_that_they_use() {
   start_unused
   expect_links 0
   touch go
-  wait_for 10 stdout_has received
+  wait_for stdout_has received
   expect_links 1
   touch stop
   finish
@@ -56,12 +56,12 @@ test_more_ranks_than_the_peer_s_queue_holds_dial_it_while_it_computes() {
   ip netns exec "$net-2" sysctl -qw net.core.somaxconn=4 2>"$out/sysctl" || skip 'no somaxconn of a namespace here'
   start_on_launcher "$DTRAIN" run -H node1:24,node2:1 --no-tag \
     "$(dirname "$DTRAIN")/tests/programs/link_worker" "$PWD/go" "$PWD/stop" "$PWD/wake"
-  wait_for 30 joined_are 25
+  wait_for joined_are 25
   touch go
   # Longer than the time after which a silent peer counts as dead.
   sleep 8
   touch wake
-  wait_for 20 stdout_has received
+  wait_for stdout_has received
   touch stop
   finish
   expect_status 0

@@ -28,7 +28,7 @@ test_an_outage_of_two_seconds_disturbs_nothing() { # F5 R6
   local n
   for ((n = 0; n < $(long_or 1 50); ++n)); do
     start_on_launcher "$DTRAIN" run --quiet --output-dir logs -H node1:2,node2:2 sh -c "$slow_output"
-    wait_for 20 test -s logs/rank.3/stdout
+    wait_for test -s logs/rank.3/stdout
     cut_cable 2
     sleep 2
     mend_cable 2
@@ -60,7 +60,7 @@ start_steady() {
   rm -f stop
   start_on_launcher "$DTRAIN" run -H node1:2,node2:1 --heartbeat 100ms "$@" \
     "$(dirname "$DTRAIN")/tests/programs/steady_worker" stop
-  wait_for 20 stdout_has '<stdout>:steady'
+  wait_for stdout_has '<stdout>:steady'
   mapfile -t ranks < <(processes_on 1 steady_worker && processes_on 2 steady_worker)
   [[ ${#ranks[@]} -eq 3 ]] || fail "expected 3 ranks, found ${ranks[*]}"
 }
@@ -69,11 +69,11 @@ test_a_pause_holds_the_tasks_of_all_hosts() { # F33 R34
   hosts_up 2
   start_steady --dead-after 1s
   signal TSTP
-  wait_for 5 states_are T "$pid" "${ranks[@]}"
+  wait_for states_are T "$pid" "${ranks[@]}"
   sleep "$(long_or 2 60)" # longer than the lease
   states_are T "$pid" "${ranks[@]}" || fail 'something went on'
   signal CONT
-  wait_for 5 states_are '[RSD]' "$pid" "${ranks[@]}"
+  wait_for states_are '[RSD]' "$pid" "${ranks[@]}"
   expect_steady_end
 }
 
@@ -81,8 +81,8 @@ test_a_launcher_stopped_for_longer_than_the_lease_ends_cleanly_and_reports_it() 
   hosts_up 2
   start_steady --dead-after 1s
   signal STOP
-  wait_for 10 no_agent_on 1
-  wait_for 10 no_agent_on 2
+  wait_for no_agent_on 1
+  wait_for no_agent_on 2
   signal CONT
   finish
   expect_status 3

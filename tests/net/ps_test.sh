@@ -51,7 +51,7 @@ test_a_worker_of_another_host_is_restarted_and_rejoins() {
 test_a_lost_host_has_no_restarts() {
   hosts_up 2
   start_on_launcher "$DTRAIN" run -H node1:1,node2:1 --restart-role worker=5 --no-tag sh -c 'echo up; exec sleep 60'
-  wait_for 30 sh -c '[ "$(grep -c up "$0")" = 2 ]' "$out/stdout"
+  wait_for sh -c '[ "$(grep -c up "$0")" = 2 ]' "$out/stdout"
   kill -KILL "$(agent_on 2)"
   finish
   expect_status 3
@@ -64,11 +64,11 @@ test_a_server_that_dies_on_another_host_is_named() {
   start_on_launcher "$DTRAIN" run -H node1:2,node2:2 --role ps=1@node2 --role worker=2@node1 --no-tag \
     --on-failure continue --role-command "ps=sh -c 'echo \$\$ >\"$PWD/ps.pid\"; exec \"$DTRAIN\" ps'" \
     "$worker" 1000000000 async 0
-  wait_for 30 stdout_has 'worker 0: started'
-  wait_for 30 stdout_has 'worker 1: started'
+  wait_for stdout_has 'worker 0: started'
+  wait_for stdout_has 'worker 1: started'
   kill -KILL "$(cat ps.pid)"
-  wait_for 5 stdout_has 'worker 0: error: the parameter server ps:0 on node2 died: killed by SIGKILL'
-  wait_for 5 stdout_has 'worker 1: error: the parameter server ps:0 on node2 died: killed by SIGKILL'
+  wait_for stdout_has 'worker 0: error: the parameter server ps:0 on node2 died: killed by SIGKILL'
+  wait_for stdout_has 'worker 1: error: the parameter server ps:0 on node2 died: killed by SIGKILL'
   finish
   expect_status 137
   expect_no_processes

@@ -11,7 +11,7 @@ start_unlimited() {
   rm -f stop
   start_on_launcher "$DTRAIN" run --dead-after 4s -H node1:2,node2:1 \
     "$(dirname "$DTRAIN")/tests/programs/steady_worker" stop auto 0
-  wait_for 20 stdout_has '<stdout>:steady'
+  wait_for stdout_has '<stdout>:steady'
 }
 
 test_hosts_that_lose_each_other_alone_name_the_silent_rank() {

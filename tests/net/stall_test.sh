@@ -11,8 +11,8 @@ start_stall() {
   rm -f release
   start_on_launcher "$DTRAIN" run --stall-report 1s --report report.json --no-tag -H node1:2,node2:2 \
     "$(dirname "$DTRAIN")/tests/programs/stalling_worker" 3 "$1" "$PWD/release"
-  wait_for 20 stdout_has late
-  wait_for 10 stderr_has '--timeout would end it'
+  wait_for stdout_has late
+  wait_for stderr_has '--timeout would end it'
 }
 
 # late_pid: of the rank that the report names, as its host sees it.
