@@ -31,7 +31,8 @@ except dtrain.Error as error:
     ],
 )
 def test_other_ranks_learn_within_a_second_that_a_rank_died(end, cause, wait):
-    ended = run_job(3, WAIT_FOR_RANK_1.format(end=end, wait=wait, limit=4 if BUSY else 1.3))
+    script = WAIT_FOR_RANK_1.format(end=end, wait=wait, limit=30 if BUSY else 1.3)
+    ended = run_job(3, script, "--dead-after", "60s")  # silence alone shows a death only then
     assert ended.status != 0
     assert len(ended.lines()) == 2, ended
     for rank, line in zip((0, 2), ended.lines(), strict=True):
@@ -80,7 +81,7 @@ except KeyboardInterrupt:
     ended = finish(process, begin)
     assert ended.status == 130
     assert len(ended.lines()) == 2
-    assert max(float(line) for line in ended.lines()) - pressed < (4 if BUSY else 1)
+    assert max(float(line) for line in ended.lines()) - pressed < (20 if BUSY else 1)
     assert "Segmentation" not in ended.stderr
 
 
@@ -145,7 +146,7 @@ def test_the_interpreter_ends_with_operations_under_way(what):
     assert ended.status == status, ended
     # The end of one rank with a failure may end the other one earlier.
     assert ended.lines() == ["ready", "ready"][: len(ended.lines()) if status else 2]
-    assert ended.seconds < (15 if BUSY else 4), ended
+    assert ended.seconds < (30 if BUSY else 4), ended
     for fault in ("Segmentation", "terminate", "Fatal", "SIGABRT", "SIGSEGV"):
         assert fault not in ended.stderr, ended
     if what == "exception":

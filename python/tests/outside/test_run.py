@@ -289,4 +289,4 @@ def test_an_interrupt_ends_the_job():
     process.send_signal(2)
     process.communicate(timeout=30)
     assert process.returncode != 0
-    assert time.monotonic() - begin < 10
+    assert time.monotonic() - begin < 25

@@ -5,7 +5,7 @@ import signal
 import time
 
 import pytest
-from jobs import finish, run_job, start, words_of
+from jobs import BUSY, finish, run_job, start, words_of
 
 # The main thread of rank 0 waits for rank 1, and rank 1 for a thread of rank 0. That thread can take the lock of the
 # interpreter only when the main thread releases it, because threads are not switched by time here. A wait that keeps
@@ -132,7 +132,7 @@ for number in range({tries}):
             os.kill(rank, signal.SIGINT)
         delays.append(max(float(value) for value in values_of(f"{number} interrupted")) - begin)
     assert finish(process, time.monotonic()).status == 0
-    assert min(delays) < 0.3, delays
+    assert min(delays) < (20 if BUSY else 0.3), delays
 
 
 def test_signal_handlers_run_again_and_again_in_one_wait():

@@ -25,7 +25,7 @@ std::vector<World::Options> transports(milliseconds dead_after) {
 }
 
 TEST_CASE("a mismatch names the rank that differs on every rank, and the next operation works") {
-  for (const World::Options& options : transports(std::chrono::seconds(5))) {
+  for (const World::Options& options : transports(std::chrono::seconds(60))) {
     World world(options);
     check_all_well(world.run([](Context& context) {
       std::vector<float> values(context.rank() == 2 ? 101 : 100, 1.0F);
@@ -44,7 +44,7 @@ TEST_CASE("a mismatch names the rank that differs on every rank, and the next op
 }
 
 TEST_CASE("without an option the job's own dead-after time decides when a connection is lost") {
-  RendezvousFixture server(table_of_workers(2), {.dead_after = milliseconds(50)});
+  RendezvousFixture server(table_of_workers(2), {.dead_after = seconds(6)});
   const auto options = [&](int rank) {
     return dtrain::InitOptions{.role = "worker",
                                .task_index = rank,
@@ -60,7 +60,7 @@ TEST_CASE("without an option the job's own dead-after time decides when a connec
   const RankOutcome outcome = World::outcome_of([&] { context.barrier(); });
   CHECK(outcome.code == DTRAIN_ERROR_PEER_LOST);
   CHECK(outcome.rank == 1);
-  CHECK(Clock::now() - start < seconds(4));  // an engine without a job would take 5 s
+  CHECK(Clock::now() - start > milliseconds(5500));  // an engine without a job takes 5 s
 }
 
 TEST_CASE("ranks that call different operations all learn it") {
@@ -84,8 +84,8 @@ void connect_all(Context& context) {
 }
 
 /// Rank 2 joins, and `end` then ends it, while the others wait for it in two collectives and a
-/// receive. All three must fail soon after `end`: silence would
-/// tell it after 5 s.
+/// receive. All three must fail soon after `end`: silence alone shows
+/// it after 60 s.
 void check_all_told(
     World& world, const std::function<void(Context&)>& end,
     const std::function<void(const RankOutcome&)>& check,
@@ -112,14 +112,14 @@ void check_all_told(
     pending.count_down();
     for (dtrain::Work& work : works)
       check(World::outcome_of([&] { work.wait(); }));
-    CHECK(Clock::now() - ended < seconds(4));
+    CHECK(Clock::now() - ended < seconds(30));
     check(World::outcome_of([&] { context.barrier(); }));
     told.count_down();
   }));
 }
 
 TEST_CASE("a death fails every pending operation of every rank at once") {
-  for (const World::Options& options : transports(std::chrono::seconds(5))) {
+  for (const World::Options& options : transports(std::chrono::seconds(60))) {
     World world(options);
     const std::string host = "node" + std::to_string(2 / options.per_host);
     check_all_told(
@@ -138,7 +138,7 @@ TEST_CASE("a death fails every pending operation of every rank at once") {
 }
 
 TEST_CASE("a rank that finalizes early ends the operations that need it, without a notice") {
-  for (const World::Options& options : transports(std::chrono::seconds(5))) {
+  for (const World::Options& options : transports(std::chrono::seconds(60))) {
     World world(options);
     const std::string host = "node" + std::to_string(2 / options.per_host);
     check_all_told(
@@ -154,7 +154,7 @@ TEST_CASE("a rank that finalizes early ends the operations that need it, without
 }
 
 TEST_CASE("a rank that has left fails the operations that need it") {
-  World world({.size = 4, .per_host = 4});
+  World world({.size = 4, .per_host = 4, .dead_after = seconds(60)});
   check_all_told(
       world,
       [&](Context& context) {
@@ -169,7 +169,7 @@ TEST_CASE("a rank that has left fails the operations that need it") {
 }
 
 TEST_CASE("a lost launcher fails all pending operations at once") {
-  World world({.size = 4, .per_host = 2});
+  World world({.size = 4, .per_host = 2, .dead_after = seconds(60)});
   check_all_told(
       world, [&](Context&) { world.server().stop(); },
       [](const RankOutcome& outcome) {
@@ -195,7 +195,7 @@ TEST_CASE("a blocking operation learns of a death that came before it") {
 }
 
 TEST_CASE("what a rank sent before it finalized still arrives") {
-  for (const World::Options& options : transports(std::chrono::seconds(5))) {
+  for (const World::Options& options : transports(std::chrono::seconds(60))) {
     World world(options);
     std::latch left(1);
     check_all_well(world.run([&](Context& context) {
