@@ -30,7 +30,61 @@ if(dtrain_cuda)
 else()
   list(FILTER unit_sources EXCLUDE REGEX "/gpu/(cuda/cuda_[a-z_]*|kernels/kernel_table)_test\\.cc$")
 endif()
-add_executable(dtrain_unit ${unit_sources} ${unit_c_sources})
+
+# The stand-ins for NVIDIA's libraries that these files load.
+set(nvml_tests unit/gpu/list_test.cc unit/gpu/gpu_pairs_test.cc)
+set(nccl_tests unit/gpu/nccl/nccl_library_test.cc unit/gpu/nccl/nccl_communicator_test.cc
+  unit/gpu/nccl/nccl_device_test.cc unit/gpu/nccl/nccl_devices_test.cc
+  unit/gpu/cross_device/nccl_all_reduce_test.cc unit/comm/training/strategy/strategy_test.cc
+  unit/comm/training/strategy/replica_reducer_test.cc unit/comm/api/api_nccl_test.cc
+  unit/comm/api/api_nccl_generations_test.cc unit/comm/api/api_nccl_names_test.cc unit/comm/api/api_nccl_peers_test.cc
+  unit/comm/device/nccl_connection_test.cc unit/comm/device/connected_call_test.cc)
+set_source_files_properties(${nvml_tests} PROPERTIES COMPILE_DEFINITIONS
+  "FAKE_NVML=\"$<TARGET_FILE:fake_nvml>\";OLD_NVML=\"$<TARGET_FILE:old_nvml>\"")
+set_source_files_properties(${nccl_tests} PROPERTIES COMPILE_DEFINITIONS
+  "FAKE_NCCL=\"$<TARGET_FILE:fake_nccl>\";FAKE_NCCL_214=\"$<TARGET_FILE:fake_nccl_214>\";FAKE_NCCL_BROKEN=\"$<TARGET_FILE:fake_nccl_broken>\";REAL_NCCL=\"${dtrain_nccl_library}\"")
+
+# Where the rest is a unity build, test files are compiled in batches, which read their headers once. CMake's own
+# batches do not fit: each file has fixtures in its unnamed namespace, often of the same name. Here that gets a name.
+set(compiled ${unit_sources})
+if(batches AND NOT CMAKE_CXX_CLANG_TIDY)
+  set(compiled "")
+  set(batch "")
+  set(batch_files 0)
+  # Ends a batch.
+  macro(write_batch)
+    list(LENGTH compiled number)
+    set(file ${CMAKE_CURRENT_BINARY_DIR}/batches/unit_${number}.cc)
+    set(written "")
+    if(EXISTS ${file})
+      file(READ ${file} written)
+    endif()
+    if(NOT written STREQUAL batch)
+      file(WRITE ${file} "${batch}")
+    endif()
+    list(APPEND compiled ${file})
+    set(batch "")
+    set(batch_files 0)
+  endmacro()
+  foreach(source ${unit_sources})
+    file(RELATIVE_PATH path ${CMAKE_CURRENT_SOURCE_DIR} ${source})
+    if(path IN_LIST nvml_tests OR path IN_LIST nccl_tests)
+      list(APPEND compiled ${source})
+      continue()
+    endif()
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+    file(READ ${source} text)
+    string(MAKE_C_IDENTIFIER ${path} name)
+    string(REPLACE "\nnamespace {\n" "\nnamespace ${name} {\n" text "${text}")
+    string(APPEND batch "#line 1 \"${source}\"\n${text}")
+    math(EXPR batch_files "${batch_files} + 1")
+    if(batch_files EQUAL 8)
+      write_batch()
+    endif()
+  endforeach()
+  write_batch()
+endif()
+add_executable(dtrain_unit ${compiled} ${unit_c_sources})
 # The public header is C99 for every compiler, not only for those with GNU's extensions.
 set_source_files_properties(${unit_c_sources} PROPERTIES COMPILE_OPTIONS "-std=c99;-pedantic-errors")
 target_link_libraries(dtrain_unit PRIVATE ${unit_libraries} dtrain_comm dtrain_rendezvous dtrain_gpu dtrain_base digits_parts
@@ -46,16 +100,6 @@ if(DTRAIN_SANITIZE MATCHES undefined)
     target_compile_options(dtrain_unit PRIVATE -fno-sanitize=undefined -fno-sanitize-address-use-after-scope)
   endif()
 endif()
-set_source_files_properties(unit/gpu/list_test.cc unit/gpu/gpu_pairs_test.cc PROPERTIES COMPILE_DEFINITIONS
-  "FAKE_NVML=\"$<TARGET_FILE:fake_nvml>\";OLD_NVML=\"$<TARGET_FILE:old_nvml>\"")
-set_source_files_properties(unit/gpu/nccl/nccl_library_test.cc unit/gpu/nccl/nccl_communicator_test.cc
-  unit/gpu/nccl/nccl_device_test.cc unit/gpu/nccl/nccl_devices_test.cc
-  unit/gpu/cross_device/nccl_all_reduce_test.cc unit/comm/training/strategy/strategy_test.cc
-  unit/comm/training/strategy/replica_reducer_test.cc unit/comm/api/api_nccl_test.cc
-  unit/comm/api/api_nccl_generations_test.cc unit/comm/api/api_nccl_names_test.cc unit/comm/api/api_nccl_peers_test.cc
-  unit/comm/device/nccl_connection_test.cc unit/comm/device/connected_call_test.cc
-  PROPERTIES COMPILE_DEFINITIONS
-  "FAKE_NCCL=\"$<TARGET_FILE:fake_nccl>\";FAKE_NCCL_214=\"$<TARGET_FILE:fake_nccl_214>\";FAKE_NCCL_BROKEN=\"$<TARGET_FILE:fake_nccl_broken>\";REAL_NCCL=\"${dtrain_nccl_library}\"")
 if(DTRAIN_PRECOMPILE_HEADERS)
   target_precompile_headers(dtrain_unit PRIVATE
     "$<$<COMPILE_LANGUAGE:CXX>:${CMAKE_CURRENT_SOURCE_DIR}/unit/common_headers.h>")

@@ -1,6 +1,7 @@
 #include "launcher/config/files/load_config.h"
 
 #include "base/format.h"
+#include "tests/unit/launcher/config/fixture.h"
 
 #include <doctest/doctest.h>
 
@@ -42,10 +43,6 @@ Result<RunConfig> load(OptionValues values, std::vector<std::string> environment
   OptionSource flags = {.values = std::move(values), .origins = {{"hostfile", "--hostfile"}}};
   return load_run_config(
       {.flags = std::move(flags), .command = {"true"}, .environment = std::move(environment)});
-}
-
-std::string error_of(const Result<RunConfig>& config) {
-  return config ? "accepted" : config.error().message;
 }
 
 TEST_CASE("flags come before variables, variables before the file") {
