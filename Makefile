@@ -1,6 +1,6 @@
 # The commands for users. CMakePresets.json has the settings of builds, tools/ the scripts.
 PREFIX ?= /usr/local
-.PHONY: build gpu-toolkit wheel test check test-long fuzz demo demo-hosts bench install uninstall deb clean format
+.PHONY: build gpu-toolkit wheel test test-ci check test-long fuzz demo demo-hosts bench install uninstall deb clean format
 
 # builds build/release/dtrain, the libraries and the examples
 build:
@@ -17,9 +17,13 @@ wheel:
 	tools/setup.sh wheel
 	tools/wheel.sh
 
-# runs all tests that must pass before a change goes in
+# shows that dtrain works on this machine: unit tests, short simulations, the binary; as any user
 test:
 	tools/test.sh
+
+# runs the other tests that must pass before a change goes in: sanitizers, clang-tidy, hosts, frameworks; as root
+test-ci:
+	tools/test_ci.sh
 
 # runs the quick tests, every few minutes
 check:
@@ -27,14 +31,15 @@ check:
 
 # runs the tests with full counts and timers, and on a fresh machine
 test-long:
-	tools/test.sh --long
+	tools/test_ci.sh --long
 
 # fuzzes everything that reads bytes, a minute each; longer: make fuzz SECONDS=600
 fuzz:
 	tools/fuzz.sh $(SECONDS)
 
 # trains a small network on four processes
-demo: build
+demo:
+	tools/setup.sh build
 	tools/demo.sh
 
 # trains it on four hosts over ssh, which are namespaces of this machine; as root

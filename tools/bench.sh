@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-tools/setup.sh test
+tools/setup.sh ci
 cmake --preset release --log-level=WARNING
 cmake --build --preset release --target all dtrain_bench
 export DTRAIN=$PWD/build/release/dtrain

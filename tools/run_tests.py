@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs CTest, and ends with the skipped parts, each with its reason, and a line of counts.
 
-`run_tests.py NAME CTEST-ARGUMENT…` prints `NAME: N passed, N failed, N skipped` as its last line. A test file may skip some of
-its functions (tests/cli/lib.sh), so the skipped parts are counted beside the files that passed.
+`run_tests.py PREFIX CTEST-ARGUMENT…` prints PREFIX and `N passed, N failed, N skipped` as its last line. A test file may
+skip some of its functions (tests/cli/lib.sh), so the skipped parts are counted beside the files that passed.
 """
 
 import re
@@ -26,7 +26,7 @@ def parts_of(case):
 
 
 def main():
-    name, *arguments = sys.argv[1:]
+    prefix, *arguments = sys.argv[1:]
     with tempfile.NamedTemporaryFile(suffix=".xml") as report:
         # Without the size, a passed test keeps only the beginning of its output.
         command = ["ctest", *arguments, "--output-junit", report.name, "--test-output-size-passed", "1000000"]
@@ -38,7 +38,8 @@ def main():
     if skipped:
         print("\nSkipped:")
         print("\n".join(f"  {part}" for part in skipped))
-    print(f"\n{name}: {outcomes.count('passed')} passed, {outcomes.count('failed')} failed, {len(skipped)} skipped", flush=True)
+    passed, failed = outcomes.count("passed"), outcomes.count("failed")
+    print(f"\n{prefix}{passed} passed, {failed} failed, {len(skipped)} skipped", flush=True)
     return status
 
 

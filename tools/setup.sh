@@ -1,8 +1,8 @@
 #!/bin/sh
-# Installs the missing Debian packages for `setup.sh build`, `wheel`, `test`, `frameworks`, `hosts`, `fuzz`, `deb`,
-# `gpu_toolkit` or `fresh_machine`. From PyPI, `test` also installs the pinned clang tools. `gpu_toolkit`, and `test`
-# where the machine has none, install a CUDA Toolkit. `frameworks` installs the packages for tests/frameworks, with
-# `--long` all of them. Prints nothing when all are installed.
+# Installs the missing Debian packages for `setup.sh build`, `wheel`, `test`, `ci`, `frameworks`, `hosts`, `fuzz`, `deb`,
+# `gpu_toolkit` or `fresh_machine`. From PyPI, `ci` also installs the pinned clang tools. `gpu_toolkit`, and `ci` where
+# the machine has none, install a CUDA Toolkit. `frameworks` installs the packages for tests/frameworks, with `--long`
+# all of them. Prints nothing when all are installed.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -11,9 +11,16 @@ packages="g++ cmake ninja-build ccache libcli11-dev libexpected-dev libfmt-dev l
 case ${1-build} in
   build) ;;
   wheel) packages="$packages python3-dev python3-venv advancecomp" ;;
-  test) packages="$packages doctest-dev libbenchmark-dev pkg-config procps iproute2 time python3 python3-dev python3-venv
-  shellcheck bash-completion zsh fish mandoc bsdextrautils dpkg-dev lintian
-  openssh-client openssh-server iptables tcsh zstd" ;;
+  test | ci)
+    packages="$packages doctest-dev python3"
+    # Without these, tests are skipped by name.
+    useful="pkg-config procps iproute2 time shellcheck bash-completion zsh fish mandoc bsdextrautils openssh-client
+      openssh-server tcsh zstd"
+    if [ "$1" = ci ]; then
+      packages="$packages $useful libbenchmark-dev python3-dev python3-venv dpkg-dev lintian iptables"
+      useful=
+    fi
+    ;;
   hosts) packages="openssh-client openssh-server iproute2 procps" ;;
   frameworks) packages="g++ cmake python3 python3-dev python3-venv python3-torch libtorch-dev pybind11-dev
   advancecomp" ;;
@@ -21,14 +28,14 @@ case ${1-build} in
   deb) packages="dpkg-dev" ;;
   gpu_toolkit) packages="python3 python3-venv" ;;
   fresh_machine) packages="debootstrap" ;;
-  *) echo "usage: setup.sh [build|wheel|test|frameworks [--long]|hosts|fuzz|deb|gpu_toolkit|fresh_machine]" >&2 && exit 2 ;;
+  *) echo "usage: setup.sh [build|wheel|test|ci|frameworks [--long]|hosts|fuzz|deb|gpu_toolkit|fresh_machine]" >&2 && exit 2 ;;
 esac
 
-# Prints the names of the `packages` that are not installed.
-missing_packages() {
+# Prints the names of the packages $1 that are not installed.
+missing_of() {
   # shellcheck disable=SC2086  # one word a package
-  installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' $packages 2>/dev/null) || true
-  for package in $packages; do
+  installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' $1 2>/dev/null) || true
+  for package in $1; do
     case "
 $installed
 " in
@@ -40,11 +47,13 @@ installed $package
   done
 }
 
+as_root=
+if [ "$(id -u)" -ne 0 ]; then as_root="sudo -n"; fi
+can_install() { command -v apt-get >/dev/null && $as_root true 2>/dev/null; }
+
 # Installs the packages $1, or prints the commands for the user.
 install_packages() {
-  as_root=
-  if [ "$(id -u)" -ne 0 ]; then as_root="sudo -n"; fi
-  if ! command -v apt-get >/dev/null || ! $as_root true 2>/dev/null; then
+  if ! can_install; then
     {
       echo "setup: missing packages:$1"
       echo "setup: neither root nor passwordless sudo on a Debian system, so please install them:"
@@ -60,10 +69,14 @@ install_packages() {
   $apt install --no-install-recommends $1 >/dev/null
 }
 
-missing=$(missing_packages)
+missing=$(missing_of "$packages")
+absent=$(missing_of "${useful-}")
+if [ -n "$absent" ]; then
+  if can_install; then missing="$missing$absent"; else echo "setup: without$absent, some tests are skipped"; fi
+fi
 if [ -n "$missing" ]; then install_packages "$missing"; fi
 case ${1-build} in
-  test) tools/clang_tools.sh && tools/gpu_toolkit.sh --if-missing ;;
+  ci) tools/clang_tools.sh && tools/gpu_toolkit.sh --if-missing ;;
   gpu_toolkit) tools/gpu_toolkit.sh ;;
   frameworks) tools/frameworks.sh "${2-}" ;;
 esac

@@ -12,7 +12,7 @@ expected_warnings=(
 )
 
 make_packages() {
-  command -v dpkg-gencontrol >/dev/null || skip 'no dpkg-dev; run: tools/setup.sh test'
+  command -v dpkg-gencontrol >/dev/null || skip 'no dpkg-dev; run: tools/setup.sh ci'
   run env -u MAKEFLAGS -u MAKELEVEL make -C "$source_dir" -o build deb "DEBS=$PWD/debs"
   expect_status 0
 }
@@ -30,7 +30,7 @@ make_root() {
 }
 
 test_the_same_build_gives_the_same_packages_in_which_lintian_finds_no_error_and_no_new_warning() {
-  command -v lintian >/dev/null || skip 'no lintian; run: tools/setup.sh test'
+  command -v lintian >/dev/null || skip 'no lintian; run: tools/setup.sh ci'
   make_packages
   mv debs first
   make_packages

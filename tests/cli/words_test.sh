@@ -79,7 +79,7 @@ test_a_job_that_is_slow_to_end_shows_for_which_ranks_it_waits() {
   start_dtrain run -np 3 --grace 60s --no-tag sh -c '[ $RANK = 2 ] || trap "" INT TERM; echo ready; while sleep 0.1; do :; done'
   wait_for all_ready
   signal INT
-  wait_for stderr_has 'dtrain: interrupted; waiting up to 60s for ranks 0, 1; Ctrl-C again ends them now'
+  wait_for stderr_has 'dtrain: interrupted; waiting up to 1m for ranks 0, 1; Ctrl-C again ends them now'
   signal INT
   finish
   expect_status 130

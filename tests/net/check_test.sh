@@ -72,7 +72,7 @@ test_little_shared_memory_and_few_files_are_warnings_on_their_host_only() {
 
 test_a_firewall_between_two_hosts_fails_their_pair_in_its_direction() {
   hosts_up 3
-  command -v iptables >/dev/null || skip 'no iptables; run: tools/setup.sh test'
+  command -v iptables >/dev/null || skip 'no iptables; run: tools/setup.sh ci'
   on_host 2 iptables -A INPUT -s 10.77.0.1 -p tcp --syn -j REJECT --reject-with tcp-reset 2>"$out/iptables" ||
     skip "iptables does not work here: $(cat "$out/iptables")"
   # A lost SYN looks like a host that is down; it must not delay the other pairs.
@@ -100,7 +100,7 @@ test_only_the_networks_that_are_named_count() {
 
 test_a_launcher_behind_a_firewall_is_reported_for_each_host() {
   hosts_up 2
-  command -v iptables >/dev/null || skip 'no iptables; run: tools/setup.sh test'
+  command -v iptables >/dev/null || skip 'no iptables; run: tools/setup.sh ci'
   ip netns exec "$net-l" iptables -A INPUT -i bridge -p tcp --syn -j REJECT --reject-with tcp-reset 2>"$out/iptables" ||
     skip "iptables does not work here: $(cat "$out/iptables")"
   ip netns exec "$net-l" ip6tables -A INPUT -i bridge -p tcp --syn -j REJECT --reject-with tcp-reset
