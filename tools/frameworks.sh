@@ -2,7 +2,7 @@
 # Installs the frameworks for the scripts of tests/frameworks and tests/bench from PyPI. Each has a virtual environment
 # of its own under build/. Horovod has Debian's PyTorch. Prints nothing when all are installed.
 #
-#   frameworks.sh               those of `make test`
+#   frameworks.sh               those of `make test-ci`
 #   frameworks.sh --long        also those of `make test-long`
 #   frameworks.sh --wheel       only the tools for the wheel of Python
 set -euo pipefail

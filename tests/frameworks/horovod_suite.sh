@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Horovod's own tests of its API for PyTorch, unmodified, on the package dtrain. Not a part of `make test`.
+# Horovod's own tests of its API for PyTorch, unmodified, on the package dtrain. Not a part of `make test-ci`.
 #
 #   HOROVOD_SOURCE=~/horovod tests/frameworks/horovod_suite.sh [VENV…]
 #

@@ -1,4 +1,4 @@
-// The driver of `make test`: runs a target over the files of its corpus, without libFuzzer.
+// The driver of the tests: runs a target over the files of its corpus, without libFuzzer.
 
 #include "base/format.h"
 #include "tests/fuzz/fuzz.h"

@@ -6,7 +6,7 @@ import sys
 import time
 from dataclasses import dataclass
 
-# Other programs want the cores in `make test`, and not in `make test-long`.
+# Other programs want the cores in `make test-ci`, and not in `make test-long`.
 BUSY = os.environ.get("DTRAIN_TEST_LONG") != "1"
 DTRAIN = os.path.join(sys.prefix, "bin", "dtrain")
 PROLOGUE = """
