@@ -23,7 +23,7 @@ __all__ = ["DtrainBackend"]
 def _create(options: Any, _: object) -> DtrainBackend:
     """Make the backend of one process group, on each of its ranks."""
     ranks = list(options.global_ranks_in_group)
-    context = job.context_of(options.group_id, ranks, options.group_rank, options.group_size, options.timeout)
+    context = job.context_of(ranks, options.group_rank, options.group_size, options.timeout)
     return DtrainBackend(context, ranks or list(range(options.group_size)), options.timeout)
 
 

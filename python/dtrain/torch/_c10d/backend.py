@@ -44,7 +44,6 @@ class DtrainBackend(Backend):
         self._ranks = ranks
         self._timeout = timeout
         self._coalesced: list[Work] | None = None
-        self._splits = 0
         self._sequence = 0
         job.keep(context, self)
 
@@ -85,11 +84,9 @@ class DtrainBackend(Backend):
     def split(self, store: Any, ranks: list[int], opts: Any) -> DtrainBackend:  # noqa: ARG002
         """Return the backend of some ranks of this group. Its members call it."""
         world_ranks = [self._ranks[rank] for rank in ranks]
-        self._splits += 1
-        name = f"{self._ranks} split {self._splits} {world_ranks}"
         timeout = getattr(opts, "_timeout", None) or self._timeout
         place = ranks.index(self._context.rank)
-        context = job.context_of(name, world_ranks, place, len(ranks), timeout)
+        context = job.context_of(world_ranks, place, len(ranks), timeout)
         return DtrainBackend(context, world_ranks, timeout)
 
     def shutdown(self) -> None:

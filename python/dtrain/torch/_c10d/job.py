@@ -9,7 +9,6 @@ import dtrain
 from dtrain._context import Context
 from dtrain._errors import Error
 from dtrain.horovod.common.basics import basics
-from dtrain.torch._c10d.groups import Groups
 from dtrain.torch._c10d.works import Futures
 
 
@@ -18,8 +17,6 @@ class Job:
 
     def __init__(self) -> None:
         self._world: Context | None = None
-        self._groups: Groups | None = None
-        self._number = 0
         self._kept: dict[Context, object] = {}
         self.futures = Futures()
 
@@ -27,8 +24,11 @@ class Job:
         """Keep the backend of a context. Torch may hold only the part of it that is in C++."""
         self._kept[context] = backend
 
-    def context_of(self, name: str, ranks: Sequence[int], rank: int, size: int, timeout: datetime.timedelta) -> Context:
-        """Return the context for a process group, of all ranks where the list of them is empty."""
+    def context_of(self, ranks: Sequence[int], rank: int, size: int, timeout: datetime.timedelta) -> Context:
+        """Return the context for a process group, of all ranks where the list of them is empty.
+
+        Its members call it. Two ranks make the groups that both are members of in one order.
+        """
         if self._world is None:
             self._join(timeout.total_seconds())
         world = self._world
@@ -41,26 +41,18 @@ class Job:
                     "input",
                 )
             return world
-        if self._groups is None:
-            group = world.group(ranks)
-            assert group is not None
-            return group
-        return self._groups.make(name, ranks, timeout.total_seconds())
+        group = world.group(ranks, timeout=timeout.total_seconds())
+        assert group is not None
+        return group
 
     def leave(self, context: Context) -> None:
         """End the context of a process group."""
         self._kept.pop(context, None)
-        if context is not self._world:
-            context.finalize()
-            return
-        if self._groups is not None:
-            self._groups.end()
-            self._groups = None
         context.finalize()
-        self._world = None
+        if context is self._world:
+            self._world = None
 
     def _join(self, timeout_s: float) -> None:
-        self._number += 1
         if basics.is_initialized():
             whole = basics.world()
             group = whole.group(range(whole.size))
@@ -68,8 +60,6 @@ class Job:
             self._world = group
         else:
             self._world = dtrain.init(timeout=timeout_s)
-        if self._world.size > 1:
-            self._groups = Groups(self._world, self._number)
 
 
 job = Job()
