@@ -106,7 +106,6 @@ Result<RunConfig> config_of(RunRequest request, const RunRequest& given) {
   request.flags = given.flags;
   request.environment = given.environment;
   request.notice = given.notice;
-  request.check_algorithms = given.check_algorithms;
   return load_run_config(std::move(request));
 }
 

@@ -11,7 +11,6 @@
 #include "cmd/completion.h"
 #include "cmd/options.h"
 #include "cmd/ps_command.h"
-#include "comm/schedule/algorithm_text.h"
 #include "gpu/cuda/cuda_build.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/agent_keeper.h"
@@ -92,12 +91,6 @@ FileNoticeSink log_notices(const Invocation& invocation) {
   };
 }
 
-/// Checks the value of --algorithms.
-Result<> check_algorithms(std::string_view text) {
-  TRY(parse_algorithms(text));
-  return {};
-}
-
 /// Returns the error for a command of `words` that has one meaning, but cannot run.
 std::optional<std::string> advice_for(const std::vector<std::string>& words,
                                       const RunConfig& config, const Environment& environment) {
@@ -116,8 +109,7 @@ int run_command(const Invocation& invocation, const std::vector<std::string>& wo
   const auto config = load_run_config({.flags = invocation.flags,
                                        .command = invocation.words,
                                        .environment = environment,
-                                       .notice = log_notices(invocation),
-                                       .check_algorithms = check_algorithms});
+                                       .notice = log_notices(invocation)});
   if (!config) return print_error(config.error(), typed_color(invocation));
   if (const auto advice = advice_for(words, *config, parse_environment(environment)))
     return print_error({Errc::not_runnable, *advice}, config->color);
@@ -138,8 +130,7 @@ int bench_command(const Invocation& invocation) {
   const auto status = run_bench(options, {.flags = invocation.flags,
                                           .command = {},
                                           .environment = environment,
-                                          .notice = log_notices(invocation),
-                                          .check_algorithms = check_algorithms});
+                                          .notice = log_notices(invocation)});
   return status ? *status : print_error(status.error(), typed_color(invocation));
 }
 

@@ -32,7 +32,7 @@ CONDITIONS = {"comm/include/dtrain/dtrain.hpp": {"#if __cplusplus <= 201703L"}}
 TESTED_ELSEWHERE = "tests/tested_elsewhere.txt"
 TESTED_ELSEWHERE_MAX = 35
 
-SLEEPLESS = ("base/", "gpu/", "rendezvous/", "comm/", "launcher/", "cmd/", "tests/unit/")
+SLEEPLESS = ("base/", "choices/", "gpu/", "rendezvous/", "comm/", "launcher/", "cmd/", "tests/unit/")
 
 CODE = (".cc", ".h", ".hpp", ".c", ".cu", ".cuh")
 HEADERS = (".h", ".hpp", ".cuh")

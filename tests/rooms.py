@@ -3,11 +3,12 @@
 # Which folders and files a folder may include; itself always. tests/ may include all. A longer path wins.
 ARROWS = {
     "base": set(),
-    "gpu": {"base"},
+    "choices": {"base"},
+    "gpu": {"base", "choices"},
     "rendezvous": {"base"},
-    "comm": {"base", "gpu", "rendezvous"},
-    "launcher": {"base", "gpu", "rendezvous"},
-    "cmd": {"base", "gpu", "rendezvous", "comm", "launcher"},
+    "comm": {"base", "choices", "gpu", "rendezvous"},
+    "launcher": {"base", "choices", "gpu", "rendezvous"},
+    "cmd": {"base", "choices", "gpu", "rendezvous", "comm", "launcher"},
     "cmd/bench": {"base", "comm/include/dtrain/dtrain.h", "comm/include/dtrain/dtrain_memory.h", "gpu/device.h",
                   "gpu/devices/open_devices.h"},
     "man": {"base", "launcher", "cmd"},

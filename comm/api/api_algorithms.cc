@@ -1,7 +1,7 @@
 #include "base/format.h"
+#include "choices/algorithm_text.h"
 #include "comm/api/api_support.h"
 #include "comm/include/dtrain/dtrain_algorithm.h"
-#include "comm/schedule/algorithm_text.h"
 
 #include <optional>
 #include <string>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/clock.h"
-#include "comm/schedule/algorithm_text.h"
+#include "choices/algorithm_text.h"
 #include "comm/transport/link.h"
 #include "rendezvous/cluster/task.h"
 #include "rendezvous/secure/handshake.h"

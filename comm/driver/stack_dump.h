@@ -1,6 +1,6 @@
 #pragma once
 
-#include "comm/schedule/operation_kind.h"
+#include "choices/operation_kind.h"
 
 #include <string_view>
 

@@ -19,10 +19,6 @@ namespace dt {
 
 namespace {
 
-constexpr std::array<std::string_view, algorithm_count> algorithm_names = {
-    "ring",     "tree",  "recursive_doubling", "halving_doubling", "direct",
-    "pairwise", "bruck", "dissemination",      "hierarchical",     "rank_order"};
-
 // Below these sizes, fewer rounds save more time than fewer bytes.
 constexpr size_t doubling_bytes_max = 16 << 10;
 constexpr size_t tree_reduce_bytes_max = 32 << 10;
@@ -53,7 +49,7 @@ AlgorithmRules all_reduce_rules(RankCounts counts, bool nested) {
 
 using Shape = CollectiveShape;
 
-/// A kind that an algorithm can play, and its steps.
+/// A kind that an algorithm supports, and its steps.
 struct Entry {
   OperationKind kind;
   Algorithm algorithm;
@@ -174,7 +170,7 @@ Steps with_tokens(Group group, const Shape& shape, Steps steps) {
   return steps;
 }
 
-/// Returns null when the algorithm cannot play that kind.
+/// Returns null when the algorithm does not support that kind.
 const Entry* find_entry(OperationKind kind, Algorithm algorithm) {
   const auto* const found = std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) {
     return entry.kind == kind && entry.algorithm == algorithm;
@@ -183,16 +179,6 @@ const Entry* find_entry(OperationKind kind, Algorithm algorithm) {
 }
 
 }  // namespace
-
-std::string_view algorithm_name(Algorithm algorithm) {
-  return algorithm_names.at(static_cast<size_t>(algorithm));
-}
-
-std::optional<Algorithm> algorithm_named(std::string_view name) {
-  const auto found = std::find(algorithm_names.begin(), algorithm_names.end(), name);
-  if (found == algorithm_names.end()) return std::nullopt;
-  return static_cast<Algorithm>(found - algorithm_names.begin());
-}
 
 AlgorithmRules default_rules(OperationKind kind, RankCounts counts) {
   const bool nested = counts.hosts > 1 && counts.hosts < counts.ranks;
@@ -228,21 +214,6 @@ AlgorithmRules default_rules(OperationKind kind, RankCounts counts) {
       break;
   }
   return {{Algorithm::pairwise}};
-}
-
-Algorithm choose(const AlgorithmRules& rules, size_t bytes) {
-  return rule_for(rules, bytes).algorithm;
-}
-
-const AlgorithmRule& rule_for(const AlgorithmRules& rules, size_t bytes) {
-  const auto found = std::find_if(rules.begin(), rules.end(), [&](const AlgorithmRule& rule) {
-    return bytes <= rule.bytes_max;
-  });
-  return *found;
-}
-
-bool plays(OperationKind kind, Algorithm algorithm) {
-  return find_entry(kind, algorithm) != nullptr;
 }
 
 std::optional<Steps> steps_of(Group group, const CollectiveShape& shape, Algorithm algorithm) {

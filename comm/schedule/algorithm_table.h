@@ -1,7 +1,7 @@
 #pragma once
 
+#include "choices/algorithm_text.h"
 #include "comm/schedule/algorithm.h"
-#include "comm/schedule/algorithm_text.h"
 
 #include <array>
 #include <cstddef>

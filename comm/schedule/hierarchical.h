@@ -1,7 +1,7 @@
 #pragma once
 
+#include "choices/operation_kind.h"
 #include "comm/schedule/host_map.h"
-#include "comm/schedule/operation_kind.h"
 #include "comm/schedule/schedule.h"
 
 #include <functional>

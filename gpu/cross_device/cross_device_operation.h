@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/strategy_name.h"
+#include "choices/strategy_name.h"
 #include "gpu/cross_device/reduction_to_one_device.h"
 #include "gpu/nccl/nccl_devices.h"
 

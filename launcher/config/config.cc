@@ -1,8 +1,8 @@
 #include "launcher/config/config.h"
 
-#include "base/cross_device_rules.h"
 #include "base/format.h"
 #include "base/text.h"
+#include "choices/cross_device_rules.h"
 #include "launcher/config/cluster_options.h"
 #include "launcher/config/environment_options.h"
 #include "launcher/config/horovod_settings.h"

@@ -4,7 +4,7 @@
 #include "base/color.h"
 #include "base/environment.h"
 #include "base/result.h"
-#include "base/strategy_name.h"
+#include "choices/strategy_name.h"
 #include "launcher/config/env_set.h"
 #include "launcher/config/external_cluster.h"
 #include "launcher/config/hosts/hosts.h"

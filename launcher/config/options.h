@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/strategy_name.h"
+#include "choices/strategy_name.h"
 #include "launcher/config/horovod_options.h"
 #include "launcher/config/option.h"
 #include "launcher/config/torchrun_options.h"

@@ -1,8 +1,8 @@
 #include "launcher/environment/job_facts.h"
 
 #include "base/format.h"
-#include "base/strategy_name.h"
 #include "base/text.h"
+#include "choices/strategy_name.h"
 #include "launcher/config/external_cluster.h"
 
 namespace dt {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/result.h"
-#include "base/strategy_name.h"
+#include "choices/strategy_name.h"
 #include "comm/include/dtrain/dtrain_ps.h"
 #include "comm/training/ps/api/connect_servers.h"
 #include "comm/training/strategy/variable.h"

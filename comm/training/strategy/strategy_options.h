@@ -1,10 +1,10 @@
 #pragma once
 
 #include "base/clock.h"
-#include "base/cross_device_rules.h"
 #include "base/environment.h"
 #include "base/result.h"
-#include "base/strategy_name.h"
+#include "choices/cross_device_rules.h"
+#include "choices/strategy_name.h"
 #include "comm/include/dtrain/dtrain.h"
 #include "gpu/devices/device_names.h"
 

@@ -4,6 +4,7 @@
 #include "base/format.h"
 #include "base/io/file.h"
 #include "base/text.h"
+#include "choices/algorithm_text.h"
 #include "launcher/config/files/found_destinations.h"
 #include "launcher/config/files/found_file.h"
 #include "launcher/config/files/horovod_yaml.h"
@@ -132,16 +133,16 @@ void keep_taken(bool (*takes)(const Option& option), OptionSources& sources) {
   }
 }
 
-Result<> check_algorithms(const RunRequest& request, const OptionSources& sources) {
+Result<> check_algorithms(const OptionSources& sources) {
   const auto given = find_option(sources, "algorithms");
-  if (!given || request.check_algorithms == nullptr) return {};
-  if (const auto checked = request.check_algorithms(given->value()); !checked)
+  if (!given) return {};
+  if (const auto checked = parse_algorithms(given->value()); !checked)
     return given->refuse(checked.error().message);
   const auto deterministic = find_option(sources, "deterministic");
   if (!deterministic) return {};
   const bool reductions_are_chosen = TRY(deterministic->flag());
   if (!reductions_are_chosen) return {};
-  if (request.check_algorithms(deterministic_algorithms(given->value()))) return {};
+  if (parse_algorithms(deterministic_algorithms(given->value()))) return {};
   return given->refuse(
       "--deterministic chooses the algorithms of all_reduce, reduce and reduce_scatter; "
       "leave them out");
@@ -175,7 +176,7 @@ Result<RunConfig> load_run_config(RunRequest request) {
   if (request.takes != nullptr) keep_taken(request.takes, sources);
   sources.push_back({.values = std::move(request.defaults), .origins = {}});
   report_destinations(found_destinations(sources), request.notice);
-  TRY(check_algorithms(request, sources));
+  TRY(check_algorithms(sources));
   return make_run_config(sources, std::move(request.command), read_hostfile_text,
                          parse_environment(request.environment));
 }

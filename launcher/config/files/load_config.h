@@ -29,8 +29,6 @@ struct RunRequest {
   FileNoticeSink notice = {};
   bool (*takes)(const Option& option) = nullptr;  ///< drops other options; null: all are taken
   OptionValues defaults = {};                     ///< win over those of dtrain run
-  /// Checks --algorithms, whose form libdtrain defines; null: any text is taken.
-  Result<> (*check_algorithms)(std::string_view text) = nullptr;
 };
 
 /// Returns flags, variables and the configuration files, in the order of precedence. The file is

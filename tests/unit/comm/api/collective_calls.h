@@ -1,7 +1,7 @@
 #pragma once
 
+#include "choices/operation_kind.h"
 #include "comm/include/dtrain/dtrain.h"
-#include "comm/schedule/operation_kind.h"
 #include "tests/unit/comm/api/world_fixture.h"
 #include "tests/unit/gpu/cpu_devices.h"
 

@@ -116,6 +116,20 @@ void for_each_pair(Test test) {
   }
 }
 
+TEST_CASE("an algorithm has steps for the kinds that it supports, and for no others") {
+  for (int kind_number = 0; kind_number <= static_cast<int>(OperationKind::barrier);
+       ++kind_number) {
+    for (int number = 0; number < algorithm_count; ++number) {
+      const auto kind = static_cast<OperationKind>(kind_number);
+      const auto algorithm = static_cast<Algorithm>(number);
+      CAPTURE(kind_name(kind));
+      CAPTURE(algorithm_name(algorithm));
+      const auto steps = steps_of({.rank = 0, .size = 4}, {.kind = kind, .count = 8}, algorithm);
+      CHECK(steps.has_value() == supports(algorithm, kind));
+    }
+  }
+}
+
 TEST_CASE(
     "every algorithm gives each element of the result on 1 to 17 ranks, in and out of place") {
   size_t pairs = 0;

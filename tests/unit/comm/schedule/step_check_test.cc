@@ -18,7 +18,7 @@ TEST_CASE("the steps of every built-in schedule are accepted, in and out of plac
        kind = static_cast<OperationKind>(static_cast<int>(kind) + 1)) {
     for (int index = 0; index < algorithm_count; ++index) {
       const auto algorithm = static_cast<Algorithm>(index);
-      if (!plays(kind, algorithm)) continue;
+      if (!supports(algorithm, kind)) continue;
       for (int size = 1; size <= 9; ++size) {
         for (int rank = 0; rank < size; ++rank) {
           for (const size_t count : {0, 1, 5, 16}) {

@@ -1,4 +1,4 @@
-#include "base/cross_device_rules.h"
+#include "choices/cross_device_rules.h"
 
 #include "base/format.h"
 #include "base/text.h"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/result.h"
-#include "comm/schedule/algorithm.h"
+#include "choices/algorithm_rules.h"
 
 #include <map>
 #include <string>

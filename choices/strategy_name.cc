@@ -1,4 +1,4 @@
-#include "base/strategy_name.h"
+#include "choices/strategy_name.h"
 
 #include "base/format.h"
 #include "base/text.h"

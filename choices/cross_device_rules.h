@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/result.h"
-#include "base/strategy_name.h"
+#include "choices/strategy_name.h"
 
 #include <cstddef>
 #include <cstdint>

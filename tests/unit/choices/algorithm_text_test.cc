@@ -1,4 +1,4 @@
-#include "comm/schedule/algorithm_text.h"
+#include "choices/algorithm_text.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "comm/schedule/algorithm_text.h"
+#include "choices/algorithm_text.h"
 
 #include "base/format.h"
 #include "base/text.h"
@@ -30,7 +30,7 @@ std::vector<std::string> names_of_operations() {
 std::vector<std::string> names_of_algorithms(OperationKind kind) {
   std::vector<std::string> names;
   for (int i = 0; i < algorithm_count; ++i)
-    if (plays(kind, static_cast<Algorithm>(i)))
+    if (supports(static_cast<Algorithm>(i), kind))
       names.emplace_back(algorithm_name(static_cast<Algorithm>(i)));
   return names;
 }
@@ -134,7 +134,7 @@ class TableReader {
     const size_t begin = at_;
     const std::string_view word = name();
     const std::optional<Algorithm> found = algorithm_named(word);
-    if (found && plays(kind, *found)) return *found;
+    if (found && supports(*found, kind)) return *found;
     return unknown({begin, format("an algorithm of {}", kind_name(kind))}, word,
                    names_of_algorithms(kind));
   }
