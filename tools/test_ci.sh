@@ -37,7 +37,8 @@ program="$PWD/build/tools/bin/clang-tidy;--quiet;--checks=-bugprone-suspicious-i
 if [[ $long == ON ]]; then
   program+=$(printf ';--extra-arg=%s' -Xclang -analyzer-config -Xclang mode=deep)
 else
-  program+=',-clang-analyzer-*'
+  # Without the analyzer, clang's own warnings would count, too. The other builds have those of gcc.
+  program+=',-clang-analyzer-*;--extra-arg=-Wno-everything'
 fi
 # Twelve files at once read their headers once. The analyzer follows paths through functions of an included file only on
 # a condition. The name of the including file contains UnifiedSource, so the folder's name does.

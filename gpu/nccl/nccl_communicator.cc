@@ -215,22 +215,21 @@ NcclStatus NcclCommunicator::start(const NcclCall& call) {
 }
 
 NcclStatus NcclCommunicator::start_parts(const NcclCall& call) {
-  using Kind = NcclCall::Kind;
   const NcclFunctions& nccl = *nccl_.operator->();
   const size_t bytes = call.count * nccl_bytes(call.type);
   const auto* const from = static_cast<const std::byte*>(call.from);
   auto* const to = static_cast<std::byte*>(call.to);
-  const bool root = call.kind == Kind::all_to_all || call.peer == rank_;
+  const bool root = call.kind == NcclCall::Kind::all_to_all || call.peer == rank_;
   NcclStatus status = NcclStatus::success;
   const auto note = [&status](NcclStatus one) {
     if (status == NcclStatus::success || status == NcclStatus::in_progress) status = one;
   };
   for (int peer = 0; peer < size_; ++peer) {
     const size_t at = static_cast<size_t>(peer) * bytes;
-    const bool to_peer = call.kind == Kind::gather ? call.peer == peer : root;
-    const bool from_peer = call.kind == Kind::scatter ? call.peer == peer : root;
-    const std::byte* const part = call.kind == Kind::gather ? from : part_at(from, at);
-    std::byte* const place = call.kind == Kind::scatter ? to : part_at(to, at);
+    const bool to_peer = call.kind == NcclCall::Kind::gather ? call.peer == peer : root;
+    const bool from_peer = call.kind == NcclCall::Kind::scatter ? call.peer == peer : root;
+    const std::byte* const part = call.kind == NcclCall::Kind::gather ? from : part_at(from, at);
+    std::byte* const place = call.kind == NcclCall::Kind::scatter ? to : part_at(to, at);
     // NCCL refuses a rank's send to itself in place.
     const bool in_place = peer == rank_ && part == place;
     if (to_peer && !in_place)

@@ -16,6 +16,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -87,20 +88,21 @@ struct PsArray {
   std::optional<std::span<const std::int64_t>> rows = {};
 
   template <class T>
-  static PsArray push(std::string name, std::span<const T> gradient) {
-    return {.name = std::move(name), .gradient = gradient.data(), .count = gradient.size()};
+  static PsArray push(std::string_view name, std::span<const T> gradient) {
+    return {.name = std::string(name), .gradient = gradient.data(), .count = gradient.size()};
   }
   template <class T>
-  static PsArray pull(std::string name, std::span<T> values) {
-    return {.name = std::move(name), .values = values.data(), .count = values.size()};
+  static PsArray pull(std::string_view name, std::span<T> values) {
+    return {.name = std::string(name), .values = values.data(), .count = values.size()};
   }
   /// Both have the same size.
   template <class T>
-  static PsArray push_pull(std::string name, std::span<const T> gradient, std::span<T> values) {
+  static PsArray push_pull(std::string_view name, std::span<const T> gradient,
+                           std::span<T> values) {
     if (gradient.size() != values.size())
       throw Error(DTRAIN_ERROR_INPUT,
-                  "the gradient and the values of " + name + " have different sizes");
-    return {.name = std::move(name),
+                  "the gradient and the values of " + std::string(name) + " have different sizes");
+    return {.name = std::string(name),
             .gradient = gradient.data(),
             .values = values.data(),
             .count = values.size()};
