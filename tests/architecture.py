@@ -328,7 +328,7 @@ def check_sleep(tree):
 
 RULES = [check_arrows, check_floors, check_cycles, check_folder_size, check_file_size, check_function_size, check_homes,
          check_preprocessor, check_header_guards, check_type_names, check_tests_exist, check_words,
-         check_close, check_sleep, check_try, words.check_sentences, words.check_long_sentences, *python_shape.RULES]
+         check_close, check_sleep, check_try, words.check_sentences, words.check_median_length, *python_shape.RULES]
 
 H = "#pragma once\n"
 # For each rule trees that it must refuse, with as many findings as the number says.
@@ -362,9 +362,10 @@ BAD = [
     (check_arrows, 1, {"examples/a.cc": '#include "base/b.h"\n', "base/b.h": H}),
     (words.check_sentences, 3, {"base/a.h": "/// Of those that go on for ever.\nint a();\n"}),
     (words.check_sentences, 2, {"base/a.h": "/// Closes whoever is late.\nint a();  ///< Who waits here.\n"}),
-    (words.check_sentences, 1, {"README.md": "# A\n\n" + "word " * 28 + "end.\n\n```\nOf code\n```\n"}),
+    (words.check_sentences, 1, {"README.md": "# A\n\n" + "word " * 30 + "end.\n\n```\nOf code\n```\n"}),
     (words.check_sentences, 0, {"base/a.h": "/// Returns the user who asked, or `whoever` did. Why? \"What\" is quoted.\nint a();\n"}),
-    (words.check_long_sentences, 1, {"docs/a.md": "word " * 20 + "end.\n", "rendezvous/a.h": "/// " + "word " * 19 + "end.\n/// - End.\n"}),
+    (words.check_median_length, 2, {"docs/a.md": "word " * 15 + "end.\n", "docs/b.md": "word " * 14 + "end.\n",
+                                    "base/a.h": "/// " + "Word " * 15 + "end. " + "Word " * 15 + "end. End.\n"}),
     (check_cycles, 1, {"base/a.h": '#include "base/b.h"\n', "base/b.h": '#include "base/a.h"\n'}),
     (check_cycles, 1, {"comm/x/a.h": '#include "comm/y/b.h"\n', "comm/y/b.h": H,
                        "comm/y/c.h": '#include "comm/x/d.h"\n', "comm/x/d.h": H}),

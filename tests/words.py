@@ -1,5 +1,6 @@
 """The words of comments and documents, as far as a program can check them (CONTRIBUTING.md, Words)."""
 import re
+import statistics
 
 # Beginnings of a sentence that leave its subject to guess.
 BAD_START = re.compile(r"(Of|Those (of|that|who)|That of|What|Who|Whoever|Whom|Whose)\b")
@@ -8,12 +9,9 @@ BAD_WORDS = re.compile(
     r"\b(whom|whoever|whosoever|for ever|(go|goes|going|went|gone) on|let(s|ting)? go|g[ia]ve(s|n)? up|giving up"
     r"|(is|are|was|were|be|been) told|tells? (of|what|how|why|which|whether)|told of|says? so|said so"
     r"|(its|their|our|a|last) words?)\b", re.I)
-SENTENCE_WORDS_MAX = 28  # write 20; this counts lists and code, too
-# How many sentences of a folder, or of a document, may have more than 20 words. The numbers may only shrink.
-LONG_WORDS = 20
-LONG_SENTENCES_MAX = {top: 0 for top in (
-    "base", "cmd", "docs", "examples", "gpu", "launcher", "man", "python", "rendezvous", "README.md", "ARCHITECTURE.md",
-    "BENCHMARKS.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")} | {"comm": 0, "tests": 0}
+# A sentence, with its lists and code, has at most so many words, and the middle one of a folder or a document fewer.
+SENTENCE_WORDS_MAX = 30
+MEDIAN_WORDS_MAX = 15
 
 # who is for people: "the user who", "nobody who".
 BAD_WHO = re.compile(r"(?<!\busers )(?<!\buser )(?<!\bpeople )(?<!\bperson )(?<!body )(?<!\banyone )\bwho\b", re.I)
@@ -96,18 +94,17 @@ def check_sentences(tree):
                     yield f"{path}:{line}: {fault}"
 
 
-def check_long_sentences(tree):
-    """A folder has at most LONG_SENTENCES_MAX long sentences."""
-    found = {}
+def check_median_length(tree):
+    """The sentences of a top folder, and those of a document, have at most MEDIAN_WORDS_MAX words at the median."""
+    lengths = {}
     for path, text in tree.items():
-        top = path.split("/")[0]
-        if top not in LONG_SENTENCES_MAX or not path.endswith(SPOKEN):
+        if not path.endswith(SPOKEN):
             continue
-        for line, block in prose(text) if path.endswith(".md") else comments(text, split_tails=True):
-            for sentence in sentences(block):
-                if len(sentence.split()) > LONG_WORDS:
-                    found.setdefault(top, []).append(f"{path}:{line}: \"{' '.join(sentence.split()[:8])} …\"")
-    for top, places in found.items():
-        if len(places) > LONG_SENTENCES_MAX[top]:
-            yield (f"{top}: {len(places)} sentences of more than {LONG_WORDS} words; at most "
-                   f"{LONG_SENTENCES_MAX[top]}:\n  " + "\n  ".join(places))
+        document = path.endswith(".md")
+        place = path if document else path.split("/")[0] + "/"
+        for _, block in prose(text) if document else comments(text, split_tails=True):
+            lengths.setdefault(place, []).extend(len(sentence.split()) for sentence in sentences(block))
+    for place, counts in lengths.items():
+        median = statistics.median_low(counts)
+        if median > MEDIAN_WORDS_MAX:
+            yield f"{place}: {median} words a sentence at the median; at most {MEDIAN_WORDS_MAX}"
