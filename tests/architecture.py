@@ -38,16 +38,13 @@ CODE = (".cc", ".h", ".hpp", ".c", ".cu", ".cuh")
 HEADERS = (".h", ".hpp", ".cuh")
 TEXT = CODE + (".sh", ".py", ".cmake", ".txt", ".md")
 
-LITERALS = re.compile(
-    r'//[^\n]*|/\*.*?\*/|R"(?P<d>[^(\s]*)\(.*?\)(?P=d)"|"(?:\\.|[^"\\\n])*"'
-    r"|(?<![0-9A-Za-z_])'(?:\\.|[^'\\\n])+'", re.S)
 
 
 def bare(text):
     """The code without comments and literals; the lines stay where they are."""
     def blank(match):
         return '""' + "\n" * match.group().count("\n")
-    return LITERALS.sub(blank, text)
+    return words.LITERALS.sub(blank, text)
 
 
 def code_of(tree):
@@ -362,6 +359,8 @@ BAD = [
     (check_arrows, 1, {"examples/a.cc": '#include "base/b.h"\n', "base/b.h": H}),
     (words.check_sentences, 3, {"base/a.h": "/// Of those that go on for ever.\nint a();\n"}),
     (words.check_sentences, 2, {"base/a.h": "/// Closes whoever is late.\nint a();  ///< Who waits here.\n"}),
+    (words.check_sentences, 3, {"base/a.h": "/*\n * Of a rank.\n *\n *   Of code\n * Those of a\n * rank.\n */\n"
+                                            "f(/*x=*/1); /* no,\n              who is */\n/* Fine. */\nf(\"/* Who */\");\n"}),
     (words.check_sentences, 1, {"README.md": "# A\n\n" + "word " * 30 + "end.\n\n```\nOf code\n```\n"}),
     (words.check_sentences, 0, {"base/a.h": "/// Returns the user who asked, or `whoever` did. Why? \"What\" is quoted.\nint a();\n"}),
     (words.check_median_length, 2, {"docs/a.md": "word " * 15 + "end.\n", "docs/b.md": "word " * 14 + "end.\n",

@@ -16,15 +16,39 @@ MEDIAN_WORDS_MAX = 15
 # who is for people: "the user who", "nobody who".
 BAD_WHO = re.compile(r"(?<!\busers )(?<!\buser )(?<!\bpeople )(?<!\bperson )(?<!body )(?<!\banyone )\bwho\b", re.I)
 
-SENTENCE_END = re.compile(r"(?<=[.!?])\*{0,2}\s+(?=[A-Z`\"*]|- [A-Z]|--?[a-z]|\w+\(\d\)|\\[nr]"
+SENTENCE_END = re.compile(r"(?<=[.!?])\*{0,2}\s+(?=[A-Z`\"*]|- [A-Z]|(?:- )?_[A-Z]|--?[a-z]|\w+\(\d\)|\\[nr]"
                           r"|dtrain|libdtrain|sshd?\b|mpirun|torchrun|horovodrun|libc\b|libssh2|ps-lite|toml\+\+|waitid)")
 DRAWING = re.compile(r"[│─▶◀▲▼└┌┐┘├┬↗↘]|^ {3}")
 COMMENT_LINE = re.compile(r"\s*///?<? ?(.*)")
 TAIL_LINE = re.compile(r"\s*///<")
 COMMENT_TAIL = re.compile(r"[;,{})]\s+///?<? (.*)")
 
+# Comments and literals of C and C++. `block` is the inside of a /* comment */ that is no argument's name.
+LITERALS = re.compile(
+    r'//[^\n]*|/\*\**\s(?P<block>.*?)\*/|/\*.*?\*/|R"(?P<d>[^(\s]*)\(.*?\)(?P=d)"|"(?:\\.|[^"\\\n])*"'
+    r"|(?<![0-9A-Za-z_])'(?:\\.|[^'\\\n])+'", re.S)
+BLOCK_LINE = re.compile(r"\s*\*(?: (.*))?")
 
-def comments(text, split_tails=False):
+
+def block_comments(text):
+    """(line, text) of each paragraph of a /* comment */, with or without " * " before its lines; no code."""
+    for match in LITERALS.finditer(text):
+        if match["block"] is None:
+            continue
+        paragraph, start = [], 0
+        for number, line in enumerate(match["block"].split("\n") + [""], text.count("\n", 0, match.start("block")) + 1):
+            starred = BLOCK_LINE.fullmatch(line)
+            content = starred[1] or "" if starred else line.strip()
+            ends = not content.strip() or content.startswith("  ")
+            if paragraph and ends:
+                yield start, " ".join(paragraph)
+                paragraph = []
+            if not ends:
+                start = start if paragraph else number
+                paragraph.append(content.strip())
+
+
+def line_comments(text, split_tails=False):
     """(line, text) of each comment; lines of // that follow each other are one. With `split_tails`, a comment behind
     code ends before one that stands alone."""
     block, start, of_tail = [], 0, False
@@ -45,6 +69,12 @@ def comments(text, split_tails=False):
             block, start, of_tail = [(alone or tail).group(1)], number, not alone
     if block:
         yield start, " ".join(block)
+
+
+def comments(text, split_tails=False):
+    """(line, text) of each comment of both kinds."""
+    yield from line_comments(text, split_tails)
+    yield from block_comments(text)
 
 
 def prose(text):

@@ -11,20 +11,19 @@
  *     puts(error.text);
  *   dtrain_finalize(world);
  *
- * Status: functions that can fail return DTRAIN_OK or one of dtrain_status, or NULL where they
- * return a handle. They then fill the caller's dtrain_error, which may be NULL. The library prints
+ * Status: a function that can fail returns DTRAIN_OK or another dtrain_status, or NULL where it
+ * returns a handle. It then fills the caller's dtrain_error, which may be NULL. The library prints
  * nothing, installs no signal handler, and throws no exception to its caller.
  *
- * Threads: any thread may call any function, also several at once. dtrain_finalize and
- * dtrain_work_free are different: each must be the last use of its handle. Collectives match by the
- * order of each rank's calls, so every rank must call them in the same order. pthread_cancel of a
- * thread in a call takes effect after the call.
+ * Threads: any thread may call any function, also several at once, but dtrain_finalize and
+ * dtrain_work_free must be the last use of their handle. Collectives match by the order of each
+ * rank's calls, so every rank must call them in the same order. A call ends before `pthread_cancel`
+ * of its thread takes effect.
  *
- * fork: a child must not use its parent's handles; each call fails with DTRAIN_ERROR_INPUT there.
- * It may call exec, or _exit.
+ * fork: a child may call exec or _exit. Calls with its parent's handles fail (DTRAIN_ERROR_INPUT).
  *
- * Later versions append fields to the structs that have a `struct_size`. By its value the library
- * knows which fields the caller has. A field that is zero has its default. dtrain_buffers has no
+ * Structs: later versions append fields to the structs that have a `struct_size`, by which the
+ * library knows the caller's fields. A field that is zero has its default. dtrain_buffers has no
  * struct_size: it is passed by value and will never change.
  */
 
@@ -108,31 +107,33 @@ typedef struct dtrain_init_options {
 /* All ranks of a job, seen from one of them. */
 typedef struct dtrain_context dtrain_context;
 
-/* Joins the other ranks and returns when all have joined. Without options, or with options->role
- * NULL, the variables DTRAIN_ROLE, _TASK_INDEX, _JOB_ID, _GENERATION, _RENDEZVOUS and _TOKEN
- * decide. If all are set, the process joins. If none is set, it is alone: rank 0 of size 1, without
- * network. If some are set, it fails and names the missing ones. DTRAIN_RANK and DTRAIN_SIZE must
- * agree with the job if they are set.
+/* Joins the other ranks and returns when all have joined; the caller ends the context, which it
+ * owns, with dtrain_finalize. Without options, or with options->role NULL, the variables
+ * DTRAIN_ROLE, _TASK_INDEX, _JOB_ID, _GENERATION, _RENDEZVOUS and _TOKEN decide. If all are set,
+ * the process joins. If none is set, it is alone: rank 0 of size 1, without network. If some are
+ * set, it fails and names the missing ones. DTRAIN_RANK and DTRAIN_SIZE must agree with the job if
+ * they are set.
  *
  * A rank has one descriptor for each rank on another host, and two for each on its own. If the soft
- * limit of open files (RLIMIT_NOFILE) is too low for them, dtrain_init raises it, only as far as
- * necessary. If the hard limit is too low, it fails at once.
+ * limit RLIMIT_NOFILE is too low for them, dtrain_init raises it as far as necessary.
  *
- * Errors: _INPUT (options, environment, a task without rank, the hard limit of open files),
- * _UNREACHABLE and _REFUSED (rendezvous or peer; a token that does not match), _TIMEOUT (the text
- * names the missing tasks), _PEER_LOST (a rank died first, or this one was restarted), _CLOSED (the
- * launcher was lost first), _PROTOCOL (the other side is no libdtrain or dtrain of this version),
- * _SYSTEM. The caller owns the context and ends it with dtrain_finalize. */
+ * Fails with:
+ * - _INPUT for wrong options or a wrong environment, for a task without rank, and at once when the
+ *   hard limit of open files is too low for the ranks.
+ * - _UNREACHABLE and _REFUSED by the rendezvous or a peer, the latter also for a wrong token.
+ * - _TIMEOUT when tasks are missing after the limit; the text names them.
+ * - _PEER_LOST when a rank died first or this one was restarted; _CLOSED when the launcher is lost.
+ * - _PROTOCOL when the other side is no libdtrain or dtrain of this version; _SYSTEM. */
 DTRAIN_API dtrain_context* dtrain_init(const dtrain_init_options* options, dtrain_error* error);
 
 /* Leaves the job, or the group, and frees the context, also after an error; NULL does nothing.
  * Pending operations fail with DTRAIN_ERROR_CLOSED. When it returns, no buffer is in use any more.
- * It waits, 2 s at most, until the other ranks have received what this rank has sent. Works stay
+ * Before, it waits at most 2 s for the other ranks to receive what this rank has sent. Works stay
  * valid until they are freed. */
 DTRAIN_API void dtrain_finalize(dtrain_context* context);
 
-/* This rank's numbers. local: among the ranks of this host; cross: the index of this host among the
- * hosts that have this local rank. -1 if context is NULL. */
+/* This rank's numbers; -1 if context is NULL. The local ones are among the ranks of this host.
+ * cross_rank is the index of this host among the hosts that have this local rank. */
 DTRAIN_API int dtrain_rank(const dtrain_context* context);
 DTRAIN_API int dtrain_size(const dtrain_context* context);
 DTRAIN_API int dtrain_local_rank(const dtrain_context* context);
@@ -143,17 +144,18 @@ DTRAIN_API int dtrain_cross_size(const dtrain_context* context);
 DTRAIN_API const char* dtrain_host(const dtrain_context* context);
 
 /* Writes the algorithms of the context's collectives in the form of `dtrain run --algorithms`:
- * "all_reduce=tree:16k:ring,broadcast=tree" and so on for each operation, with limits in bytes of
- * the call's `count` elements. "shm" stands for collectives in shared memory, which have no limits.
- * Ends the text with NUL and cuts it to `size` bytes; `text` may be NULL if `size` is 0. Returns
- * the length of the whole text, or 0 if context is NULL, finalized or that of a forked parent. */
+ * "all_reduce=tree:16k:ring,broadcast=tree" and so on. Limits are in bytes of the call's `count`
+ * elements. "shm" stands for collectives in shared memory, which have no limits. Ends the text with
+ * NUL and cuts it to `size` bytes; `text` may be NULL if `size` is 0. Returns the length of the
+ * whole text, or 0 if context is NULL, finalized or that of a forked parent. */
 DTRAIN_API size_t dtrain_algorithms(dtrain_context* context, char* text, size_t size);
 
 /* ---- Operations ---- */
 
 /* Element types. Floats of 8 and 16 bits are added and multiplied in float32, and partial sums may
- * be rounded. What is too large for 8 bits becomes the largest number, also before an average is
- * divided: then use prescale. A call on one rank keeps the bits. 17 to 31 stay free. */
+ * be rounded. A result beyond the range of an 8-bit float becomes its largest number, even before
+ * an average is divided: use prescale then. A call on one rank keeps the bits. 17 to 31 stay free.
+ * */
 enum dtrain_type {
   DTRAIN_INT8 = 1,
   DTRAIN_UINT8 = 2,
@@ -167,14 +169,14 @@ enum dtrain_type {
   DTRAIN_FLOAT64 = 10,
   DTRAIN_INT16 = 11,
   DTRAIN_UINT16 = 12,
-  DTRAIN_BOOL = 13, /* a byte: 0 is false, all others are true; what is reduced is 0 or 1 */
+  DTRAIN_BOOL = 13, /* a byte: 0 is false, all others are true; results are 0 or 1 */
   /* Elements that are never reduced. dtrain_op_options names them and has their size. */
   DTRAIN_OPAQUE = 14,
   DTRAIN_FLOAT8_E4M3 = 15, /* of the OCP ("e4m3fn"): at most 448, no infinity, NaN: 0x7f, 0xff */
   DTRAIN_FLOAT8_E5M2 = 16  /* of the OCP: at most 57344, or infinite; a new NaN is 0x7f or 0xff */
 };
 
-/* Where an input of floats is NaN, the result is NaN, of DTRAIN_MIN and DTRAIN_MAX, too.
+/* Where an input of floats is NaN, the result is NaN, also with DTRAIN_MIN and DTRAIN_MAX.
  *
  * bool: DTRAIN_SUM and DTRAIN_MAX are "or", DTRAIN_PRODUCT and DTRAIN_MIN are "and". There is no
  * average. */
@@ -185,10 +187,10 @@ enum dtrain_reduce_op {
   DTRAIN_MIN = 2,
   DTRAIN_MAX = 3,
   DTRAIN_PRODUCT = 4,
-  /* Only of all_reduce, and of floats: (1 - a.b / (2 |a|^2)) a + (1 - a.b / (2 |b|^2)) b of two
-   * whole buffers (Maleki et al., 2020), in float64, rounded for each pair. Neighbours are paired,
-   * then these pairs, and so on. Of n ranks, the first 2 (n - 2^k) are first reduced in pairs; 2^k
-   * is the largest power of two up to n. */
+  /* Only for all_reduce of floats: (1 - a.b / (2 |a|^2)) a + (1 - a.b / (2 |b|^2)) b of two whole
+   * buffers (Maleki et al., 2020). The result is computed in float64, and rounded for each pair.
+   * Neighbours are paired, then these pairs, and so on. The first 2 (n - 2^k) of n ranks are
+   * reduced in pairs before, where 2^k is the largest power of two up to n. */
   DTRAIN_ADASUM = 5
 };
 
@@ -196,8 +198,8 @@ enum dtrain_reduce_op {
  * dtrain_join). */
 enum dtrain_average_over {
   DTRAIN_ALL_RANKS = 0,   /* a rank that has joined counts, with zeros */
-  DTRAIN_ACTIVE_RANKS = 1 /* the ranks that have not joined. Their sum is made first, and rounded to
-                             the type */
+  DTRAIN_ACTIVE_RANKS = 1 /* the ranks that have not joined. Their sum is rounded to the type before
+                             it is divided */
 };
 
 /* The type as which a reduction of float32 or float64 is sent and added. Each input is rounded to
@@ -225,32 +227,32 @@ typedef struct dtrain_rooted_op {
   int root;
 } dtrain_rooted_op;
 
-/* A NULL pointer to it means: all fields have their defaults. Calls other than operations, such as
- * those of the store, use name and timeout_ms alone, and refuse the others. */
+/* A NULL pointer to it means that all fields have their defaults. Calls other than operations, such
+ * as those of the store, use name and timeout_ms alone, and refuse the others. */
 typedef struct dtrain_op_options {
   size_t struct_size; /* sizeof(dtrain_op_options) */
   const char* name;   /* matches a collective, see below. If those of a send and its receive differ,
                          both get DTRAIN_ERROR_MISMATCH. Copied. NULL or "": unnamed */
   int timeout_ms;     /* 0: no limit (a death still ends it) */
-  /* all_reduce, reduce and reduce_scatter multiply each input and each result by a finite number, 0
-   * is 1. Floats: in their type, rounded; those of 8 and 16 bits in float32, rounded before the
-   * reduction and after it. Integers: in float64, truncated toward zero; what is too large becomes
-   * the type's nearest number. An average is divided first. bool has none. */
+  /* all_reduce, reduce and reduce_scatter multiply each input and each result by a finite number; 0
+   * means 1. Floats: in their type, rounded; those of 8 and 16 bits in float32, rounded before the
+   * reduction and after it. Integers: in float64, truncated toward zero; a product beyond the
+   * type's range becomes the nearest number. An average is divided first. bool has none. */
   double prescale;
   double postscale;
-  /* The sizes of the dimensions of `count` elements; NULL: the shape is not compared. Ranks must
-   * give equal shapes to a collective, or all none. Those with counts of their own may differ in
-   * the first dimension. A send or a receive compares none. Copied. */
+  /* The sizes of the dimensions of `count` elements; NULL: the shape is not compared. Either all
+   * ranks give equal shapes to a collective, or all give none. In operations with a count for each
+   * rank, shapes may differ in the first dimension. A send or a receive compares none. Copied. */
   const size_t* shape;
   int dims;         /* the number of sizes in `shape`, at most 64; may be 0 */
   int average_over; /* enum dtrain_average_over; only with DTRAIN_AVERAGE */
   int compression;  /* enum dtrain_compression; only of a reduction of float32 or float64 */
-  /* Only with DTRAIN_OPAQUE: the name of the elements, of at most 32 bytes, and the size of one, 1
-   * to 1,048,576 bytes. Ranks compare both. Copied. */
+  /* Only with DTRAIN_OPAQUE: the name of the elements, at most 32 bytes, and the size of one, 1 to
+   * 1,048,576 bytes. Ranks compare both. Copied. */
   const char* element;
   size_t element_bytes;
-  int priority; /* of the named collectives that all ranks have made, the highest is played first;
-                   that of the context's rank 0 counts, others may differ; may be negative */
+  int priority; /* the highest is first among the named collectives that all ranks have called. The
+                   context's rank 0 decides; others may differ. May be negative */
   void* stream; /* of the device of the buffers, such as a cudaStream_t; see dtrain_memory.h */
 } dtrain_op_options;
 
@@ -261,54 +263,50 @@ typedef struct dtrain_op_options {
  * that a rank has not called holds up no other. Small all_reduces that are pending together are
  * sent as one. Collectives without a name match by their order on each rank.
  *
- * Errors that all of them have:
- *
- * _INPUT: a NULL or unaligned pointer, an unknown type or op, a rank out of range, counts that are
- * too large, or a collective of that name is pending on this rank. Nothing was sent; the other
- * ranks still wait, and a pending one continues.
- *
- * _MISMATCH: ranks called different collectives, or with another count, type, op, root, scale,
- * compression, shape, opaque elements or kind of memory, or a rank has joined without which it is
- * impossible. Every rank gets it, also when the collective has a root, and error.rank is one that
- * differs. What `output` holds is then undefined. It also comes when every rank blocks for a second
- * in collectives of different names, and none has calls from several threads. Or a send and its
- * receive differ in count, type or name, and only the two get it. The context stays usable.
- *
- * _TIMEOUT: options->timeout_ms passed. A collective's timeout ends it and all later collectives of
- * the context on every rank: the named ones, or those without a name. Sends and receives continue.
- * A send or receive that timed out ends alone. If a receive times out before its message begins to
- * arrive, the next receive from that rank gets the message.
- *
- * _PEER_LOST: a rank died, or left while it was needed, or the launcher is lost; error.text names
- * rank, host and cause. After a death or the launcher's loss all operations fail, now and later.
- * After a leave, collectives fail, and sends to and receives from that rank. Those between other
- * ranks continue.
- * _SYSTEM: memory ran out. All operations of this rank fail, now and later. Those of other ranks
- * fail with _PEER_LOST.
- *
- * _CLOSED: the context was finalized meanwhile. */
+ * All of them fail with:
+ * - _INPUT for a NULL or unaligned pointer, an unknown type or op, a rank out of range, and counts
+ *   that are too large. Also when a collective of that name is pending on this rank, which
+ *   continues. Nothing was sent; the other ranks still wait.
+ * - _MISMATCH when ranks called different collectives, or one with another count, type, op, root,
+ *   scale, compression, shape, opaque elements or kind of memory. Also when the collective needs a
+ *   rank that has joined, or when every rank blocks for a second in collectives of different names,
+ *   and none has calls from several threads. Every rank gets it, also when the collective has a
+ *   root. error.rank is one that differs, and the content of `output` is undefined. A send and its
+ *   receive that differ in count, type or name fail on these two ranks alone. The context stays
+ *   usable.
+ * - _TIMEOUT when options->timeout_ms passed. A collective's timeout ends it and all later
+ *   collectives of the context on every rank: the named ones, or those without a name. Sends and
+ *   receives continue. A send or receive that timed out ends alone. If a receive times out before
+ *   its message begins to arrive, the next receive from that rank gets the message.
+ * - _PEER_LOST when a rank died, or left while it was needed, or the launcher is lost; error.text
+ *   names rank, host and cause. After a death or the launcher's loss all operations fail, now and
+ *   later. After a leave, collectives fail, and sends to and receives from that rank, but not
+ *   between other ranks.
+ * - _SYSTEM when memory ran out: all operations of this rank fail, now and later, and those of
+ *   others with _PEER_LOST.
+ * - _CLOSED when the context was finalized meanwhile. */
 
 /* output[i] = op over all ranks of input[i], for `count` elements. */
 DTRAIN_API int dtrain_all_reduce(dtrain_context* context, dtrain_buffers buffers, int op,
                                  const dtrain_op_options* options, dtrain_error* error);
-/* output of every rank = input (or, if that is NULL, output) of rank `root`, `count` elements. The
+/* output of every rank = input of rank `root`, or its output if that is NULL; `count` elements. The
  * input of others is not read. */
 DTRAIN_API int dtrain_broadcast(dtrain_context* context, dtrain_buffers buffers, int root,
                                 const dtrain_op_options* options, dtrain_error* error);
-/* output, count * size elements, = the inputs of all ranks by rank, `count` elements each. input
- * NULL: this rank's part of output holds it. */
+/* output, count * size elements, = the inputs of all ranks by rank, `count` elements each. If
+ * `input` is NULL, this rank's part of output holds it. */
 DTRAIN_API int dtrain_all_gather(dtrain_context* context, dtrain_buffers buffers,
                                  const dtrain_op_options* options, dtrain_error* error);
-/* output, `count` elements, = this rank's part of the reduction of the inputs, which have
- * count * size elements. input may not be NULL. */
+/* output, `count` elements, = this rank's part of the reduction of the inputs, which have count *
+ * size elements. `input` may not be NULL. */
 DTRAIN_API int dtrain_reduce_scatter(dtrain_context* context, dtrain_buffers buffers, int op,
                                      const dtrain_op_options* options, dtrain_error* error);
-/* output of rank `root` = op over all ranks of input, for `count` elements. input NULL: output
- * holds it. The output of others is not written and may be NULL. */
+/* output of rank `root` = op over all ranks of input, for `count` elements. If `input` is NULL,
+ * output holds it. The output of others is not written and may be NULL. */
 DTRAIN_API int dtrain_reduce(dtrain_context* context, dtrain_buffers buffers, dtrain_rooted_op to,
                              const dtrain_op_options* options, dtrain_error* error);
-/* output of rank `root`, count * size elements, = the inputs of all ranks by rank. input NULL: the
- * root's part of output holds its input. The output of others is not written and may be NULL. */
+/* output of rank `root`, count * size elements, = the inputs of all ranks by rank. If `input` is
+ * NULL, the root's part of output holds it. The output of others is not written and may be NULL. */
 DTRAIN_API int dtrain_gather(dtrain_context* context, dtrain_buffers buffers, int root,
                              const dtrain_op_options* options, dtrain_error* error);
 /* output, `count` elements, = this rank's part of the input of rank `root`, which has count * size
@@ -319,9 +317,9 @@ DTRAIN_API int dtrain_scatter(dtrain_context* context, dtrain_buffers buffers, i
  * elements, `count` for each rank. input NULL: output holds it; the engine makes a copy. */
 DTRAIN_API int dtrain_all_to_all(dtrain_context* context, dtrain_buffers buffers,
                                  const dtrain_op_options* options, dtrain_error* error);
-/* `count` elements from input to rank `to`, and into output from rank `from`. The sends and
- * receives of a pair of ranks match in their order; count, type and name must be equal. They run
- * beside the collectives. A send may wait for its receive. */
+/* Sends `count` elements of input to rank `to`; receives as many into output from rank `from`. The
+ * sends and receives of two ranks match in their order; count, type and name must be equal.
+ * Collectives run at the same time. A send may wait for its receive. */
 DTRAIN_API int dtrain_send(dtrain_context* context, dtrain_buffers buffers, int to,
                            const dtrain_op_options* options, dtrain_error* error);
 DTRAIN_API int dtrain_recv(dtrain_context* context, dtrain_buffers buffers, int from,
@@ -330,31 +328,31 @@ DTRAIN_API int dtrain_recv(dtrain_context* context, dtrain_buffers buffers, int 
 DTRAIN_API int dtrain_barrier(dtrain_context* context, const dtrain_op_options* options,
                               dtrain_error* error);
 /* This rank has no more data for named collectives, although others may have. Returns when every
- * rank has called it, and then sets *last to the rank that called it last, the same on all ranks;
- * `last` may be NULL.
+ * rank has called it, with *last = the rank that was last, the same on all ranks; `last` may be
+ * NULL.
  *
- * Until then this rank contributes to each named all_reduce, reduce and reduce_scatter of the
- * others the value that changes no result: 0 to a sum, 1 to a product, the type's largest value to
- * a minimum. Named collectives of another kind, and reductions to a root that has joined, fail on
- * the others with _MISMATCH. This rank's own named collectives fail with _INPUT until all have
- * joined. Collectives without a name are not affected: they wait for this rank's call. `options`
- * may have a timeout only. */
+ * Until then this rank takes part in the named reductions of others with the value that changes no
+ * result. This is 0 for a sum, 1 for a product, and the type's largest value for a minimum. Named
+ * collectives of another kind, and reductions to a root that has joined, fail on the others with
+ * _MISMATCH. This rank's own named collectives fail with _INPUT until all have joined. Collectives
+ * without a name wait for this rank's call as always. `options` may have a timeout only. */
 DTRAIN_API int dtrain_join(dtrain_context* context, int* last, const dtrain_op_options* options,
                            dtrain_error* error);
 
 /* ---- Groups ---- */
 
-/* Some of the ranks of a context, as a context of their own: with ranks from 0, own collectives,
- * and own sends and receives. Collectives of different groups run side by side. All functions take
- * the context of a group in the place of that of the whole job; ranks are then those in the group.
- * error.rank, the ranks in texts, and the store stay those of the job.
+/* Some of the ranks of a context, as a context of their own, with ranks from 0 and own collectives,
+ * sends and receives. Collectives of different groups run side by side. All functions take a group
+ * in the place of the job's context, and ranks are then those in the group. But error.rank, the
+ * ranks in texts, and the store stay those of the job.
  *
- * The caller owns a group and ends it with dtrain_finalize, which concerns only its operations: the
- * other members' operations of the group fail with _PEER_LOST from then on. dtrain_finalize of the
- * job's context ends all groups, whose handles still have to be finalized.
+ * The caller owns a group and ends it with dtrain_finalize. This ends the operations of that group
+ * alone, which fail with _PEER_LOST on its other members from then on. dtrain_finalize of the job's
+ * context ends all groups, whose handles still have to be finalized.
  *
- * If several threads of a rank make groups, they must take turns in the same order on all ranks.
- * _SYSTEM after 524,287 groups in one job, or half of that by lists. Ranks outside pay nothing. */
+ * Threads of a rank that make groups must take turns in the same order on all ranks. Fails with
+ * _SYSTEM after 524,287 groups in one job, or half as many from lists. A group costs other ranks
+ * nothing. */
 
 /* The arguments of one rank to dtrain_split; this struct will never get further fields. */
 typedef struct dtrain_part {
@@ -373,9 +371,10 @@ typedef struct dtrain_rank_list {
 DTRAIN_API int dtrain_split(dtrain_context* context, dtrain_part part, dtrain_context** group,
                             const dtrain_op_options* options, dtrain_error* error);
 /* *group = the group of the ranks in the list, in its order. Only these ranks need to call it; any
- * other one gets NULL at once. Two ranks make the groups that both are in in one order, with equal
- * lists and names: else _MISMATCH on the members of both lists. _TIMEOUT ends the call on all of
- * them. _INPUT, here only: a rank that context does not have, or has twice in the list. */
+ * other one gets NULL at once. Ranks must make the groups that they have in common in one order,
+ * with equal lists and names; else the members of both lists get _MISMATCH. _TIMEOUT ends the call
+ * on all of them. A rank that context does not have, or that is twice in the list, is _INPUT on
+ * this rank alone. */
 DTRAIN_API int dtrain_group(dtrain_context* context, dtrain_rank_list list, dtrain_context** group,
                             const dtrain_op_options* options, dtrain_error* error);
 
@@ -421,19 +420,19 @@ DTRAIN_API dtrain_work* dtrain_barrier_async(dtrain_context* context,
 DTRAIN_API dtrain_work* dtrain_join_async(dtrain_context* context, const dtrain_op_options* options,
                                           dtrain_error* error);
 
-/* Returns the operation's status once it is done, the same at each call; DTRAIN_PENDING if
- * `timeout_ms` passed first. timeout_ms < 0: no limit; 0: does not wait. */
+/* Returns the operation's status once it is done, the same at each call. Returns DTRAIN_PENDING if
+ * `timeout_ms` passed first; a negative one means no limit, and 0 does not wait. */
 DTRAIN_API int dtrain_work_wait(dtrain_work* work, int timeout_ms, dtrain_error* error);
 /* Returns 1 when the operation has succeeded or failed, and when work is NULL; else 0. */
 DTRAIN_API int dtrain_work_done(dtrain_work* work);
 /* Frees the work and its result; NULL does nothing. First waits until the operation is done,
- * because until then its buffers are in use. Its status is lost. */
+ * because its buffers are in use until then. Its status is lost. */
 DTRAIN_API void dtrain_work_free(dtrain_work* work);
 
 /* ---- Operations with a count for each rank ---- */
 
-/* What one rank has for each rank. The memory belongs to the caller; `input` must stay valid and
- * unchanged until the operation is done. `counts` is read during the call. */
+/* The parts that one rank has for all ranks. The memory belongs to the caller; `input` must stay
+ * valid and unchanged until the operation is done. `counts` is read during the call. */
 typedef struct dtrain_split_buffers {
   size_t struct_size; /* sizeof(dtrain_split_buffers) */
   const void* input; /* the parts for all ranks by rank, behind each other; NULL if all are empty */
@@ -454,11 +453,11 @@ typedef struct dtrain_result {
 
 /* Each of these blocks until it is done, and then sets *work, which has the result; after an error
  * *work is NULL. The caller owns the work and frees it with dtrain_work_free. Errors are those of
- * the operations above. Without memory for what arrives, all of this rank's fail with _SYSTEM. */
+ * the operations above. Without memory for received parts, all of this rank's fail with _SYSTEM. */
 
 /* Sends each rank its part of buffers->input. Counts may differ between the ranks. The result has
- * the parts that all ranks have sent to this one. A gather or scatter with different counts is this
- * with most counts 0. */
+ * the parts that all ranks have sent to this one. With most counts 0, this is a gather or a scatter
+ * with different counts. */
 DTRAIN_API int dtrain_all_to_all_split(dtrain_context* context, const dtrain_split_buffers* buffers,
                                        dtrain_work** work, const dtrain_op_options* options,
                                        dtrain_error* error);
@@ -467,8 +466,8 @@ DTRAIN_API int dtrain_all_to_all_split(dtrain_context* context, const dtrain_spl
 DTRAIN_API int dtrain_reduce_scatter_split(dtrain_context* context,
                                            const dtrain_split_buffers* buffers, dtrain_work** work,
                                            const dtrain_op_options* options, dtrain_error* error);
-/* The result has the inputs of all ranks, whose counts may differ. buffers.count is this rank's
- * own; buffers.output must be NULL. */
+/* The result has the inputs of all ranks, whose counts may differ. `buffers.count` is this rank's
+ * own, and `buffers.output` must be NULL. */
 DTRAIN_API int dtrain_all_gather_ragged(dtrain_context* context, dtrain_buffers buffers,
                                         dtrain_work** work, const dtrain_op_options* options,
                                         dtrain_error* error);
@@ -486,7 +485,7 @@ DTRAIN_API dtrain_work* dtrain_all_gather_ragged_async(dtrain_context* context,
                                                        const dtrain_op_options* options,
                                                        dtrain_error* error);
 /* Fills *result from a work that is done. The pointers stay valid until the work is freed. Fails
- * with _INPUT when the work is not done yet, when it failed, and when its operation is another. */
+ * with _INPUT when the work is not done yet, when it failed, and when its operation has none. */
 DTRAIN_API int dtrain_work_result(dtrain_work* work, dtrain_result* result, dtrain_error* error);
 
 #ifdef __cplusplus

@@ -42,8 +42,8 @@ enum dtrain_fold {
   DTRAIN_FOLD_OPERAND_FIRST = 1, /* range = operand op received */
   DTRAIN_FOLD_RECEIVED_FIRST = 2 /* range = received op operand */
 };
-/* A rank sends a range, receives another one, or both at once; the next step starts when both are
- * complete. A step that sends to its own rank, and receives from it, copies. These structs will
+/* A rank sends a range, receives another one, or does both at once. The next step starts when both
+ * are complete. A step that sends to its own rank, and receives from it, copies. These structs will
  * never get further fields. */
 typedef struct dtrain_step {
   int send_to; /* -1: nothing is sent */
@@ -58,22 +58,23 @@ typedef struct dtrain_steps dtrain_steps;
 /* Appends a step. Returns DTRAIN_OK, or _SYSTEM when there is no memory. */
 DTRAIN_API int dtrain_steps_add(dtrain_steps* steps, dtrain_step step);
 
-/* Adds this rank's steps of a call and returns 0; another value fails the call. It depends on its
- * arguments alone: each rank computes its own steps, and those of all ranks must fit together. It
- * runs in any thread, calls no function of the library but dtrain_steps_add, and throws nothing. */
+/* Adds this rank's steps of a call and returns 0; another value fails the call. The result may
+ * depend on the arguments alone: each rank computes its own steps, and those of all ranks must fit
+ * together. The function runs in any thread, calls no function of the library but dtrain_steps_add,
+ * and throws nothing. */
 typedef int (*dtrain_algorithm)(const dtrain_algorithm_call* call, dtrain_steps* steps, void* user);
 
-/* Makes an algorithm known by a name of 1 to 63 letters, digits and underscores. `dtrain run
- * --algorithms @NAME` then uses it, as that of any operation but barrier; a strategy's
- * cross_device_op does so between the devices of a process. `user` is passed to it, and both must
- * stay valid until the job's context is finalized. A collective of `context`: all its ranks
- * register the same name at the same place among their collectives. Errors: those of
- * dtrain_barrier; _MISMATCH names the ranks that have called something else, or registered another
- * name; _INPUT for a name that is wrong or registered already.
+/* Registers an algorithm by a name of 1 to 63 letters, digits and underscores. `dtrain run
+ * --algorithms @NAME` then uses it for any operation but barrier. A strategy's cross_device_op uses
+ * it between the devices of a process. `user` is passed to the algorithm, and both must stay valid
+ * until the job's context is finalized. A collective of `context`: all its ranks register the same
+ * name at the same place among their collectives. Fails as dtrain_barrier does, and with _INPUT for
+ * a name that is wrong or registered already. The text of _MISMATCH names the ranks that have
+ * called something else, or registered another name.
  *
- * A call whose algorithm is not registered, or whose steps leave its buffers or ranks, fails with
- * _INPUT on this rank; the text names the algorithm and the step. Steps of several ranks that do
- * not fit together run into the time limit, or fail with _PROTOCOL. */
+ * A call fails with _INPUT on this rank when its algorithm is not registered, or when its steps
+ * leave its buffers or ranks. The text names the algorithm and the step. Steps of several ranks
+ * that do not fit together run into the time limit, or fail with _PROTOCOL. */
 DTRAIN_API int dtrain_register_algorithm(dtrain_context* context, const char* name,
                                          dtrain_algorithm algorithm, void* user,
                                          dtrain_error* error);

@@ -8,12 +8,12 @@
  *
  * The chief schedules closures by dtrain_coordinator_schedule. Each worker runs them within
  * dtrain_coordinator_serve, one at a time. A closure is a name, which every worker has registered,
- * and bytes as its argument; its result is bytes. No code travels. Closures may use parameter
+ * and bytes as its argument; its result is bytes. No code is sent. Closures may use parameter
  * servers, as those of TensorFlow's ClusterCoordinator do.
  *
- * At least once: if a worker dies or loses its connection, its closure runs again on another one.
- * So a closure may run more than once, and its effects must allow for that. A closure that has
- * failed does not run again.
+ * A closure runs at least once: if its worker dies or loses its connection, the closure runs again
+ * on another one, and its effects must allow for that. A closure that has failed does not run
+ * again.
  */
 
 #include "dtrain.h"
@@ -63,10 +63,12 @@ typedef struct dtrain_coordinator_serve_options {
 /* Runs closures for the coordinator, on the calling thread. Returns when the coordinator closes, or
  * when its task has left the job. `options` may be NULL.
  *
- * Errors: _INPUT (options, environment, two closures of one name, a job without the coordinator's
- * task), _TIMEOUT (nobody has started a coordinator), _PEER_LOST (the coordinator died, or the
- * launcher is lost), _REFUSED (this task has another role than its workers), and those of
- * dtrain_init. */
+ * Fails as dtrain_init does, and with:
+ * - _INPUT for wrong options or a wrong environment, for two closures of one name, and for a job
+ *   without the coordinator's task.
+ * - _TIMEOUT when no coordinator has started in time.
+ * - _PEER_LOST when the coordinator died, or the launcher is lost.
+ * - _REFUSED when this task has another role than the coordinator's workers. */
 DTRAIN_API int dtrain_coordinator_serve(dtrain_closures closures,
                                         const dtrain_coordinator_serve_options* options,
                                         dtrain_error* error);
@@ -89,8 +91,8 @@ typedef struct dtrain_coordinator dtrain_coordinator;
 /* Starts a coordinator; a task has one at a time. Returns before any worker is there. `options` may
  * be NULL.
  *
- * Errors: _INPUT (options, environment, a job with fewer workers than workers_min, a worker's
- * task), and those of dtrain_init. */
+ * Fails as dtrain_init does, and with _INPUT for wrong options or a wrong environment, for a job
+ * with fewer workers than workers_min, and for the task of a worker. */
 DTRAIN_API dtrain_coordinator* dtrain_coordinator_start(const dtrain_coordinator_options* options,
                                                         dtrain_error* error);
 /* Ends the service of all workers, and frees the handle; NULL does nothing. Waits at most 2 s for
@@ -101,22 +103,23 @@ DTRAIN_API void dtrain_coordinator_close(dtrain_coordinator* coordinator);
  * dtrain_coordinator_fetch; its result is held until then. If `closure` is NULL, the result is
  * dropped.
  *
- * Errors: _INPUT (a NULL, a name that is empty or too long), _REFUSED (the argument is too long, or
- * the coordinator holds closures_max closures or bytes_max bytes), _PEER_LOST (too few workers are
- * left; the text names those that are gone). */
+ * Fails with _INPUT for a NULL, and for a name that is empty or too long. Fails with _REFUSED when
+ * the argument is too long, or when the coordinator holds closures_max closures or bytes_max bytes.
+ * Fails with _PEER_LOST when too few workers are left; the text names those that are gone. */
 DTRAIN_API int dtrain_coordinator_schedule(dtrain_coordinator* coordinator, const char* name,
                                            dtrain_bytes argument, int64_t* closure,
                                            dtrain_error* error);
-/* Returns when all closures have finished. timeout_ms < 0: no limit.
+/* Returns when all closures have finished. A negative `timeout_ms` means no limit.
  *
- * Errors: that of the first closure which has failed since the last join. The text names the
- * closure, and the worker with its host; error->rank is the worker's. So is _INPUT, if a worker has
- * not registered the name. _PEER_LOST: too few workers are left. _TIMEOUT: a closure has not
- * finished; the text names it, and the coordinator stays usable. */
+ * Fails with the error of the first closure that has failed since the last join. The text names the
+ * closure, and the worker with its host; error->rank is the worker's. A closure fails with _INPUT
+ * if its worker has not registered the name. Fails with _PEER_LOST when too few workers are left.
+ * Fails with _TIMEOUT when a closure has not finished; the text names it, and the coordinator stays
+ * usable. */
 DTRAIN_API int dtrain_coordinator_join(dtrain_coordinator* coordinator, int timeout_ms,
                                        dtrain_error* error);
 /* Waits for one closure, as dtrain_coordinator_join. *value = its result, which the caller frees; a
- * closure is fetched once. Fails with the error of this closure, and with _INPUT if there is no
+ * closure is fetched once. Fails with the error of this closure. Fails with _INPUT if there is no
  * such closure, or if it has been fetched. */
 DTRAIN_API int dtrain_coordinator_fetch(dtrain_coordinator* coordinator, int64_t closure,
                                         dtrain_value** value, int timeout_ms, dtrain_error* error);

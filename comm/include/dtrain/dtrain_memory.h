@@ -5,58 +5,65 @@
  * devices. The rules of dtrain.h for status, errors and threads hold here, too.
  *
  * Memory of devices: all operations of dtrain.h and dtrain_work.h but dtrain_all_reduce_sparse take
- * pointers to memory of a device. This is a GPU, whose memory CUDA or another library has
- * allocated, or a device that stands in for one. The library finds out where a pointer leads;
- * pinned memory is memory of the host.
+ * pointers to memory of a device. A device is a GPU, whose memory CUDA or another library has
+ * allocated, or one that stands in for a GPU. The library detects the device of a pointer. Pinned
+ * memory is memory of the host.
  *
- * Operations are staged: the data goes through pinned memory to the engine of the host, and back.
- * So results have the same bits as on the host. But all_reduce, reduce and broadcast of more than
- * 8 MiB without a name are cut into chunks of 4 MiB, whose copies overlap. Sums of floats may be
- * rounded in another order there, the same on all ranks. The library keeps up to 256 MiB of pinned
- * memory for each device.
+ * Operations are staged: the data goes through pinned memory to the engine of the host, and back,
+ * so that results have the same bits as on the host. The exception is all_reduce, reduce and
+ * broadcast of more than 8 MiB without a name. These are cut into chunks of 4 MiB, whose copies
+ * overlap, and their sums of floats may be rounded in another order, the same on all ranks. The
+ * library keeps up to 256 MiB of pinned memory for each device.
  *
- * With DTRAIN_DEVICE_COLLECTIVES=auto in the environment of all ranks, NCCL plays collectives of
- * the whole job, also by name and lists. They need types and a reduction that NCCL has, or an
- * average, and no --algorithms or --deterministic. NCCL moves 8-bit floats and booleans, but does
- * not reduce them. Its minimum and maximum of floats drop a NaN, so those are staged. Scales need
- * floats, and compression float32. The first of these calls begins to connect the ranks' devices in
- * the background. The ranks agree before each whether NCCL plays it. They are staged until all
- * devices are connected (dtrain_uses_nccl), or cannot be. One on another device than the first is a
- * _MISMATCH then, unless all ranks have another one. Calls by name are also staged while a rank has
- * joined. With nccl instead of auto, calls fail when NCCL cannot connect all ranks. A second call
- * by a name that is pending waits until NCCL has the first. When one by name fails by its time
- * limit, all later calls for NCCL fail. Small calls are fused that have no stream. For scaled and
- * compressed calls of more than 1 MiB, the library keeps memory of the device until the end.
- * dtrain_finalize waits up to 2 s for the other ranks to finalize where NCCL has played. Where all
- * ranks are on one host, kernels of this library make small sums in the place of NCCL. The ranks
- * find up to which size, or DTRAIN_PEER_MAX=256K sets it; 0 turns them off. No GPU has run this, so
- * it is not the default.
+ * With DTRAIN_DEVICE_COLLECTIVES=auto in the environment of all ranks, NCCL runs collectives of the
+ * whole job, also by name and in lists. No GPU has run this, so it is not the default.
+ * - Conditions: The type and the reduction are those of NCCL, or the reduction is an average.
+ *   Neither --algorithms nor --deterministic is given. Scales need floats, and compression needs
+ *   float32. NCCL moves 8-bit floats and booleans, but does not reduce them. NCCL's minimum and
+ *   maximum of floats drop a NaN, so those reductions are staged.
+ * - Start: The first of these calls begins to connect the ranks' devices in the background. Before
+ *   each call, the ranks agree whether NCCL runs it. Calls are staged until all devices are
+ *   connected (dtrain_uses_nccl), or cannot be. After that, a call on another device than the first
+ *   fails with _MISMATCH, unless all ranks have another one. Calls by name are also staged while a
+ *   rank has joined. With nccl instead of auto, calls fail when NCCL cannot connect all ranks.
+ * - Order: A second call by a name that is pending waits until NCCL has the first. When a call by
+ *   name reaches its time limit, all later calls for NCCL fail. Small calls without a stream are
+ *   fused.
+ * - Memory: For scaled and compressed calls of more than 1 MiB, the library keeps memory of the
+ *   device until the end.
+ * - End: Where NCCL has run, dtrain_finalize waits up to 2 s for the other ranks to finalize.
+ * - One host: Where all ranks are on one host, kernels of this library make small sums in the place
+ *   of NCCL. The ranks measure up to which size, or DTRAIN_PEER_MAX=256K sets it; 0 turns the
+ *   kernels off.
  *
  * dtrain_op_options.stream: a stream of that device, such as a cudaStream_t. The input is read
  * after the earlier work of the stream. The stream's later work waits until the operation has
  * ended. The default stream is cudaStreamLegacy (1) or cudaStreamPerThread (2). NULL: the caller
  * has waited for the input itself. In both cases a blocking call returns when the result lies in
- * memory of the device. An asynchronous one returns when its copies are queued, and its work is
- * done when the result lies there. With a stream, it needs no wait: later work of the stream finds
- * the result.
+ * memory of the device. An asynchronous call returns when its copies are queued, and its work is
+ * done when the result lies in that memory. With a stream, the caller need not wait: later work of
+ * the stream reads the result.
  *
- * A staged operation begins when its input has been copied, and its timeout begins then. That of
- * NCCL begins with the call, and what comes before it counts. Later operations that match by their
- * order wait for that. The operations of one stream end in the order of the calls, also named ones
- * and messages. So all ranks call them in one order. The result of an operation with counts for
- * each rank lies on the device of its input. The buffers belong to the operation until its work is
- * done. dtrain_finalize waits for all copies, also for the stream's work before them.
+ * A staged operation begins when its input has been copied, and its timeout begins then. The
+ * timeout of an operation of NCCL begins with the call, and includes the time before the operation
+ * begins. Later operations that match by their order wait until it has begun. The operations of one
+ * stream, named ones and messages included, end in the order of the calls, so that all ranks must
+ * make them in one order. The result of an operation with counts for each rank lies on the device
+ * of its input. The buffers belong to the operation until its work is done. dtrain_finalize waits
+ * for all copies, and for the stream's work before them.
  *
- * Errors: _INPUT, before anything is sent: buffers on the host and on a device, or on two devices;
- * a stream of another device, or one with buffers on the host; memory that a range exceeds, as far
- * as its device can detect that; a stream that is being captured. A rank without elements ignores
- * its stream. _SYSTEM: no pinned memory is left (nothing was sent), or the
- * device has failed. Before the input was read, all operations of this rank fail then, now and
- * later, and those of the others with _PEER_LOST. The same holds when NCCL fails, or does not end
- * in time (_TIMEOUT here). The content of the output of a call that failed in NCCL is undefined. In
- * fused calls, each element keeps its value or has its result. _MISMATCH:
- * some ranks give memory of the host, and others of a device; but counts for each rank, sends and
- * receives may have both.
+ * Operations on memory of devices also fail with:
+ * - _INPUT, before anything is sent: Some buffers are on the host and others on a device, or they
+ *   are on two devices. A stream is of another device, is being captured, or comes with buffers on
+ *   the host. A range exceeds its memory, as far as its device can detect that. A rank without
+ *   elements ignores its stream.
+ * - _SYSTEM: No pinned memory is left, and nothing was sent. Or the device has failed. If it fails
+ *   before the input was read, all operations of this rank fail, now and later, and those of the
+ *   others with _PEER_LOST. The same holds when NCCL fails, or does not end in time (_TIMEOUT
+ *   here). The output of a call that failed in NCCL is undefined; in fused calls, each element
+ *   keeps its value or has its result.
+ * - _MISMATCH: Some ranks give memory of the host, and others of a device. Operations with counts
+ *   for each rank, sends and receives allow that.
  */
 
 #include "dtrain.h"
@@ -70,31 +77,33 @@ extern "C" {
 /* *memory = `bytes` of zeroed memory for buffers, aligned to 4,096 bytes at least.
  *
  * In large collectives, the ranks of a host read such buffers in place and copy nothing in or out,
- * when each of these ranks has allocated some. all_reduce needs it on each of them for input and
- * output. all_gather, reduce_scatter and broadcast need it where an input is read. Buffers may
- * begin anywhere in it. Other operations, and calls in which a rank of the host has other memory,
- * work as usual. Results have the same bits in all cases.
+ * when each of these ranks has allocated some. For all_reduce, input and output must lie there on
+ * each of these ranks. For all_gather, reduce_scatter and broadcast, an input that is read must.
+ * Buffers may begin anywhere in such memory. Other operations, and calls in which a rank of the
+ * host has other memory, work as usual. Results have the same bits in all cases.
  *
- * An allocation has whole pages, and huge pages from 2 MiB on where the kernel gives them. All of
- * it exists when dtrain_alloc returns, which takes up to some seconds per GiB: allocate once, not
- * for each call. It is ordinary memory if the rank is alone on its host, with TCP only, and if a
- * limit (ulimit -v, -f) excludes shared memory. The kernel may then provide it at the first access.
+ * An allocation has whole pages, and huge pages from 2 MiB on where the kernel gives them. All
+ * pages exist when dtrain_alloc returns. This takes up to some seconds per GiB, so allocate once,
+ * not for each call. The memory is ordinary if the rank is alone on its host, with TCP only, and if
+ * a limit (ulimit -v, -f) excludes shared memory. The kernel may then provide it at the first
+ * access.
  *
  * The memory is valid until dtrain_free, or until dtrain_finalize of the job's context, which frees
- * all of it. That of a group frees nothing. No operation may use memory that is freed. Each context
- * of a job may free what another one has allocated. After a fork, parent and child share the
- * memory: both see what one of them writes. Core dumps leave it out.
+ * all of it; dtrain_finalize of a group frees none. No operation may use memory that is freed. Each
+ * context of a job may free memory that another one has allocated. After a fork, parent and child
+ * share the memory: both see what one of them writes. Core dumps leave it out.
  *
- * Errors: _INPUT (a NULL), _SYSTEM (memory is short; the text has the bytes wanted and available).
- * *memory is NULL then. The call is not collective, and its failure concerns no other call. */
+ * Fails with _INPUT for a NULL, and with _SYSTEM when memory is short; the text has the bytes
+ * wanted and available. *memory is NULL then. The call is not collective, and its failure concerns
+ * no other call. */
 DTRAIN_API int dtrain_alloc(dtrain_context* context, size_t bytes, void** memory,
                             dtrain_error* error);
 /* Frees memory of dtrain_alloc; NULL does nothing. Later accesses end the program. Fails with
  * _INPUT when no memory of dtrain_alloc of this job begins there. */
 DTRAIN_API int dtrain_free(dtrain_context* context, void* memory, dtrain_error* error);
 
-/* Returns 1 when the ranks have agreed that NCCL plays the collectives that it can, on memory of
- * devices; else 0, as for NULL. It changes at most once, at the same call of all ranks. */
+/* Returns 1 when the ranks have agreed that NCCL runs the collectives on memory of devices that it
+ * can run; else 0, also for NULL. The value changes at most once, at the same call of all ranks. */
 DTRAIN_API int dtrain_uses_nccl(const dtrain_context* context);
 
 #ifdef __cplusplus

@@ -4,18 +4,19 @@
  * libdtrain: parameter servers. Programs include this header beside dtrain.h. Its rules for status,
  * errors, structs and fork hold here, too.
  *
- * The tasks of role ps hold the variables; the workers push gradients to them, and pull values:
+ * The tasks of role ps hold the variables. The workers push gradients to them, and pull values:
  *
  *   dtrain run --role ps=2 --role worker=4 --strategy parameter_server ./train
  *
- * A server is `dtrain ps`, or any program that calls dtrain_ps_serve. A worker needs no dtrain_init
- * and waits for no other worker to join: it may come later than others, and others continue after
- * its end.
+ * A server is `dtrain ps`, or any program that calls dtrain_ps_serve. A worker needs no
+ * dtrain_init, and waits for no other worker: each may begin later than others, and others continue
+ * after its end.
  *
  * A worker that `dtrain run --restart-role` restarts connects again as its next attempt
- * (DTRAIN_ATTEMPT). It gets the servers' values, and takes part from then on. Servers refuse
- * requests of its attempt before. A barrier waits for it. With bounded staleness, nobody waits for
- * steps that it repeats. It has no collectives: dtrain_init fails for a restarted rank.
+ * (DTRAIN_ATTEMPT), gets the servers' values, and takes part from then on. Servers refuse requests
+ * of the attempt before. A barrier waits for the restarted worker. With bounded staleness, no
+ * worker waits for steps that a restarted one repeats. The restarted worker has no collectives,
+ * because dtrain_init fails for a restarted rank.
  */
 
 #include "dtrain.h"
@@ -35,32 +36,34 @@ typedef struct dtrain_ps_serve_options {
   const dtrain_init_options* identity; /* of this task; NULL: the environment has it */
   /* The beginning of the names of the files in which servers keep their variables: "/data/model"
    * gives "/data/model-100.ps-0-of-2" after 100 steps. NULL: none. A server that starts restores
-   * the newest step of which all servers have a file, and keeps the last three. */
+   * the newest step of which all servers have a file. Each server keeps its last three files. */
   const char* checkpoint;
   int64_t checkpoint_every; /* steps; 0: only at the end */
   int stop_fd;              /* the server ends when this descriptor is readable; 0: none */
-  /* Gets news and warnings as single sentences, within the call of dtrain_ps_serve; may be NULL. */
+  /* Receives reports and warnings, one sentence each, within the call of dtrain_ps_serve; may be
+   * NULL. */
   void (*report)(const char* text, void* data);
   void* report_data; /* for `report` */
   /* The copies of each variable, on as many servers: 1 or 2; 0: DTRAIN_PS_REPLICAS, which `dtrain
-   * run --ps-replicas` sets, else 1. With 2, the next server, by index in a ring, does all that
-   * this one does. It takes over when this one dies. A push returns when both have it. Servers then
-   * use the memory of two, and each dies without loss while the next and the one before live. All
-   * servers and workers must give the same number. */
+   * run --ps-replicas` sets, else 1. With 2, the next server, by index in a ring, carries out all
+   * requests that this one does, and takes over when this one dies. A push returns when both have
+   * it. Each server then uses the memory of two. A server dies without loss while its neighbours in
+   * the ring live. All servers and workers must give the same number. */
   int replicas;
 } dtrain_ps_serve_options;
 
-/* Serves variables until all tasks with a rank have died or left, or until stop_fd is readable;
- * then makes the last checkpoint. A worker that is to be restarted counts as living. Requests are
- * carried out one after the other by this thread,
- * which sleeps while none comes.
+/* Serves variables until all tasks with a rank have died or left, or until stop_fd is readable.
+ * Then makes the last checkpoint. A worker that is to be restarted counts as living. This thread
+ * carries out the requests, one after the other, and sleeps while there is none.
  *
- * Errors: _INPUT (options, environment, a task with a rank, a checkpoint of no common step, a
- * restarted server that is not the only one),
- * _PROTOCOL (a checkpoint that is damaged, cut short or foreign), _MISMATCH (a checkpoint of
- * another number of servers), _CLOSED (the launcher is lost), _PEER_LOST (a server that has copies
- * of this one's variables died before it had them, or its connection broke while it lives), and
- * those of dtrain_init. */
+ * Fails as dtrain_init does, and with:
+ * - _INPUT for wrong options or a wrong environment, for a task with a rank, for checkpoints that
+ *   have no step in common, and for a restarted server that is not the only one.
+ * - _PROTOCOL for a checkpoint that is damaged, cut short or foreign.
+ * - _MISMATCH for a checkpoint of another number of servers.
+ * - _CLOSED when the launcher is lost.
+ * - _PEER_LOST when a server that keeps copies of this one's variables died before it had them, or
+ *   its connection broke while it lives. */
 DTRAIN_API int dtrain_ps_serve(const dtrain_ps_serve_options* options, dtrain_error* error);
 
 /* ---- Connecting ---- */
@@ -84,13 +87,13 @@ typedef struct dtrain_ps_options {
   int call_timeout_ms;                 /* of each later call; 0: no limit */
   int placement;                       /* enum dtrain_ps_placement */
   /* The rows of a variable, its first dimension, are divided evenly into shards. The first of these
-   * fields that is not 0 decides; if all are 0, shard_bytes_min is 262,144. */
+   * fields that is not 0 decides. If all are 0, shard_bytes_min is 262,144. */
   int shards;             /* so many */
   size_t shard_bytes_max; /* shards of at most so many bytes */
   size_t shard_bytes_min; /* one for each server, of at least so many bytes each; 1 row at least */
-  /* Of dtrain_init, if this process uses collectives, too: a task joins its job once. It must stay
-   * until dtrain_ps_close. NULL: the process has none. A rank's death ends the context's
-   * collectives, and no call of the parameter servers. */
+  /* The context of dtrain_init, if this process uses collectives, too, because a task joins its job
+   * once. The context must stay until dtrain_ps_close. NULL: the process has none. A rank's death
+   * ends the context's collectives, and no call of the parameter servers. */
   dtrain_context* context;
   int replicas; /* as that of dtrain_ps_serve_options */
 } dtrain_ps_options;
@@ -100,22 +103,24 @@ typedef struct dtrain_ps dtrain_ps;
 
 /* Connects to all tasks of the servers' role.
  *
- * Errors: _INPUT (options, environment, a job without such tasks), _TIMEOUT (names the server that
- * does not serve), _PEER_LOST (a server died), _MISMATCH (the servers keep another number of
- * replicas), and those of dtrain_init. */
+ * Fails as dtrain_init does, and with:
+ * - _INPUT for wrong options or a wrong environment, and for a job without such tasks.
+ * - _TIMEOUT when a server does not serve; the text names it.
+ * - _PEER_LOST when a server died.
+ * - _MISMATCH when the servers keep another number of replicas. */
 DTRAIN_API dtrain_ps* dtrain_ps_connect(const dtrain_ps_options* options, dtrain_error* error);
-/* Takes part no more, and frees the handle; NULL does nothing. Waits at most 2 s. */
+/* Leaves the servers, and frees the handle; NULL does nothing. Waits at most 2 s. */
 DTRAIN_API void dtrain_ps_close(dtrain_ps* ps);
 
-/* Calls that follow block. Any thread may make them; they run one after the other.
+/* The calls below block. Any thread may make them; they run one after the other.
  *
- * With two replicas, a call continues when a server dies: it repeats at the other one what had no
- * reply, and no push is lost or counted twice.
+ * With two replicas, a call continues when a server dies: it repeats, at the other server, each
+ * request without a reply. No push is lost or counted twice.
  *
- * Errors that all of them have: _INPUT, _PEER_LOST (a server died, and none has its variables, or
- * the launcher is lost; the text names it) and _TIMEOUT (call_timeout_ms has passed). After the
- * last two, all later calls fail. After any other error the handle stays usable, and the call has
- * had no effect. */
+ * All of them fail with _INPUT for wrong arguments, and with _TIMEOUT when call_timeout_ms has
+ * passed. They fail with _PEER_LOST when the launcher is lost, or when a server died whose
+ * variables no other server has; the text names it. After _TIMEOUT and _PEER_LOST, all later calls
+ * fail. After any other error the handle stays usable, and the call has had no effect. */
 
 /* ---- Variables ---- */
 
@@ -136,7 +141,7 @@ typedef struct dtrain_ps_variable {
   const size_t* shape; /* the sizes of the dimensions, none of them 0; may be NULL if dims is 0 */
   int dims;            /* 0 (a single number) to 16 */
   int type;            /* DTRAIN_FLOAT32, or 0 for it, or DTRAIN_FLOAT64 */
-  const void* initial; /* the values; NULL: zeros. Those of the first rank count */
+  const void* initial; /* the values; NULL: zeros. The servers take the first rank's */
   int optimizer;       /* enum dtrain_ps_optimizer */
   int nesterov;        /* 1: of momentum */
   /* For each of these, 0 is the default. */
@@ -152,12 +157,12 @@ typedef struct dtrain_ps_variable {
   double learning_rate_power; /* of ftrl: -0.5 */
 } dtrain_ps_variable;
 
-/* Declares variables; returns when they have their initial values, which the first rank gives.
+/* Declares variables. Returns when they have their initial values, which the first rank gives.
  * Every worker declares the same variables in one order, in calls of the same lists.
  *
- * Errors: _MISMATCH (another worker has declared a variable differently, or places it differently;
- * the text names the variable and both workers), _REFUSED (beyond a server's memory), _PEER_LOST
- * (also: the first rank ended before it gave the values). */
+ * Fails with _MISMATCH when another worker has declared or placed a variable differently; the text
+ * names the variable and both workers. Fails with _REFUSED when a server has too little memory.
+ * Fails with _PEER_LOST also when the first rank ended before it gave the values. */
 DTRAIN_API int dtrain_ps_declare(dtrain_ps* ps, const dtrain_ps_variable* variables, size_t count,
                                  dtrain_error* error);
 /* Writes the place of each shard, and the bytes of each server, as text. Returns the length of the
@@ -197,8 +202,8 @@ typedef struct dtrain_ps_pushed {
 /* Pushes gradients. `options` and `pushed` may be NULL. When it returns, all servers have the
  * gradients; in the synchronous mode, the step is complete.
  *
- * Errors: _PEER_LOST (also: too few workers are left for a synchronous step; the text names one
- * that is gone, and the handle stays usable). */
+ * Fails with _PEER_LOST also when too few workers are left for a synchronous step. The text then
+ * names one that is gone, and the handle stays usable. */
 DTRAIN_API int dtrain_ps_push(dtrain_ps* ps, dtrain_ps_arrays arrays,
                               const dtrain_ps_push_options* options, dtrain_ps_pushed* pushed,
                               dtrain_error* error);
@@ -218,10 +223,10 @@ enum dtrain_ps_mode {
   /* At once, each by itself. */
   DTRAIN_PS_ASYNC = 0,
   /* Each step averages the gradients of the first `count` workers that push; these are the same for
-   * all variables. A later push for this step has no effect. So `count` below the number of workers
-   * leaves some to spare. 0: all workers. */
+   * all variables. A later push for this step has no effect. With `count` below the number of
+   * workers, the others are spare. 0: all workers. */
   DTRAIN_PS_SYNC = 1,
-  /* At once; the push returns when no worker has made `count` + 1 pushes fewer. */
+  /* At once. The push returns when no other worker is more than `count` pushes behind. */
   DTRAIN_PS_BOUNDED = 2
 };
 
@@ -237,12 +242,14 @@ DTRAIN_API int dtrain_ps_barrier(dtrain_ps* ps, dtrain_error* error);
 /* ---- Checkpoints and counts ---- */
 
 /* Each server writes its variables, with the numbers of their optimisers, to a file of its own on
- * its host: "PATH.ps-0-of-2". A file is written whole or not at all. Files of several servers are
- * of one step if no worker pushes meanwhile, which a barrier or the synchronous mode ensures. */
+ * its host: "PATH.ps-0-of-2". A file is written whole or not at all. The files of several servers
+ * belong to one step if no worker pushes meanwhile, which a barrier or the synchronous mode
+ * ensures. */
 DTRAIN_API int dtrain_ps_save(dtrain_ps* ps, const char* path, dtrain_error* error);
 /* Restores these files once all servers have checked theirs. *step, which may be NULL, is their
- * step. Fails with _PROTOCOL (a file that is damaged, cut short or foreign) or _MISMATCH (another
- * number of servers, other variables, files of different steps); nothing is changed then. */
+ * step. Fails with _PROTOCOL for a file that is damaged, cut short or foreign. Fails with _MISMATCH
+ * for another number of servers, other variables, and files of different steps. Nothing is changed
+ * then. */
 DTRAIN_API int dtrain_ps_load(dtrain_ps* ps, const char* path, int64_t* step, dtrain_error* error);
 
 #define DTRAIN_PS_BUCKETS 16
@@ -252,8 +259,8 @@ typedef struct dtrain_ps_statistics {
   int64_t pushes;     /* of all workers, that have had an effect */
   int64_t stale;      /* pushes that came too late for their step */
   int64_t bytes;      /* of values and of the optimisers' numbers, on all servers */
-  /* Pushes by the number of steps between the pull of their values and their effect: 0, 1, 2-3,
-   * 4-7, and so on. */
+  /* Counts of pushes by staleness: the number of steps between the pull of their values and their
+   * effect. The elements are for 0, 1, 2-3, 4-7, and so on. */
   int64_t staleness[DTRAIN_PS_BUCKETS];
   int64_t own_pushes; /* of this worker */
   int64_t own_stale;
@@ -267,8 +274,8 @@ DTRAIN_API int dtrain_ps_count(dtrain_ps* ps, dtrain_ps_statistics* statistics,
  * "worker|host:port;host:port,ps|host:port". `dtrain run` writes it for {cluster_spec}. */
 typedef struct dtrain_cluster dtrain_cluster;
 
-/* Fails with _INPUT, which names what is wrong: a job without tasks, an address that is none, an
- * address that two tasks have, a text that a shell has cut at | or ;. */
+/* Fails with _INPUT for a job without tasks, and for an address that is wrong or that two tasks
+ * have. Also fails for a text that a shell has cut at | or ;. The error's text names the fault. */
 DTRAIN_API dtrain_cluster* dtrain_cluster_parse(const char* text, dtrain_error* error);
 /* NULL does nothing. */
 DTRAIN_API void dtrain_cluster_free(dtrain_cluster* cluster);

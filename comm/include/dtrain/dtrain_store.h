@@ -18,17 +18,21 @@ extern "C" {
  * program cannot access dtrain's own keys there. Values are sent authenticated, but not encrypted.
  *
  * Limits: a key is a NUL-terminated string of 1 to 250 bytes. A value has at most 1,048,576 bytes
- * and may be empty. The store of a job holds at most 65,536 keys and 256 MiB, keys included; some
- * of them are dtrain's own. At most 256 threads of a rank may wait for keys at the same time.
+ * and may be empty. The store of a job holds at most 65,536 keys and 256 MiB, which include the
+ * keys themselves and dtrain's own. At most 256 threads of a rank may wait for keys at the same
+ * time.
  *
  * Each call blocks until the store has replied. Any thread may call at any time, also while
  * operations run: calls are not collective and need not match. `options` may be NULL: no time
  * limit. Ranks may differ in options->name, which begins the text of an error.
  *
- * Errors that all of them have: _INPUT (a NULL, a key or value beyond its limit), _TIMEOUT
- * (options->timeout_ms passed without a reply; the store may still carry out the request),
- * _PEER_LOST (the launcher is lost; all calls fail, now and later), _SYSTEM (memory ran out; all
- * calls fail, now and later), _CLOSED (the context was finalized meanwhile).
+ * All of them fail with:
+ * - _INPUT for a NULL, and for a key or value beyond its limit.
+ * - _TIMEOUT when options->timeout_ms passes without a reply. The store may still carry out the
+ *   request.
+ * - _PEER_LOST when the launcher is lost, and _SYSTEM when memory has run out. All calls fail then,
+ *   now and later.
+ * - _CLOSED when the context was finalized meanwhile.
  *
  * The death of a rank ends waits for keys and no other call. The store keeps what a dead rank has
  * set. */
@@ -57,10 +61,11 @@ DTRAIN_API int dtrain_store_set(dtrain_context* context, const char* key, dtrain
 /* *value = a copy of the key's value; NULL, with DTRAIN_OK, when there is no such key. */
 DTRAIN_API int dtrain_store_get(dtrain_context* context, const char* key, dtrain_value** value,
                                 const dtrain_op_options* options, dtrain_error* error);
-/* Returns when the key exists, with *value = a copy of its value; `value` may be NULL. A key that
- * is erased at once may be missed. Fails with _TIMEOUT, which names the key. Fails with _PEER_LOST
- * when there is no such key and a rank has died (error.rank), which may be the one to set it. A
- * rank that has left ends no wait. Fails with _REFUSED when too many threads wait. */
+/* Returns when the key exists, with *value = a copy of its value; `value` may be NULL. The call may
+ * miss a key that is erased at once. Fails with _TIMEOUT, and the text names the key. Fails with
+ * _PEER_LOST when there is no such key and a rank has died, which may be the one to set it;
+ * error.rank names that rank. A rank that has left ends no wait. Fails with _REFUSED when too many
+ * threads wait. */
 DTRAIN_API int dtrain_store_wait(dtrain_context* context, const char* key, dtrain_value** value,
                                  const dtrain_op_options* options, dtrain_error* error);
 /* Adds *number to the number that the key holds, 0 when there is no such key; *number = the sum.

@@ -12,8 +12,8 @@
 
 namespace dtrain {
 
-/// The job's keys and values; see dtrain_store.h for limits and errors. It refers to
-/// its Context, which must outlive it. Values are arbitrary bytes, not only text.
+/// The job's keys and values; see dtrain_store.h for limits and errors. The Context must outlive
+/// the Store that refers to it. Values are arbitrary bytes, not only text.
 class Store {
  public:
   explicit Store(dtrain_context* context) : context_(context) {}

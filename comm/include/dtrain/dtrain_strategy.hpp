@@ -161,8 +161,9 @@ class Replica {
     });
   }
   /// values = their mean over all examples of all replicas. Each replica gives the sums over its
-  /// own examples and their number, which may be 0. Returns the number of all examples. Joins
-  /// uneven ends of a data set correctly, which an average of averages does not.
+  /// own examples and their number, which may be 0. Returns the number of all examples. The
+  /// result is also correct at the end of a data set, where replicas have different numbers of
+  /// examples; an average of averages is not.
   template <std::floating_point T>
   std::size_t mean_of_sums(std::span<T> values, std::size_t examples) {
     std::array<std::uint64_t, 1> all = {examples};
@@ -175,7 +176,7 @@ class Replica {
       value /= static_cast<T>(all[0]);
     return static_cast<std::size_t>(all[0]);
   }
-  /// Returns true while a replica has data: a replica whose part has ended takes part with none.
+  /// Returns true while a replica has data. A replica whose part has ended continues without any.
   bool any(bool ours) {
     std::array<std::uint8_t, 1> flag = {static_cast<std::uint8_t>(ours ? 1 : 0)};
     all_reduce(flag, Op::max);

@@ -100,10 +100,11 @@ class MovingAverage {
  public:
   struct Options {
     double decay = 0.999;
-    /// Limits the decay of update n to (1 + n) / (10 + n). So the average follows sooner.
+    /// Limits the decay of update n to (1 + n) / (10 + n). The average then follows the values
+    /// sooner.
     bool warms_up = false;
-    /// Copies values through memory of the host, and gives all workers those of rank 0. This is
-    /// necessary, and so always done, where a device is no CPU.
+    /// Copies values through memory of the host, and gives all workers those of rank 0. Where a
+    /// device is no CPU, this is necessary and always done.
     bool through_host = false;
   };
 

@@ -47,11 +47,11 @@ class Error : public std::runtime_error {
   int rank_;
 };
 
-/// A NaN of any rank passes through all of them. For bool, sum and max are "or", product and min
-/// are "and".
+/// Where an input of a rank is NaN, every result is NaN. For bool, sum and max are "or", product
+/// and min are "and".
 enum class Op {
   sum = DTRAIN_SUM,
-  average = DTRAIN_AVERAGE,  ///< of integers: the sum in their own width, divided toward zero
+  average = DTRAIN_AVERAGE,  ///< integers: the sum in their own width, divided toward zero
   min = DTRAIN_MIN,
   max = DTRAIN_MAX,
   product = DTRAIN_PRODUCT,
@@ -138,13 +138,13 @@ concept Array = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> 
 template <class R>
 concept MutableArray =
     Array<R> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
-/// Several of them, of one type or of several.
+/// Several arrays, of one type or of several.
 template <class R>
 concept MutableArrays =
     std::ranges::forward_range<R> && MutableArray<std::ranges::range_reference_t<R>>;
 
-/// The result of an operation whose counts differ between the ranks. It refers to its Work, and is
-/// valid as long as that.
+/// The result of an operation whose counts differ between the ranks. It refers to memory of its
+/// Work, and is valid as long as that Work.
 template <Element T>
 class Parts {
  public:
@@ -187,10 +187,10 @@ struct OpOptions {
   std::chrono::milliseconds timeout = {};              ///< 0: none
   double prescale = 1;                                 ///< of each input of a reduction; not 0
   double postscale = 1;                                ///< of each result of a reduction; not 0
-  std::optional<std::vector<std::size_t>> shape = {};  ///< that ranks compare; none: none
+  std::optional<std::vector<std::size_t>> shape = {};  ///< ranks compare it; none: they do not
   AverageOver average_over = AverageOver::all_ranks;   ///< only with Op::average
   Compression compression = Compression::none;         ///< only of reductions of float and double
-  int priority = 0;        ///< of a collective with a name: higher ones are played first
+  int priority = 0;        ///< of a collective with a name: higher ones run first
   void* stream = nullptr;  ///< of a device, for buffers in its memory; null: none
 };
 
@@ -210,7 +210,7 @@ struct MatrixSize {
 
 namespace detail {
 
-/// Converts milliseconds to an int for the C functions. Larger values become the maximum.
+/// Converts milliseconds to an int for the C functions; values beyond it become the maximum.
 inline int milliseconds_of(std::chrono::milliseconds duration) {
   constexpr auto most = std::numeric_limits<int>::max();
   return duration.count() > most ? most : static_cast<int>(duration.count());

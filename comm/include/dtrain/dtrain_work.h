@@ -24,14 +24,16 @@ typedef struct dtrain_tensor_list {
   const int* dims;             /* the dimensions of each shape; NULL if shapes is */
 } dtrain_tensor_list;
 
-/* All_reduces each tensor of the list, as that many calls of dtrain_all_reduce with names would,
- * but at once: each can be sent with others, and their order does not matter. With options->name
- * "grad", they are named "grad[1/3]" to "grad[3/3]". Lists without a name match by their order on
- * each rank. Ranks must give lists of one length; else the tensors wait for each other.
+/* All_reduces each tensor of the list, as one call of dtrain_all_reduce with a name for each would.
+ * The calls begin together: each tensor can be sent with others, and their order does not matter.
+ * With options->name "grad", the tensors are named "grad[1/3]" to "grad[3/3]". Lists without a name
+ * match by their order on each rank. Ranks must give lists of one length; else the tensors wait for
+ * each other.
  *
- * All tensors are sent, or none: not before every rank has called each of them, and not if one is
- * wrong here (_INPUT) or differs between the ranks (_MISMATCH). The call ends when all tensors have
- * ended, with the error of the first that has failed. options->shape must be NULL. */
+ * Either all tensors are sent or none is. They are sent when every rank has called each of them.
+ * None is sent if one is wrong here (_INPUT) or differs between the ranks (_MISMATCH). The call
+ * ends when all tensors have ended, with the error of the first that has failed. `options->shape`
+ * must be NULL. */
 DTRAIN_API int dtrain_all_reduce_list(dtrain_context* context, const dtrain_tensor_list* list,
                                       int op, const dtrain_op_options* options,
                                       dtrain_error* error);
@@ -50,27 +52,28 @@ enum dtrain_late {
 /* How many contributions a step waits for; equal on all ranks. */
 typedef struct dtrain_quorum {
   size_t struct_size; /* sizeof(dtrain_quorum) */
-  int ranks;          /* so many contributions are enough; 1 to the size of the context */
-  int deadline_ms;    /* so long after the first one, those that are there are enough; 0: never */
+  int ranks;          /* contributions that are enough; 1 to the size of the context */
+  int deadline_ms;    /* this long after the first, the contributions so far are enough; 0: never */
   int late;           /* enum dtrain_late */
   int behind_max;     /* steps that may be decided before a rank's calls of them, 0 is 1. Each costs
                          that rank memory for a list's results */
 } dtrain_quorum;
 
 /* All_reduces a list as dtrain_all_reduce_list does, but without waiting for slow ranks (backup
- * workers). Each call of a name is a step; options->name must be given. A step has the
- * contributions of those ranks that have called it when there are enough, the same ranks for all
+ * workers). Each call of a name is a step; options->name must be given. A step begins when enough
+ * ranks have called it, and has the contributions of these ranks, which are the same for all
  * tensors. All ranks get the same results. An average is over the contributions. The first step of
  * a name waits for all ranks.
  *
- * A rank that is late gets the result of its step at once, without its contribution. So all ranks
- * make equally many calls. From a rank's first such call on, its engine thread plays the steps that
- * are decided without it. A rank that is stopped, or has left or died, still holds up the others or
- * ends their steps.
+ * A rank that is late gets the result of its step at once, without its contribution, so that all
+ * ranks make equally many calls. From a rank's first such call on, its engine thread runs the steps
+ * that are decided without it. A rank that is stopped, or has left or died, still holds up the
+ * others or ends their steps.
  *
- * The result of the work (see dtrain_work_result) is the DTRAIN_INT32 ranks whose contributions the
- * step has; this rank was late if it is not among them. Errors: those of dtrain_all_reduce_list;
- * _INPUT for wrong fields of the quorum, and for DTRAIN_ADASUM with DTRAIN_CARRY_LATE. */
+ * The result of the work (see dtrain_work_result) lists, as DTRAIN_INT32, the ranks whose
+ * contributions the step has. This rank was late if it is not among them. Fails as
+ * dtrain_all_reduce_list does, and with _INPUT for wrong fields of the quorum and for DTRAIN_ADASUM
+ * with DTRAIN_CARRY_LATE. */
 DTRAIN_API int dtrain_all_reduce_quorum(dtrain_context* context, const dtrain_tensor_list* list,
                                         int op, const dtrain_quorum* quorum, dtrain_work** work,
                                         const dtrain_op_options* options, dtrain_error* error);
@@ -117,16 +120,18 @@ typedef struct dtrain_sparse_result {
 } dtrain_sparse_result;
 
 /* All_reduces rows that may differ between the ranks. The result has each row that a rank has
- * given, reduced over all ranks; a rank without it contributes the value that changes no result: 0
- * to a sum. An average divides by the number of all ranks. In a dense result, rows that no rank has
- * given consist of that value.
+ * given, reduced over all ranks. A rank without a row contributes the value that changes no result,
+ * which is 0 for a sum. An average divides by the number of all ranks. In a dense result, rows that
+ * no rank has given consist of that value.
  *
  * Blocks until it is done, and then sets *work, which has the result; after an error *work is NULL.
- * It is two collectives: the indices of the rows, then an all_reduce of the elements of all rows
- * that some rank has. With options->name "x", they are named "x[rows]" and "x[values]".
+ * The call makes two collectives: one for the indices of the rows, then an all_reduce of the
+ * elements of all rows that some rank has. With options->name "x", they are named "x[rows]" and
+ * "x[values]".
  *
- * Errors: those of dtrain_all_reduce; _MISMATCH, on all ranks, if rows, width, type or op differ;
- * _INPUT for an index out of range, a shape, and a prescale of anything but a sum or an average. */
+ * Fails as dtrain_all_reduce does, and with _MISMATCH on all ranks if rows, width, type or op
+ * differ. Fails with _INPUT for an index out of range, for a shape, and for a prescale unless the
+ * op is a sum or an average. */
 DTRAIN_API int dtrain_all_reduce_sparse(dtrain_context* context, const dtrain_sparse_rows* rows,
                                         int op, dtrain_work** work,
                                         const dtrain_op_options* options, dtrain_error* error);
@@ -137,12 +142,12 @@ DTRAIN_API int dtrain_work_sparse(dtrain_work* work, dtrain_sparse_result* resul
 
 /* *index = the first place in `works` whose operation has succeeded or failed; its status is that
  * of dtrain_work_wait. Waits until there is one, or returns DTRAIN_PENDING if `timeout_ms` passed
- * first. timeout_ms < 0: no limit; 0: does not wait. NULL in the array is left out, so that a
- * caller may replace works that are done by NULL. The works may be of several groups of one job.
- * None of them may be freed meanwhile.
+ * first. A negative `timeout_ms` means no limit; with 0, the call does not wait. NULL in the array
+ * is left out, so that a caller may replace works that are done by NULL. The works may be of
+ * several groups of one job. None of them may be freed meanwhile.
  *
- * Errors: _INPUT (a NULL pointer; no work in the array, for which a call would wait forever; works
- * of two jobs). *index is unchanged then. */
+ * Fails with _INPUT for a NULL pointer, for works of two jobs, and for an array without a work, for
+ * which a call would wait forever. *index is unchanged then. */
 DTRAIN_API int dtrain_wait_any(dtrain_work* const* works, size_t count, int timeout_ms,
                                size_t* index, dtrain_error* error);
 
