@@ -4,12 +4,13 @@
 
 namespace dt {
 
-/// Counts the time in which this process runs. While the process is stopped (Ctrl-Z, a debugger, a
-/// frozen container), the monotonic clock advances and this clock does not. So no deadline passes
-/// because of a stop.
+/// Counts the time in which this process runs, so that no deadline passes because of a stop. While
+/// the process is stopped (Ctrl-Z, a debugger, a frozen container), the monotonic clock advances
+/// and this clock does not.
 ///
-/// It detects a stop by a long gap between two calls of now(). A thread that waits for a deadline
-/// must therefore wake up at wake_up_at() and call now(). Without calls it only falls behind.
+/// The clock takes a long gap between two calls of now() for a stop. A thread that waits for a
+/// deadline must therefore wake up at wake_up_at() and call now(). Without calls the clock only
+/// falls behind.
 class RunningTimeClock {
  public:
   explicit RunningTimeClock(Time monotonic = Clock::now())

@@ -13,7 +13,7 @@ namespace dt {
 
 namespace {
 
-/// The length of \xNN: with so many bytes for each byte, printable() never cuts a line.
+/// The length of \xNN. Where each byte takes this length, printable() cuts no line.
 constexpr size_t printed_bytes_a_byte = 4;
 
 }  // namespace

@@ -100,7 +100,7 @@ class Context {
     Shared(const Shared&) = delete;
     Shared& operator=(const Shared&) = delete;
     ~Shared() { finish(); }
-    /// Ends all operations, then what they use.
+    /// Ends all operations, then the members that operations use.
     void finish();
     /// NCCL may connect the devices of the ranks.
     void allow_nccl(uint32_t generation, std::string host, bool required);

@@ -23,7 +23,7 @@ class ArrivalTable {
   bool arrived(int rank) const { return entries_[static_cast<size_t>(rank)].arrived; }
   bool complete() const { return arrived_ == entries_.size(); }
   std::vector<int> missing() const;
-  /// The missing ranks of which it is known that they have not made the call.
+  /// The missing ranks that were asked and had not made the call.
   std::vector<int> absent() const;
   /// True when no rank can end the collective before all have arrived. Then a rank waits for the
   /// verdict, or two calls differ. Otherwise a missing rank may be done with the collective.
@@ -43,7 +43,7 @@ class ArrivalTable {
  private:
   struct Entry {
     bool arrived = false;
-    bool absent = false;  ///< the rank was asked, and had not made the call
+    bool absent = false;  ///< it was asked, and had not made the call
     Arrival arrival = {};
     Time deadline = Time::max();
   };

@@ -24,8 +24,8 @@ std::vector<MessageLink*> links_of(GroupPeers& peers) {
   return links;
 }
 
-/// True when ranks that have not made the call can hold what they get. Ranks with counts of their
-/// own send such ranks the counts alone.
+/// True when a rank that has not made the call can buffer all data that others send it. In
+/// collectives with a count for each rank, others send such a rank the counts alone.
 bool is_small(const OperationRequest& request, int size, size_t bytes_max) {
   if (request.kind == OperationKind::barrier || has_own_counts(request.kind)) return true;
   const size_t bytes = request.count * element_bytes(request.type);

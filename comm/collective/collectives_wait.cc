@@ -7,7 +7,7 @@ namespace dt {
 
 namespace {
 
-/// So long a verdict of rank 0 may take that a rank which has left got before.
+/// A rank may get rank 0's verdict this long after another rank, which has left since.
 constexpr Duration verdict_under_way = milliseconds(250);
 
 }  // namespace

@@ -20,7 +20,7 @@ struct CallLimit {
 ///
 ///   idle ─ start ▶ running ─ step … ▶ done ─ start ▶ …
 ///                     ├── the ranks' calls differ ▶ mismatch
-///                     ├── they are equal, but of a kind that it does not play ▶ agreed
+///                     ├── they are equal, but of a kind that it does not run ▶ agreed
 ///                     └── cancel ▶ idle
 class Communicator {
  public:

@@ -14,8 +14,8 @@
 
 namespace dt {
 
-/// Runs collectives of several hosts. The ranks of each host meet in the memory that they share.
-/// Each exchanges its share of the data with ranks of other hosts over links.
+/// Runs collectives of several hosts. The ranks of each host exchange data in shared memory. Each
+/// rank then exchanges its share of the host's data with ranks of other hosts over links.
 ///
 ///   start ▶ before, in memory ─ each phase is done ▶ across, over links ─ done ▶ after, in memory
 ///                │                                                                      │ done
@@ -30,7 +30,7 @@ class HierarchicalCommunicator final : public Communicator {
   HierarchicalCommunicator(const GroupPeers& peers, std::shared_ptr<SharedArea> area,
                            ScheduledCommunicator& across, std::function<void()> released);
 
-  /// True for calls that it plays; the same on all ranks whose calls are equal.
+  /// True for calls that it runs; the same on all ranks whose calls are equal.
   bool plays(const OperationRequest& request) const;
   void start(const OperationRequest& request, uint64_t sequence, CallLimit limit,
              Time now) override;
@@ -70,7 +70,7 @@ class HierarchicalCommunicator final : public Communicator {
   const OperationRequest* request_ = nullptr;
   uint64_t sequence_ = 0;
   uint64_t hash_ = 0;
-  OperationRequest local_;  ///< of the phase that is played in memory
+  OperationRequest local_;  ///< of the phase that runs in memory
   State state_ = State::idle;
   Stage stage_ = Stage::before;
   size_t next_ = 0;         ///< the phase of the stage

@@ -27,7 +27,7 @@ enum class EngineMessageType : uint8_t {
   call,             ///< a hash of the collective that the sender has called
   roll_call,        ///< rank 0 asks all for their descriptors
   name_call,        ///< the named collectives that the sender has called, for rank 0
-  name_decision,    ///< the named collectives that are played next, or one that fails
+  name_decision,    ///< the named collectives that run next, or one that fails
   leaving,          ///< the last message: the sender has finalized
   group_call,       ///< the sender makes a group with the receiver
   group_withdrawn,  ///< that call has ended at the sender, without a group

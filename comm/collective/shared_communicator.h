@@ -23,7 +23,7 @@ namespace dt {
 /// Small inputs lie in the mailboxes, see MailboxTransfer. Large ones pass through slots in blocks,
 /// see BlockTransfer, or are read in the host's heap, see DirectTransfer. Members with counts of
 /// their own announce these in the mailboxes. It compares only the calls of a kind that it does not
-/// play.
+/// run.
 class SharedCommunicator final : public Communicator {
  public:
   /// `ranks` has the rank of each member of the area.

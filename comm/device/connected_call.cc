@@ -163,7 +163,7 @@ Result<DeviceStep> ConnectedCall::stage() {
   return staged_->next();
 }
 
-/// Gives a later operation of the engine what is left of the call's time.
+/// Limits a later operation of the engine to the rest of the call's time.
 void ConnectedCall::limit_time(OperationRequest& request) const {
   if (deadline_ != Time::max()) request.timeout = std::max(Duration(1), deadline_ - Clock::now());
 }

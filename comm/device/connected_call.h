@@ -13,7 +13,7 @@
 
 namespace dt {
 
-/// A call that NCCL plays if the ranks agree on it, and that is staged otherwise.
+/// A call that NCCL runs if the ranks agree on it, and that is staged otherwise.
 ///
 /// - The ranks vote on a call without a name. If some rank makes calls by name, they then agree on
 ///   its slot.
@@ -27,7 +27,7 @@ namespace dt {
 ///   NCCL's stream:                └─────────────┴▶ the collective ▶ done event ──┘
 ///
 /// A call with a slot waits for its ready event before it gets one. Otherwise NCCL's stream could
-/// wait for a stream that another call holds, which NCCL plays later.
+/// wait for a stream that another call holds, which NCCL runs later.
 class ConnectedCall final : public DeviceCopies {
  public:
   struct Terms {
@@ -79,7 +79,7 @@ class ConnectedCall final : public DeviceCopies {
   DeviceBuffer pinned_ = {};                       ///< for staging, where the ranks may choose it
   std::vector<std::shared_ptr<NcclTask>> tasks_ = {};  ///< for NCCL, one for each tensor
   bool preparing_ = false;  ///< it waits for its input; the others may have announced theirs
-  bool staging_ = false;    ///< the others play it staged
+  bool staging_ = false;    ///< the others run it staged
   bool begun_ = false;      ///< NCCL has the tasks
   std::shared_ptr<DeviceEvent> ready_ = {};    ///< null: the caller has given no stream
   std::shared_ptr<StreamHold> hold_ = {};      ///< likewise

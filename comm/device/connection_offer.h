@@ -12,7 +12,7 @@
 
 namespace dt {
 
-/// How collectives on memory of devices are played.
+/// The way in which collectives on memory of devices run.
 enum class DeviceCollectives : uint8_t {
   staged,     ///< by the engine, in memory of the host
   automatic,  ///< by NCCL where it can connect the devices, else staged

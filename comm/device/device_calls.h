@@ -16,8 +16,8 @@ namespace dt {
 
 /// Makes the operations of a job whose buffers lie in memory of devices. Any thread may call it.
 ///
-/// The first collective of the job's group that NCCL could play begins to connect the ranks'
-/// devices in the background. The ranks agree before each such call how they play it. Until they
+/// The first collective of the job's group that NCCL could run begins to connect the ranks'
+/// devices in the background. The ranks agree before each such call how they run it. Until they
 /// are connected, calls are staged, so that none waits for a connection. Calls of other groups are
 /// always staged: kernels of several communicators on one device may wait for each other.
 class DeviceCalls {
@@ -29,9 +29,9 @@ class DeviceCalls {
   };
   /// NCCL may connect the devices of this job's ranks. Called before the first call.
   void allow_nccl(NcclTerms terms);
-  /// True when NCCL has played a call, or is about to.
+  /// True when NCCL has run a call, or is about to.
   bool uses_nccl() const;
-  /// Called before the engine ends: waits shortly for the other ranks where NCCL has played.
+  /// Called before the engine ends. If NCCL has run a call, waits shortly for the other ranks.
   void farewell();
   /// Ends the connection. Called when no operation pends, and the store answers no more.
   void disconnect();

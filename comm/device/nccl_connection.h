@@ -28,7 +28,7 @@
 
 namespace dt {
 
-/// A collective that NCCL plays.
+/// A collective that NCCL runs.
 struct NcclTask {
   NcclPart part;
   DeviceBuffer memory = {};                 ///< for its plan; empty: that of the connection
@@ -42,15 +42,15 @@ struct NcclTask {
 
 /// This rank's device among those of all ranks, which NCCL connects. A thread of its own connects
 /// them, and then begins the tasks in their order. All ranks have the same tasks in the same order.
-/// The tasks of a bucket are played as one.
+/// The tasks of a bucket are run as one.
 ///
 ///   undecided ─ all ranks can, and have joined ▶ nccl ─ a failure, stop() ▶ failed
-///       ├─ one of them cannot ▶ staged: the engine plays all calls
+///       ├─ one of them cannot ▶ staged: the engine runs all calls
 ///       └─ it cannot be decided, or one rank requires NCCL ▶ failed
 ///
 /// The ranks decide through the job's store. Rank 0 collects their offers, and its verdict has the
 /// id of NCCL's communicator. Then it collects whether they have joined. Ranks of one host also
-/// make a PeerLink, which plays what it can.
+/// make a PeerLink, which runs what it can.
 class NcclConnection {
  public:
   struct Terms {
@@ -68,8 +68,8 @@ class NcclConnection {
   NcclConnection(const NcclConnection&) = delete;
   NcclConnection& operator=(const NcclConnection&) = delete;
   ~NcclConnection() { close(); }
-  /// Waits shortly until all ranks leave, where NCCL has played. Kernels of another rank may use
-  /// memory of this one after those here have ended.
+  /// If NCCL has run, waits shortly until all ranks leave. Kernels of another rank may use memory
+  /// of this one after those here have ended.
   void farewell();
   /// Ends the thread, when no wait in the store lasts. All tasks have ended then.
   void close();
@@ -82,7 +82,7 @@ class NcclConnection {
   /// The route by which the last vote of all ranks ended.
   DeviceRoute agreed() const { return agreed_.load(std::memory_order_relaxed); }
   void agree(DeviceRoute route) { agreed_.store(route, std::memory_order_relaxed); }
-  /// True when the ranks have agreed that NCCL plays calls by name.
+  /// True when the ranks have agreed that NCCL runs calls by name.
   bool plays_by_name() const { return plays_by_name_.load(std::memory_order_relaxed); }
   void play_by_name() { plays_by_name_.store(true, std::memory_order_relaxed); }
   bool plays() const { return agreed() == DeviceRoute::nccl || plays_by_name(); }

@@ -7,14 +7,14 @@
 
 namespace dt {
 
-/// Which order a rank's calls have that NCCL plays. It must be the same on all ranks. For one
-/// thread at a time.
+/// The order of a rank's calls that NCCL runs, which must be the same on all ranks. For one thread
+/// at a time.
 ///
-/// Ranks make calls without a name in one order, in which NCCL plays them while there are no
-/// others. Those by name come in any order, so that rank 0 gives each of both kinds a slot then. A
-/// call without a name has a slot if some rank has made a call by name. The vote tells the ranks.
+/// All ranks make calls without a name in one order, in which NCCL runs them while there are no
+/// others. Calls by name come in any order. When some rank has made one, rank 0 gives a slot to
+/// each call of both kinds. The vote on a call informs the ranks of that.
 ///
-/// A rank wishes that NCCL plays its calls by name when all its calls without a slot have begun. So
+/// A rank wishes that NCCL runs its calls by name when all its calls without a slot have begun. So
 /// these are first on all ranks.
 class NcclOrder {
  public:

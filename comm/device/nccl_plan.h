@@ -13,7 +13,7 @@
 
 namespace dt {
 
-/// A rank's part of a collective that NCCL plays, alone or together with others.
+/// A rank's part of a collective that NCCL runs, alone or together with others.
 struct NcclPart {
   NcclCall::Kind kind = NcclCall::Kind::all_reduce;
   ElementType type = ElementType::float32;
@@ -36,8 +36,9 @@ NcclPart nccl_part(const OperationRequest& request, CallingRank self);
 /// The same for one tensor of a list.
 NcclPart nccl_part(const OperationRequest& list, const TensorOfList& tensor);
 
-/// Work of a device, in this order. Averages are sums that are divided. The results of scales and
-/// compression are those of the engine, but NCCL rounds 16-bit floats after each addition.
+/// The work of a device, in this order. An average is a sum, which is divided afterwards. Scales
+/// and compression have the same bits as in the engine; sums of 16-bit floats do not, because NCCL
+/// rounds after each addition.
 struct NcclPlan {
   std::vector<CopyBatch> before = {};  ///< scale and cast the inputs, or save them from NCCL
   NcclCall call = {};

@@ -7,7 +7,7 @@
 
 namespace dt {
 
-/// All ranks vote how they play a call without a name. The vote is an operation of the engine
+/// All ranks vote how they run a call without a name. The vote is an operation of the engine
 /// before the call, which the ranks compare as the call. So all ranks change at the same call, and
 /// NCCL begins none that a rank has not made.
 class NcclVote {
@@ -18,7 +18,7 @@ class NcclVote {
   };
   NcclVote(OperationRequest call, Choice own);
 
-  /// The operation to play. It keeps the memory of the vote.
+  /// The operation to run, which keeps the memory of the vote.
   const std::shared_ptr<Operation>& operation() const { return operation_; }
   /// Returns the route of all ranks, and whether some rank wishes a slot. Requires that the
   /// operation has ended well.

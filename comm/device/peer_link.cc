@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view limit_variable = "DTRAIN_PEER_MAX";
 constexpr size_t default_bytes = size_t{1} << 20;
 constexpr size_t user_bytes_max = size_t{1} << 30;
-/// Larger sums are NCCL's from the first size on that it plays faster.
+/// Larger sums are NCCL's from the first size on that it runs faster.
 constexpr std::array<size_t, 4> measured_bytes = {size_t{16} << 10, size_t{64} << 10,
                                                   size_t{256} << 10, size_t{1} << 20};
 constexpr int measured_rounds = 3;
@@ -182,7 +182,7 @@ Result<> PeerLink::find_limit() {
   bool faster = true;
   for (const size_t bytes : measured_bytes) {
     if (bytes > std::min(memory_->data_bytes(), terms_.free->bytes())) break;
-    // All ranks play the same calls, whatever they find.
+    // All ranks run the same calls, whatever they find.
     const bool wins = TRY(faster_than_nccl(bytes));
     faster = faster && wins;
     if (faster) limit = bytes;

@@ -29,7 +29,7 @@ std::string peer_place();
 Result<> watched_end(DeviceStream& stream, Time deadline, const std::function<void()>& watch);
 
 /// The ranks of one host sum without NCCL, by kernels that read the memory of all (PeerMemory). All
-/// ranks have the same link, and play the same calls by it.
+/// ranks have the same link, and run the same calls by it.
 ///
 /// They connect in steps. The ranks know the outcome of each at all of them before the next:
 ///
@@ -70,7 +70,7 @@ class PeerLink {
   Result<> status() { return memory_->status(); }
   /// PeerMemory::failed()
   const uint32_t* failed() const { return memory_->failed(); }
-  /// The size of the largest sum that it plays, in bytes.
+  /// The size of the largest sum that it runs, in bytes.
   size_t limit() const { return limit_; }
 
  private:

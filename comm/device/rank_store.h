@@ -21,7 +21,7 @@ struct RankStore {
   std::function<Result<>(const std::string& key)> note = {};
 };
 
-/// Returns the key of what a rank says in a step.
+/// Returns the key under which a rank stores its value for a step.
 inline std::string rank_key(std::string_view step, int rank) {
   return format("{}/{}", step, rank);
 }

@@ -10,7 +10,7 @@
 
 namespace dt {
 
-/// A part of a staged call that the engine plays as one operation in pinned memory.
+/// A part of a staged call that the engine runs as one operation in pinned memory.
 struct StagedChunk {
   std::shared_ptr<Operation> played;
   std::vector<MemoryCopy> inputs = {};   ///< before it
@@ -25,7 +25,7 @@ inline constexpr size_t chunk_bytes = size_t{4} << 20;
 size_t elements_of_chunk(const OperationRequest& call);
 
 /// Cuts a call whose ranges lie in `memory` by this layout. So the copies of one chunk run while
-/// the engine plays another one. The only chunk is the call itself, which gets its buffers in
+/// the engine runs another one. The only chunk is the call itself, which gets its buffers in
 /// `memory`. The ranks compare each of several chunks as the whole call.
 std::vector<StagedChunk> cut(const std::shared_ptr<Operation>& call,
                              const std::vector<BufferRanges>& ranges, const StagingLayout& layout,

@@ -33,7 +33,7 @@ class StreamHold {
 /// the call goes this way:
 ///
 ///   the caller's stream:  … ▶ copies of the input ▶ StreamHold ──────────────▶ the caller's work
-///   the engine:                        └──▶ plays in pinned memory ─┐              ▲ release()
+///   the engine:                        └──▶ runs in pinned memory ──┐              ▲ release()
 ///   the device's stream for results:                                └▶ copies ─────┘
 class StagedCopies final : public DeviceCopies {
  public:

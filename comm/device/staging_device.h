@@ -51,7 +51,8 @@ class StagingDevice {
   std::unique_ptr<DeviceStream> results_ = {};
 };
 
-/// Fails with Errc::input when a range ends beyond its memory of the device, as far as that knows.
+/// Fails with Errc::input when a range ends beyond its allocation, if the device knows the size of
+/// that.
 Result<> check_ranges(const std::vector<BufferRanges>& ranges, const Device& device);
 
 /// True when the event is reached. Fails when the device has failed, and no copy runs any more.

@@ -11,9 +11,9 @@ class CoreSharing {
  public:
   /// A yield that switches to no other process takes less, and one that switches takes more.
   static constexpr Duration switched_after = std::chrono::nanoseconds(1500);
-  /// After so many yields without a switch, the core counts as unshared again.
+  /// After this many yields without a switch, the core counts as unshared again.
   static constexpr int quick_yields_max = 256;
-  /// On an unshared core, every so many rounds of a wait begin with a yield.
+  /// On an unshared core, one in this many rounds of a wait begins with a yield.
   static constexpr int rounds_per_probe = 32;
 
   /// `known`: the ranks of this host have fewer cores than ranks.

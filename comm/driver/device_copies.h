@@ -14,8 +14,8 @@ struct Operation;
 struct DeviceStep {
   enum class Kind : uint8_t {
     waits,    ///< for the device, or for something else that ends without the engine
-    plays,    ///< the engine plays an operation
-    results,  ///< the engine has played all: start_results() follows
+    plays,    ///< the engine runs an operation
+    results,  ///< the engine has run all: start_results() follows
   };
   Kind kind = Kind::waits;
   std::shared_ptr<Operation> played = {};  ///< of `plays`
@@ -40,7 +40,7 @@ class DeviceCopies {
   virtual ~DeviceCopies() = default;
 
   /// Returns the next step. Called when the operation is the next in its order, and the engine has
-  /// played what it got before. Fails when the device has failed.
+  /// run what it got before. Fails when the device has failed.
   virtual Result<DeviceStep> next() = 0;
   /// Starts to copy the results. Called once, after the last step.
   virtual Result<> start_results() = 0;

@@ -12,7 +12,7 @@ namespace dt {
 /// keeps the memory of its name. For one thread at a time.
 class OperationPool {
  public:
-  /// So many calls at once allocate nothing.
+  /// Up to this many calls at the same time allocate no memory.
   static constexpr size_t kept_max = 8;
 
   OperationPool() {

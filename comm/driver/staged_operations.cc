@@ -147,7 +147,7 @@ bool StagedOperations::can_block(const Entry& entry) const {
   });
 }
 
-/// Returns false while the engine plays.
+/// Returns false while the engine runs.
 bool StagedOperations::end_played(Entry& entry) {
   if (!entry.playing->outcome) return false;
   const Work played = std::exchange(entry.playing, nullptr);

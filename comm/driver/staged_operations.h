@@ -54,7 +54,7 @@ class StagedOperations {
   struct Entry {
     Work work;
     Phase phase = Phase::waits;
-    Work playing = {};       ///< what the engine plays of it; null: nothing
+    Work playing = {};       ///< what the engine runs of it; null: nothing
     bool passed = false;     ///< those behind it may go to the engine
     bool announced = false;  ///< the engine has got something of it: a join may go there
     DeviceCopies* copies() const { return work->staged.get(); }

@@ -104,9 +104,10 @@ class Engine {
   /// The failure (for example a death) that has aborted the engine; null while it runs.
   const OperationFailure* aborted() const;
 
-  /// Returns why other ranks may not end work that the engine does not play, such as NCCL's. The
-  /// engine was aborted, the job's collectives were stopped, or a rank has left or cannot be
-  /// reached. None: they will. A rank may have ended its part before it left.
+  /// Returns why other ranks may never end work outside the engine, such as that of NCCL. The
+  /// reason is that the engine was aborted, that the job's collectives were stopped, or that a rank
+  /// has left or cannot be reached. Returns none while all ranks can. A rank that has left may have
+  /// ended its part before.
   std::optional<OperationFailure> lost() const;
   /// The same about calls by name of the job alone: they have failed.
   std::optional<OperationFailure> lost_by_name() const;

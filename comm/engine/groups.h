@@ -85,7 +85,7 @@ class Groups {
   void add_waits(std::vector<PendingWait>& waits) const;
   // About a pending collective; nothing for a group that this rank has left. A thread may ask about
   // its call before that is submitted.
-  /// Returns the job's ranks for which it waits now.
+  /// Returns the job's ranks for which the operation waits now.
   std::vector<int> awaited(const Operation& operation) const;
   /// Returns the job's rank whose data it waits for, or -1.
   int data_from(const Operation& operation) const;

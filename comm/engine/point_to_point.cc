@@ -226,7 +226,7 @@ bool PointToPoint::expire_receives(Channel& channel, Time now) {
   std::erase_if(channel.receiving, [&](Receiving& receiving) {
     if (!receiving.operation || !expired(receiving.operation)) return false;
     ++ended;
-    // The sender does not know of the timeout: the rest of its data is discarded.
+    // The sender may still be sending. All data that arrives after the timeout is discarded.
     receiving.operation = nullptr;
     receiving.arrived += peers_.link(channel.peer)->cancel_receive(message_data, receiving.id);
     return receiving.arrived == receiving.bytes;
@@ -271,7 +271,7 @@ void PointToPoint::fail_group(Channel& channel, uint32_t group, const OperationF
   channel.waiting.erase_if(ended);
   std::erase_if(channel.receiving, [&](Receiving& receiving) {
     if (!receiving.operation || !ended(receiving.operation)) return false;
-    // The sender may not know of it: the rest of its data is discarded.
+    // The sender may still be sending. All data that arrives later is discarded.
     receiving.operation = nullptr;
     receiving.arrived += peers_.link(channel.peer)->cancel_receive(message_data, receiving.id);
     return receiving.arrived == receiving.bytes;

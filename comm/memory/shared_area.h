@@ -61,8 +61,9 @@ struct alignas(shared_line_bytes) Progress {
   std::atomic<uint64_t> aborted;   ///< the round of the last call that it has cancelled
 };
 
-/// Numbers the rounds of mailboxes in a group. There is one for each phase of a collective that its
-/// members play in shared memory. Equal on all members, whatever became of earlier collectives.
+/// The number of a round of mailboxes in a group. Each phase that members run in shared memory, as
+/// a part of a collective, has one. All members compute the same number, even after a collective
+/// that failed.
 struct MailboxRound {
   static constexpr uint64_t phases_max = 1024;
 

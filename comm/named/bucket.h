@@ -9,8 +9,8 @@
 
 namespace dt {
 
-/// Named calls that are played in one collective. Several calls of all_reduce are copied behind
-/// each other, each with its own scales. A single call uses its own buffers.
+/// Named calls that run in one collective. Several calls of all_reduce are copied behind each
+/// other, each with its own scales. A single call uses its own buffers.
 class Bucket {
  public:
   /// Requires calls that can be fused, if there are several: all_reduce of one type, reduction and

@@ -14,8 +14,8 @@
 
 namespace dt {
 
-/// A call that was decided without this rank. A stand-in has played it, with a contribution that
-/// changes no result and memory of its own.
+/// A call that was decided without this rank. A stand-in, with memory of its own, has run it with a
+/// contribution that changes no result.
 struct LateCall {
   uint64_t name = 0;                              ///< its hash
   std::shared_ptr<Operation> stand_in = nullptr;  ///< null when the call has failed for all
@@ -43,8 +43,8 @@ class LateSteps {
   /// Ends this rank's call with the result of the others, and carries its contribution if that is
   /// wanted.
   void deliver(LateCall late, const GroupPeers& peers);
-  /// Adds what was carried to a contribution. Returns the memory of the sum, which is the input
-  /// from then on; null if nothing was carried.
+  /// Adds the carried contributions to this one. Returns the memory of the sum, which is the input
+  /// from then on; null if none was carried.
   std::shared_ptr<std::byte[]> add_carried(OperationRequest& request);
   /// Called before a call with a quorum succeeds. `late` without this rank's contribution.
   void note_end(const Operation& call, bool late);

@@ -264,7 +264,7 @@ void NameCoordinator::finish(const ListPlace& place, Complete complete) {
   release(std::move(together));
 }
 
-/// Releases calls to be played. If one has failed, all do. Keeps the order of the priorities, and
+/// Releases calls to be run. If one has failed, all do. Keeps the order of the priorities, and
 /// within one that of the calls.
 void NameCoordinator::release(std::vector<Complete> together) {
   const auto failed =

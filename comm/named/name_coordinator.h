@@ -18,13 +18,13 @@ namespace dt {
 inline constexpr size_t bucket_bytes_max = size_t{1} << 20;
 
 /// Rank 0's side of the matching of named collectives in a group. It collects which ranks have made
-/// which call, in any order. A call that all have made is played, with others that it can be fused
+/// which call, in any order. A call that all have made is run, with others that it can be fused
 /// with. A call that a rank has not made holds up no other, except the parts of its own list.
 ///
 /// A rank that joins makes no new calls until all have joined. Reductions need no call of it.
 ///
 /// Calls that move no data get a route, the least that a rank wishes. NCCL needs the data of all
-/// ranks, so that it plays none without those that have joined. Where the engine plays the call,
+/// ranks, so that it runs none without those that have joined. Where the engine runs the call,
 /// its ranks announce it again, with its data: also ranks that have joined since. A join ends
 /// behind these calls.
 class NameCoordinator {
@@ -33,7 +33,7 @@ class NameCoordinator {
     std::vector<int> job_ranks;                 ///< the job's rank of each member
     NameOfRank name_of_rank = {};               ///< of a rank of the group, for messages
     size_t bucket_bytes = bucket_bytes_max;     ///< the most data of calls that are fused
-    size_t fused_bytes_max = size_t{64} << 10;  ///< larger calls are played alone
+    size_t fused_bytes_max = size_t{64} << 10;  ///< larger calls are run alone
   };
   explicit NameCoordinator(Options options)
       : options_(std::move(options)), quorums_(options_.job_ranks.size()) {}
@@ -41,14 +41,14 @@ class NameCoordinator {
   /// Takes the announcement of a rank. Fails with Errc::protocol when the rank has announced that
   /// name already, and rank 0 has not decided about it since.
   Result<> add(int rank, NameArrival arrival, Time now);
-  /// Decides about lists that wait for a quorum. The next decide() has what is played.
+  /// Decides about lists that wait for a quorum. The next decide() returns the calls that run.
   void decide_quorums(Time now);
   /// Returns the decisions about the calls that all ranks have announced since the last call. They
   /// are in the order of their priorities on rank 0. A call that rank 0 has not made has priority
   /// 0.
   std::vector<NameDecision> decide();
-  /// Called while no decided call is played. When every rank has blocked in a call for a second, no
-  /// call is left that all could make. Then these calls fail as a mismatch.
+  /// Called while no decided call runs. When every rank has blocked in a call for a second, no call
+  /// is left that all could make. Then these calls fail as a mismatch.
   std::vector<NameDecision> deadlock(Time now);
   /// True when nothing is announced or undecided.
   bool empty() const {
@@ -87,7 +87,7 @@ class NameCoordinator {
     bool of_unnamed = false;                ///< as in CallAgreement
   };
 
-  /// A call that all ranks have made. It can be played, or has failed.
+  /// A call that all ranks have made. It can be run, or has failed.
   struct Complete {
     Descriptor call;
     bool for_joined = false;              ///< ranks that have joined have not made it

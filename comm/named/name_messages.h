@@ -9,7 +9,7 @@
 
 namespace dt {
 
-/// The list of tensors of which a call is a part. All its parts are played, or none.
+/// The list of tensors of which a call is a part. All its parts are run, or none.
 struct ListPlace {
   uint64_t list = 0;   ///< a hash of its name and length; 0: the call stands alone
   uint32_t parts = 0;  ///< of the list
@@ -24,7 +24,7 @@ struct NameArrival {
   Duration remaining = Duration::zero();  ///< of the timeout
   bool blocks = false;                    ///< a thread of the rank waits for it
   ListPlace place = {};
-  int priority = 0;  ///< on rank 0, whose calls are not sent: higher ones are played first
+  int priority = 0;  ///< on rank 0, whose calls are not sent: higher ones run first
   std::optional<DeviceRoute> wish = {};  ///< of a CallAgreement; none: the call moves data
   bool of_unnamed = false;               ///< likewise
 };
@@ -32,16 +32,16 @@ struct NameArrival {
 /// Rank 0's decision about calls that all ranks have made. All ranks get all decisions in the same
 /// order.
 struct NameDecision {
-  /// The hashes of the names that are played in one collective. For a failure: the one name.
+  /// The hashes of the names that run in one collective. For a failure: the one name.
   std::vector<uint64_t> names;
-  std::optional<OperationFailure> failure = {};  ///< none: they are played
+  std::optional<OperationFailure> failure = {};  ///< none: they run
   /// Those of the calls that ranks which have joined have not made, without names and shapes.
   std::vector<Descriptor> for_joined = {};
   int average_over = 0;  ///< the ranks that averages are over; 0: all
   /// By rank: whose contributions count, in calls with a quorum. Empty: those of all ranks.
   std::vector<bool> participants = {};
   int last_joined = -1;                   ///< of a join: the rank of the group that joined last
-  std::optional<DeviceRoute> route = {};  ///< of calls that move no data; none: they are played
+  std::optional<DeviceRoute> route = {};  ///< of calls that move no data; none: they run
 };
 
 /// Encodes as many arrivals from `from` on as fit into a message, and advances `from`.

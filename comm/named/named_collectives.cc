@@ -25,7 +25,7 @@ bool is_of_unnamed(const OperationRequest& request) {
   return request.agreement && request.agreement->of_unnamed;
 }
 
-/// True when one all_reduce can play the calls of a bucket, within the memory for it.
+/// True when one all_reduce can run the calls of a bucket, within the memory for it.
 bool can_be_one(const std::vector<std::shared_ptr<Operation>>& calls) {
   if (calls.size() == 1) return true;
   const OperationRequest& first = calls.front()->request;
@@ -107,7 +107,7 @@ bool NamedCollectives::step(Time now) {
   return moved;
 }
 
-/// Fails the calls that will not be played. Ranks play all buckets that come before a stop, so this
+/// Fails the calls that will not be run. Ranks run all buckets that come before a stop, so this
 /// one waits for the decisions about those.
 bool NamedCollectives::fail_undecided() {
   if (pending_.empty() || awaits_decisions()) return false;
@@ -267,7 +267,7 @@ Result<> NamedCollectives::agree(const NameDecision& decision) {
   return {};
 }
 
-/// The program may finalize when its join ends. So this rank first plays the calls of the others,
+/// The program may finalize when its join ends. So this rank first runs the calls of the others,
 /// and the join keeps its time limit.
 Result<> NamedCollectives::end_join_behind_calls(int last) {
   const auto found = pending_.find(join_hash());
@@ -296,7 +296,7 @@ bool NamedCollectives::has_joined() const {
                              [](const Playing& playing) { return playing.join != nullptr; });
 }
 
-/// Removes a call that will not be played.
+/// Removes a call that will not be run.
 NamedCollectives::Work NamedCollectives::take(std::unordered_map<uint64_t, Work>::iterator found) {
   Work work = std::move(found->second);
   limits_.erase({deadline(*work), work.get()});
@@ -304,7 +304,7 @@ NamedCollectives::Work NamedCollectives::take(std::unordered_map<uint64_t, Work>
   return work;
 }
 
-/// Plays the buckets one after the other.
+/// Runs the buckets one after the other.
 bool NamedCollectives::play(Time now) {
   bool moved = lane_.step(now);
   while (!playing_.empty()) {
@@ -312,7 +312,7 @@ bool NamedCollectives::play(Time now) {
     if (!first.operation) {
       start(first, now);
       if (const Result<> chosen = prepare_(lane_.peers(), first.operation->request); !chosen) {
-        // The other ranks may play it. So no rank may play what comes after it.
+        // Other ranks may run this bucket, and this one cannot: no rank may run a later one.
         lane_.stop_all({chosen.error().code, -1, chosen.error().message});
         return true;
       }
@@ -388,7 +388,7 @@ void NamedCollectives::stop_overdue(Time now) {
 /// Fails all named operations when this rank's own limit has ended, and nobody has said why.
 void NamedCollectives::stop_late(Time now) {
   const GroupPeers& peers = lane_.peers();
-  // The lane has the time limits of the bucket that it plays, and ends it sooner.
+  // The lane has the time limits of the bucket that it runs, and ends it sooner.
   if (limits_.empty() || limits_.begin()->first + decision_grace > now) return;
   const Operation& late = *limits_.begin()->second;
   const std::string after = "timed out after " + duration_text(late.request.timeout);

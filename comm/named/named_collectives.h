@@ -48,7 +48,7 @@ class NamedCollectives {
     return pending_.empty() && playing_.empty() && unannounced_.empty() &&
            unannounced_late_.empty();
   }
-  /// True when steps may be decided without this rank, which then plays them.
+  /// True when steps may be decided without this rank, which then runs them.
   bool serves() const { return serves_ && !failed_; }
   const LateSteps::Counts& quorum_counts() const { return late_.counts(); }
   /// The failure of all calls from now on; none so far.
@@ -67,7 +67,7 @@ class NamedCollectives {
   /// Returns the label of the last operation that ended; empty for none.
   const std::string& last_label() const { return last_label_; }
 
-  /// The collectives that play the buckets, for the frames of their group.
+  /// The collectives that run the buckets, for the frames of their group.
   Collectives& lane() { return lane_; }
   /// Rank 0 gets announcements, and all others decisions.
   Result<> announcement(const Message& message, ByteSpan payload, Time now);

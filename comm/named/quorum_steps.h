@@ -19,7 +19,8 @@ namespace dt {
 /// maximum holds up the next step. So it never has more results to fetch.
 class QuorumSteps {
  public:
-  /// Lists that no rank is in are forgotten beyond this number. All ranks must meet for them again.
+  /// Beyond this number, the entries of lists that no rank is calling are erased. The next step of
+  /// such a list waits for all ranks again.
   static constexpr size_t lists_max = 256;
 
   explicit QuorumSteps(size_t ranks) : ranks_(ranks) {}

@@ -37,7 +37,7 @@ Result<std::unique_ptr<MessageConnection>> dial_server(const PsDialler& dialler,
 /// Accepts a task of this host that dials by shared memory. `doorbell` is that of this task.
 Result<> accept_on_host(PeerHandshake& handshake, const Fd& doorbell);
 /// Makes the other end of dial_server(), once the handshake is complete. Fails with Errc::protocol
-/// when the memory of a task of this host is not what it expects.
+/// when a task of this host passes memory of another form than expected.
 Result<std::unique_ptr<MessageConnection>> accepted_connection(AuthenticatedConnection connection,
                                                                MessageConnection::Options options);
 

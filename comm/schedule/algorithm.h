@@ -32,7 +32,7 @@ struct CollectiveShape {
 /// elements, no rank ends before all have begun. This holds for rooted kinds, too.
 std::optional<Steps> steps_of(Group group, const CollectiveShape& shape, Algorithm algorithm);
 
-/// True when ranks that share memory on each host play that kind in phases. Equal on all ranks.
+/// True when ranks that share memory on each host run that kind in phases. Equal on all ranks.
 bool plays_on_hosts(const HostMap& hosts, OperationKind kind);
 /// Returns this rank's phases of such a kind. Requires elements, unless it is a barrier.
 HostPhases host_phases_of(Group group, const HostMap& hosts, const CollectiveShape& shape);

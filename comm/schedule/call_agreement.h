@@ -5,7 +5,7 @@
 
 namespace dt {
 
-/// How the ranks' calls that NCCL can play are played. The least of all ranks' wishes counts.
+/// The way in which calls run that NCCL can run. The least of all ranks' wishes counts.
 enum class DeviceRoute : int32_t {
   failed = -1,    ///< not at all: NCCL is required, and cannot connect the ranks
   staged = 0,     ///< by the engine; after a vote, also all later ones
@@ -13,7 +13,7 @@ enum class DeviceRoute : int32_t {
   nccl = 2,       ///< by NCCL, also all later ones
 };
 
-/// The place of a call among all that NCCL plays. The calls of a bucket are played together.
+/// The place of a call among all that NCCL runs. The calls of a bucket run together.
 struct NcclSlot {
   uint64_t bucket = 0;   ///< counts from 0
   uint32_t index = 0;    ///< of the call in its bucket
@@ -21,14 +21,14 @@ struct NcclSlot {
   bool operator==(const NcclSlot&) const = default;
 };
 
-/// Part of a call by name that moves no data. By it, the ranks agree how they play a call, and get
-/// one order of all that NCCL plays.
+/// Part of a call by name that moves no data. By it, the ranks agree how they run a call, and get
+/// one order of all that NCCL runs.
 struct CallAgreement {
   DeviceRoute wish = DeviceRoute::undecided;
   bool of_unnamed = false;  ///< for a call without a name, which ranks that have joined make, too
   // The engine sets these before the call succeeds:
   DeviceRoute route = DeviceRoute::undecided;  ///< of all ranks
-  std::vector<NcclSlot> slots = {};            ///< where NCCL plays: one for each tensor
+  std::vector<NcclSlot> slots = {};            ///< if NCCL runs the call: one for each tensor
 };
 
 }  // namespace dt

@@ -31,7 +31,7 @@ Steps hierarchical_all_gather(Group group, const HostMap& hosts, size_t count);
 /// As binomial_broadcast: a tree of one rank of each host, then one in each host.
 Steps hierarchical_broadcast(Group group, const HostMap& hosts, size_t count, int root);
 
-/// A collective that the ranks of one host play in the memory that they share. It is a part of a
+/// A collective that the ranks of one host run in the memory that they share. It is a part of a
 /// larger one. Its members are these ranks in ascending order.
 struct HostPhase {
   OperationKind kind = OperationKind::barrier;  ///< or reduce_scatter, all_gather, broadcast

@@ -63,7 +63,7 @@ struct OperationRequest {
   std::shared_ptr<std::byte[]> scaled_input = {};
   /// Set while it runs. Type, input and output are then those of the compressed data.
   std::optional<Compressed> compressed = {};
-  /// Set by the engine where the ranks of one host play a part of a larger collective. All buffers
+  /// Set by the engine where the ranks of one host run a part of a larger collective. All buffers
   /// of reduce_scatter and all_gather have `count` elements then. The first members own so many
   /// nearly equal parts of them. 0: no lanes.
   int lanes = 0;
@@ -77,7 +77,7 @@ struct OperationRequest {
   std::shared_ptr<const OperationRequest> announced = {};
   /// Set for a call by name that moves no data, and reads no buffer: the ranks only agree on it.
   std::shared_ptr<CallAgreement> agreement = {};
-  /// The ranks have agreed that the engine plays this call by name. It may follow a join.
+  /// The ranks have agreed that the engine runs this call by name. It may follow a join.
   bool follows_agreement = false;
 };
 
@@ -115,7 +115,7 @@ struct Operation {
   size_t part = 0;                        ///< its index in that call
   size_t parts_left = 0;                  ///< of a call of several tensors: that have not ended
   std::optional<Error> failed_part = {};  ///< the error of the first that has failed
-  /// For a call on memory of a device: its steps, some of which the engine plays. Null for most.
+  /// For a call on memory of a device: its steps, some of which the engine runs. Null for most.
   /// Only the driver reads it; the engine never gets such a call.
   std::shared_ptr<DeviceCopies> staged = {};
 };

@@ -21,10 +21,9 @@ enum class MemoryKind : uint8_t {
 /// How many contributions a call of several tensors waits for. The contributions of other ranks are
 /// late.
 struct Quorum {
-  uint32_t ranks = 0;  ///< so many are enough; 0: the call waits for all ranks
-  uint32_t deadline_ms =
-      0;  ///< so long after the first one, those that are there are enough; 0: never
-  uint32_t behind_max = 1;    ///< so many steps of one rank may be decided before its calls of them
+  uint32_t ranks = 0;         ///< contributions that are enough; 0: the call waits for all ranks
+  uint32_t deadline_ms = 0;   ///< after the first; then those so far are enough; 0: never
+  uint32_t behind_max = 1;    ///< steps of one rank that may be decided before its calls of them
   bool carries_late = false;  ///< a late contribution is added to the rank's next one
 
   bool operator==(const Quorum&) const = default;

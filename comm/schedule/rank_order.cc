@@ -8,9 +8,11 @@ namespace dt {
 
 namespace {
 
-/// The inputs of a piece are not larger, except for one element of each rank.
+/// The most bytes of all inputs of a piece, except that a piece has one element of each rank at
+/// least.
 constexpr size_t work_bytes_max = size_t{4} << 20;
-/// Below this many bytes of all ranks, fewer rounds save more time than fewer bytes.
+/// Inputs of up to this many bytes in total are gathered whole, in fewer rounds. With larger
+/// inputs, each rank reduces its part of the elements, which sends fewer bytes.
 constexpr size_t gathered_bytes_max = size_t{32} << 10;
 
 int rank_at(Group group, int distance) {

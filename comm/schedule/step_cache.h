@@ -16,7 +16,7 @@ class StepCache {
 
   explicit StepCache(Group group) : group_(group) {}
 
-  /// Returns the steps by an algorithm that can play the kind. Valid until the next call.
+  /// Returns the steps by an algorithm that can run the kind. Valid until the next call.
   const Steps& steps(const CollectiveShape& shape, Algorithm algorithm);
 
  private:

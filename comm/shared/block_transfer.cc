@@ -15,8 +15,8 @@ namespace {
 /// Chunks of so many bytes start on their own cache lines.
 constexpr size_t chunk_alignment = 64;
 constexpr size_t chunk_bytes_min = size_t{4} << 10;
-/// An operation has at least so many blocks where they are not too small. Then members copy one
-/// block while the others reduce another.
+/// Large operations are cut into at least this many blocks, so that members copy one block while
+/// the others reduce another.
 constexpr size_t blocks_wanted = 4;
 
 void write_slot(std::byte* slot, const std::byte* from, size_t bytes, bool past_caches) {

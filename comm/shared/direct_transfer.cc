@@ -17,7 +17,8 @@ namespace {
 
 using LargeCall = Mailbox::LargeCall;
 
-/// The part of each member in a block: what was reduced is still in a cache when it is copied.
+/// The most bytes of a member's part of a block: its result is still in a cache when others copy
+/// it.
 constexpr size_t part_bytes_max = size_t{256} << 10;
 /// The same for buffers that stay in the caches: fewer parts, and fewer waits.
 constexpr size_t cached_part_bytes_max = size_t{1} << 20;
@@ -25,7 +26,8 @@ constexpr size_t cached_bytes_max = size_t{4} << 20;
 constexpr size_t part_bytes_min = size_t{8} << 10;
 /// The bytes of a block that is only copied.
 constexpr size_t copied_bytes_max = size_t{256} << 10;
-/// Members copy one block while others reduce the next. Small calls have so many blocks.
+/// A small call is cut into this many blocks, so that members copy one block while others reduce
+/// the next.
 constexpr size_t blocks_min = 2;
 /// From this size on, copies do not fit into the caches.
 constexpr size_t past_caches_bytes = size_t{32} << 20;
@@ -159,7 +161,7 @@ bool DirectTransfer::step(size_t bytes_max) {
   return any;
 }
 
-/// Copies first: what others have reduced is still in a cache.
+/// Copies before it reduces, because the results of the other members are still in a cache.
 size_t DirectTransfer::move_block() {
   if (!has_parts_reduced(request_->kind)) return copied_ < end_ ? copy_block() : 0;
   if (copied_ < reduced_ && all_reduced(copied_)) return copy_block();

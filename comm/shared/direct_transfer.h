@@ -37,7 +37,7 @@ class DirectTransfer {
   bool running() const { return request_ != nullptr; }
   /// The number behind the last block.
   uint64_t end() const { return end_; }
-  /// Moves up to so many bytes; true if anything moved. Requires running().
+  /// Moves at most `bytes_max` bytes; true if anything moved. Requires running().
   bool step(size_t bytes_max);
   /// Returns true, once, when the operation is done.
   bool finish();

@@ -25,7 +25,7 @@ class MailboxTransfer {
            static_cast<size_t>(members) <= Mailbox::input_bytes_max / sizeof(size_t);
   }
 
-  /// Begins an operation that it plays, whose `round` numbers the mailboxes. Requires that
+  /// Begins an operation that it runs, whose `round` numbers the mailboxes. Requires that
   /// `request` lives until its end.
   void start(const OperationRequest& request, MailboxRound round);
   /// Writes this member's counts into its mailbox, and its input where that is small.

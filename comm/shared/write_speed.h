@@ -26,7 +26,7 @@ class WriteSpeed {
  private:
   static constexpr uint64_t writes_per_sample = 8;
   static constexpr int slow_samples_min = 4;
-  /// So many fast samples show that the cores have changed.
+  /// This many fast samples show that the ranks run on other cores now.
   static constexpr int fast_samples_min = 64;
   /// Fixed costs dominate below.
   static constexpr size_t bytes_min = 2048;

@@ -46,8 +46,8 @@ Result<> MeshBuilder::run(Time deadline) {
   // From here on this task waits for the others, so the clock that excludes stops of this process
   // starts now.
   clock_ = RunningTimeClock();
-  // In this order, because a rank that has the list may leave at once, and its endpoint with it.
-  // When the last rank has published, all have asked.
+  // Asks before it publishes: a rank that has the list of endpoints may leave at once, and its own
+  // endpoint is then gone. When the last rank has published, all ranks have asked.
   TRY(exchange_.ask(deadline - clock_.now()));
   PeerEndpoint endpoint = listener_->endpoint();
   endpoint.transport = options_.transport;

@@ -11,13 +11,13 @@ namespace dt {
 
 namespace {
 
-/// receive() returns after so many rounds, so that one busy peer does not delay the others.
+/// receive() returns after this many rounds, so that one busy peer does not delay the others.
 constexpr int rounds_max = 64;
-/// flush() returns after so many batches, so that time limits and notices are handled in time.
+/// flush() returns after this many batches, so that time limits and notices are handled in time.
 constexpr int flushed_batches_max = 16;
-/// A connected link has room for so many bytes of control messages from its beginning.
+/// The room for control messages, in bytes, that a connected link has at least.
 constexpr size_t controls_bytes_min = 512;
-/// So many messages wait for a link to connect for another reason.
+/// The most messages that wait until a link is connected for another reason.
 constexpr size_t waiting_controls_max = 64;
 
 /// Reads the header of a data frame, or of a control frame whose rest has not arrived yet.

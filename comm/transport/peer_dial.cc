@@ -13,13 +13,14 @@ namespace dt {
 namespace {
 
 constexpr Duration again_after = milliseconds(100);
-// Some of several addresses may be unreachable, or lead to another process. A queue that is full
-// drops the packets of one attempt, and the next one may find room.
+// The limit of an attempt doubles from the first to the second of these. Another address may answer
+// when one is unreachable or leads to another process. A queue that is full drops the packets of
+// one attempt, and may have room at the next one.
 constexpr Duration attempt_min = milliseconds(500);
 constexpr Duration attempt_max = seconds(5);
 /// When nobody listens at any address, the launcher has this time to report why.
 constexpr Duration closed_max = seconds(2);
-/// So often is a first message repeated that does not reach the peer's queue.
+/// How often a first message is repeated that does not reach the peer's queue.
 constexpr uint32_t repetitions_max = 3;
 
 }  // namespace

@@ -15,11 +15,11 @@
 
 namespace dt {
 
-/// The memory that the tasks of one host share. It has a ring for each ordered pair of slots, and a
-/// sleep flag for each slot. It also has the memory of two SharedAreas with all slots. A slot is a
-/// task's index among the host's tasks. The memory is an unnamed memfd with sealed size. The kernel
-/// frees it with its last process, and no peer can shrink it. Behind the areas, the file has sparse
-/// parts for each slot: those of an AreaPool, and one of a SharedHeap.
+/// The memory that the tasks of one host share: a ring for each ordered pair of slots, a sleep flag
+/// for each slot, and two SharedAreas with all slots. A slot is a task's index among the host's
+/// tasks. Behind the areas, the file has sparse parts for each slot: those of an AreaPool, and one
+/// of a SharedHeap. The memory is an unnamed memfd with sealed size, which no peer can shrink, and
+/// which the kernel frees with its last process.
 class ShmSegment {
  public:
   /// Allocates all of it, so that no later access can fail because memory is short. Fails with

@@ -33,18 +33,19 @@ struct PeerAllReduce {
   uint32_t epoch = 0;  ///< of `announce`: the number of the sum
 };
 
-/// One block of a rank. Tiles t with t % blocks == block are its own at every rank. So the blocks
-/// that it met have written what it reads. Two-shot, it goes three steps, with a barrier after the
-/// first and the second:
+/// One block of a rank. At every rank, the tiles t with t % blocks == block belong to this block,
+/// so that the blocks of the other ranks that it waits for have written all data that it reads. A
+/// two-shot call has three steps, with a barrier after the first and the second:
 ///
 /// - It copies its tiles to the inputs of its rank.
 /// - Rank `(t / blocks + block) % ranks` combines tile t of these into its results, from all inputs
 ///   in the order of ranks.
 /// - It copies each tile from the results of the rank that has combined it.
 ///
-/// One-shot, each rank combines all tiles, and needs no second barrier. A peer may still read the
-/// inputs then, so the next call must have others. The one after it may have the same again. It
-/// begins when all peers have begun the next one, and so have ended this one.
+/// In a one-shot call, each rank combines all tiles, and needs no second barrier. A peer may still
+/// read the inputs after the call, so the next call must have others. The call after that one may
+/// have the same inputs again: it begins when all peers have begun the next call, and so have ended
+/// this one.
 ///
 /// `Threads` has for_each(n, function), sync() and all(bool). The first calls function(i) for all i
 /// below n on the threads of the block. The last is true at every thread if it is true at all.

@@ -8,7 +8,7 @@ namespace dt {
 
 namespace {
 
-/// An array whose elements are accessed by 16 bytes.
+/// An array that the kernel accesses in vectors of 16 bytes.
 struct WideArray {
   const std::byte* at;
   size_t element_bytes;

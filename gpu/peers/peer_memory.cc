@@ -156,8 +156,9 @@ Result<> PeerMemory::sum(DeviceStream& stream, const PeerSum& sum) {
   return sum_by_streams(stream, sum, call);
 }
 
-/// Between its kernels, the stream waits for all ranks. The host sees how far it is. A kernel tells
-/// the others, because it does not do so after a failure.
+/// Between its kernels, the stream waits for all ranks, and writes its progress for the host. A
+/// kernel announces the sum to the other ranks: after a failure a kernel announces nothing, as a
+/// write of the stream would.
 Result<> PeerMemory::sum_by_streams(DeviceStream& stream, const PeerSum& sum, PeerAllReduce call) {
   {
     const std::lock_guard lock(mutex_);

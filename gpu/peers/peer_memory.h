@@ -76,8 +76,9 @@ class PeerMemory {
   /// Ends all work that waits for a peer, now and later. Its sums have no results. Where streams
   /// wait, status() is called until they have ended.
   void stop();
-  /// Fails with Errc::timeout when a sum has waited in vain, and with Errc::closed when stop() has
-  /// ended one. Where streams wait, no device sees the time: this call ends their waiting.
+  /// Fails with Errc::timeout when a sum has reached its time limit, and with Errc::closed when
+  /// stop() has ended one. Where streams wait, the device has no clock, so this call ends their
+  /// waiting.
   Result<> status();
   /// A flag in memory of the device. It is set before a sum ends without a result. Only for later
   /// work of the stream.

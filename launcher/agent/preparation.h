@@ -17,9 +17,8 @@
 
 namespace dt {
 
-/// An agent's part before the launch. It finds the programs of the tasks, and holds their ports. It
-/// also lists the host's CPUs and GPUs, and probes the network. `dtrain check` needs only the last
-/// two.
+/// An agent's part before the launch. It finds the programs of the tasks, holds their ports, lists
+/// the host's CPUs and GPUs, and probes the network. `dtrain check` needs only the last two.
 class Preparation {
  public:
   /// Sends a message that belongs to no task.

@@ -115,7 +115,7 @@ TaskProcess::Carried TaskProcess::release(TaskStream stream) {
   Carried carried{.credit = from.credit, .unread = std::move(from.carried)};
   if (!from.pipe) return carried;
   int bytes = 0;
-  // With credit, all has been read. Otherwise the pipe holds at most what its buffer takes.
+  // With credit, the agent has read all output. Otherwise the pipe holds no more than its buffer.
   if (!discarding_ && ::ioctl(from.pipe.get(), FIONREAD, &bytes) == 0 && bytes > 0) {
     const size_t had = carried.unread.size();
     carried.unread.resize(had + static_cast<size_t>(bytes));

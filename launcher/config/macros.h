@@ -52,8 +52,8 @@ struct MacroNeed {
 };
 MacroNeed macro_need(std::string_view text);
 
-/// Returns the greatest possible length of the expanded text. It is for so many tasks of each role,
-/// and addresses of at most `address_bytes_max` bytes.
+/// Returns the greatest possible length of the expanded text for a job with `tasks_of` each role,
+/// whose addresses have at most `address_bytes_max` bytes.
 uint64_t expanded_bytes_max(std::string_view text, const std::map<std::string, int>& tasks_of,
                             uint64_t address_bytes_max);
 

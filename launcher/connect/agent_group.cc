@@ -155,7 +155,8 @@ void AgentGroup::beat() {
   const Time now = loop_.now();
   for (const auto& agent : agents_) {
     if (!agent->link->speaking()) {
-      // The time until an agent speaks is no suspension of this process.
+      // A lease of an agent begins with its first message, because the time before is no suspension
+      // of this process.
       if (!agent->link->closed()) agent->link->lease().restart(now);
       continue;
     }

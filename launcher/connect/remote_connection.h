@@ -16,8 +16,8 @@
 
 namespace dt {
 
-/// The connection to an agent on another host. It reads the SSH configuration and chooses a route.
-/// It tries until the agent answers, the failure is final, or the time to connect is over.
+/// The connection to an agent on another host. It reads the SSH configuration, chooses a route, and
+/// tries until the agent answers, the failure is final, or the time to connect is over.
 ///
 ///   waiting for a permit ─▶ reading the configuration ─▶ trying ─── arrived() ───▶ connected
 ///            ▲                                           │    ▲

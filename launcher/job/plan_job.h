@@ -15,7 +15,7 @@ struct PlannedJob {
   Bindings bindings;
 };
 
-/// Starts the agents, and makes the plan of what they report.
+/// Starts the agents, and plans the job on the resources that they report.
 Result<PlannedJob> plan_job(JobContext& context, const Environment& environment);
 
 }  // namespace dt

@@ -18,8 +18,8 @@ constexpr uint32_t all_pairs_max = 32;
 constexpr uint32_t sample = 16;
 constexpr size_t names_max = 5;  ///< in a message
 constexpr const char* loopback = "127.0.0.1";
-/// Longer than the answer of a busy host takes. Each target whose best address drops packets
-/// delays the launch by it.
+/// Longer than a busy host takes to answer. A target whose best address drops packets delays the
+/// launch by this time.
 constexpr Duration head_start = milliseconds(200);
 constexpr Duration further_patience = milliseconds(500);
 

@@ -7,8 +7,8 @@
 namespace dt {
 
 /// `dtrain run`: starts the job, supervises it to its end, and reports what failed. Returns the
-/// exit status. It is that of the first worker that failed, or 128+n after signal n. It is 124
-/// after --timeout, and 2-4 for dtrain's own failures.
+/// exit status, which is that of the first worker that failed, 128+n after signal n, 124 after
+/// --timeout, or 2-4 for dtrain's own failures.
 int run(const RunConfig& config, const Environment& environment);
 
 }  // namespace dt

@@ -19,7 +19,7 @@ namespace dt {
 ///     └──────────────────┴───────────────────────┴───────────────────────────────────┘ (ended)
 class StallWatch {
  public:
-  /// So long do ranks have to answer the query, and agents to answer afterwards.
+  /// The time for ranks to answer the query, and then the time for agents to answer.
   static constexpr Duration gathering_time = milliseconds(500);
   static constexpr Duration inspecting_time = seconds(1);
 

@@ -25,7 +25,7 @@ constexpr Duration agents_finish_patience = seconds(8);
 /// then HUP.
 constexpr Duration same_request = milliseconds(300);
 
-/// How long a stop signal may take effect without a message.
+/// After this time, a message names the ranks that a stop signal has not ended yet.
 constexpr Duration quiet_stop = seconds(1);
 
 /// How long tasks may take to write their stacks.

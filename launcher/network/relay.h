@@ -16,9 +16,10 @@
 
 namespace dt {
 
-/// Returns how many connections an agent with so many tasks may relay at once. Each task gets two:
-/// a worker of Horovod opens one for each request while the last is closing. Another 128 have not
-/// proved the token yet; the rendezvous allows as many.
+/// Returns how many connections an agent with this number of tasks relays at once. Each task gets
+/// two, because a worker of Horovod opens one for each request while the last is closing. Another
+/// 128 are for connections that have not proved the token yet, which the rendezvous limits to the
+/// same number.
 constexpr size_t relayed_max(size_t tasks) {
   return 2 * tasks + 128;
 }

@@ -12,8 +12,8 @@
 
 namespace dt {
 
-/// The agent's end of a relay. It listens on the loopback of its host; the agent's tasks get this
-/// address as that of the rendezvous. It numbers their connections.
+/// The agent's end of a relay, which numbers the connections of the agent's tasks. It listens on
+/// the loopback of its host, at the address that these tasks get as that of the rendezvous.
 class RelayListener {
  public:
   /// At the limit it closes the oldest connections that have not proved the token. It accepts

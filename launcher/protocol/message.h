@@ -208,7 +208,7 @@ struct Launch {
 /// credit that they have. It gets no input.
 struct Restart {
   TaskId task;
-  uint32_t attempt = first_attempt + 1;  ///< one more than the last
+  uint32_t attempt = first_attempt + 1;  ///< the number of this attempt
   Environment changes = {};  ///< variables of the task that differ from the attempt before
   bool operator==(const Restart&) const = default;
 };

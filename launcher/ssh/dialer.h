@@ -19,10 +19,10 @@ class Dialer {
     std::vector<Address> addresses;
     std::string from_ip = {};  ///< connect from this address; empty: any
   };
-  /// `on_done` is called once, from the Loop: with a connected non-blocking socket, or with the
-  /// error of each address. It fails with Errc::refused when no process listens at any of them,
-  /// else with Errc::unreachable. It may destroy the Dialer. There is no deadline: destroying the
-  /// Dialer cancels the attempts.
+  /// `on_done` is called once, from the Loop, and may destroy the Dialer. Its argument is a
+  /// connected non-blocking socket, or the error of each address: Errc::refused when no process
+  /// listens at any of them, else Errc::unreachable. There is no deadline: destroying the Dialer
+  /// cancels the attempts.
   Dialer(Loop& loop, Target target, std::function<void(Result<Fd>)> on_done);
   Dialer(const Dialer&) = delete;
   Dialer& operator=(const Dialer&) = delete;

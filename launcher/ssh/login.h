@@ -28,9 +28,9 @@ struct SshCredentials {
 std::string login_refused_text(const std::string& copy_id, const std::vector<std::string>& tried,
                                const std::vector<std::string>& problems);
 
-/// Logs in with the keys of ssh-agent, those that are also files first. Then it tries key files,
-/// and at last no key. This last try also returns the methods that the server accepts. It never
-/// uses a password. The error lists the keys that were tried, and those that could not be.
+/// Logs in with the keys of ssh-agent, those that are also files first, then with key files, and at
+/// last with no key, never with a password. The last try also returns the methods that the server
+/// accepts. The error lists the keys that were tried, and those that could not be.
 class SshLogin {
  public:
   /// `agent` may be null. `on_progress` is called from the Loop when a step that waited for

@@ -85,9 +85,9 @@ inline constexpr size_t challenge_bytes = 2 * sizeof(Digest);
 /// True when a connection with this first byte may be a handshake.
 bool begins_handshake(std::byte first);
 
-/// Mutual proof of the job's token by an HMAC-SHA256 challenge. It covers version, job, generation,
-/// encryption, both tasks, the dialer's attempt, direction and both nonces, but no addresses. Bytes
-/// go in and come out. It consumes no byte behind the handshake.
+/// Mutual proof of the job's token by an HMAC-SHA256 challenge, which covers version, job,
+/// generation, encryption, both tasks, the dialer's attempt, direction and both nonces, but no
+/// addresses. Bytes go in and come out. The handshake consumes no byte behind its own.
 ///
 ///   dialer:    hello ─▶ … ◀─ challenge+proof … proof ─▶ … ◀─ accepted | refused ─▶ done
 ///   acceptor:  … ◀─ hello … challenge+proof ─▶ … ◀─ proof … accept() | refuse() ─▶ done

@@ -38,7 +38,7 @@ struct SharedReply {
 /// A message to send: the reply to one client's request, or a notice or change for many clients.
 struct Delivery {
   std::vector<ClientId> clients;
-  uint32_t request = 0;  ///< for a Reply or a SharedReply
+  uint32_t request = 0;  ///< the number of the request that a Reply or a SharedReply answers
   std::variant<Reply, Notice, Change, SharedReply> message;
 };
 

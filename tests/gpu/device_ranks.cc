@@ -1,5 +1,5 @@
 // A rank of `dtrain run` that calls libdtrain's collectives on memory of its device. `device_ranks
-// check nccl` compares those that NCCL plays with those on memory of the host, bit for bit, and
+// check nccl` compares those that NCCL runs with those on memory of the host, bit for bit, and
 // `check staged` the others. In `device_ranks killed FOLDER`, the last rank kills itself. The
 // others have begun a collective then, and have made files in the empty FOLDER. They must get an
 // error that names the rank. In `device_ranks killed_in_list FOLDER`, small tensors have been

@@ -2,8 +2,8 @@
 //
 //    exact_worker all|large COUNT…
 //
-// The mode `all` plays each kind, type, reduction and placement of the memory. Inputs are whole
-// numbers times a power of two, so every order of additions is exact. The mode `large` plays a few
+// The mode `all` runs each kind, type, reduction and placement of the memory. Inputs are whole
+// numbers times a power of two, so every order of additions is exact. The mode `large` runs a few
 // types, and random numbers, too. On one host, their sums are those in the order of the ranks.
 // Between hosts, they are near them, and have the same bits on every rank. Rank 0 prints the number
 // of calls.

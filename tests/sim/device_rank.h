@@ -136,7 +136,7 @@ class ProgramRank {
     return fail(Errc::os, "the seed breaks this device");
   }
 
-  /// Sums until the ranks have decided how they play such calls.
+  /// Sums until the ranks have decided how they run such calls.
   void reach_nccl() {
     // A connection that fails is noticed while calls are staged, in "auto" without an end.
     constexpr int sums_max = 300;
@@ -350,7 +350,7 @@ class ProgramRank {
   bool stopped_ = false;  ///< a call has failed
   DeviceList devices_;
   std::unique_ptr<DeviceStream> stream_;              ///< of the caller
-  std::pair<DeviceBuffer, Driver::Work> first_ = {};  ///< the sum that NCCL plays first
+  std::pair<DeviceBuffer, Driver::Work> first_ = {};  ///< the sum that NCCL runs first
   std::vector<Running> running_ = {};
   std::shared_ptr<Context> context_ = {};
 };

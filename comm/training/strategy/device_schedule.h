@@ -10,7 +10,7 @@
 
 namespace dt {
 
-/// Plays steps of an all_reduce between the devices of this process. Each replica is a rank, and
+/// Runs steps of an all_reduce between the devices of this process. Each replica is a rank, and
 /// its output is its input, too. Devices read from each other, where ranks would send.
 class DeviceSchedule {
  public:

@@ -29,7 +29,7 @@ class ReplicaDevices {
                                                       const Environment& environment);
 
   /// Connects the devices by NCCL, where NcclAllReduce is an operation. Until then AllReduce is
-  /// played in its place. `timeout_ms` of 0: two minutes.
+  /// run in its place. `timeout_ms` of 0: two minutes.
   Result<> connect(int timeout_ms);
 
   size_t count() const { return devices_.size(); }

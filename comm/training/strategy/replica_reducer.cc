@@ -119,7 +119,7 @@ Result<> ReplicaReducer::reduce_on_devices(const ByReplica& tensors, ReduceOp op
   return {};
 }
 
-/// Plays a program's own algorithm, whose ranks are the replicas.
+/// Runs a program's own algorithm, whose ranks are the replicas.
 Result<> ReplicaReducer::reduce_by(const std::string& algorithm, const CrossDeviceTerms& terms,
                                    std::span<const ReplicatedTensor> tensors) {
   if (devices_.count() == 1) return {};

@@ -425,7 +425,7 @@ Result<> Strategy::begin_served(const Reduction& reduction,
     const Variable& variable = *gradient.variable;
     TRY(devices_->copy(variable.owner(), {before.data(), variable.at(0), before.size()}));
   }
-  // Servers average over the workers, so that a sum must be so many times as large.
+  // Servers average over the workers, so each worker multiplies a sum by their number.
   const bool sum = reduction.op == ReduceOp::sum && served_->synchronous();
   if (!sum || worker_count_ == 1) return {};
   for (size_t i = 0; i < reduced.size(); ++i) {

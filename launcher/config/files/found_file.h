@@ -21,10 +21,10 @@ struct FoundFile {
   std::string why = {};   ///< for State::unreadable and State::distrusted
 };
 
-/// Reads a file at a place where another user may have put one. It trusts a regular file that only
-/// its owner may write, if the owner is this process's user or root. A link to it must belong to
-/// one of them, too. It never waits for a FIFO. Fails for other obstacles, and for a file of more
-/// than `bytes_max` bytes.
+/// Reads a file at a place where another user may have put one. A regular file is trusted if only
+/// its owner may write it, and the owner is this process's user or root. A link to the file must
+/// belong to one of them, too. The call does not wait for a FIFO. Fails for other obstacles, and
+/// for a file of more than `bytes_max` bytes.
 Result<FoundFile> read_found_file(const std::string& path, size_t bytes_max);
 
 }  // namespace dt

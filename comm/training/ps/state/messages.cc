@@ -360,7 +360,7 @@ Result<PsRequest> decode_ps_request(ByteSpan bytes) {
 
 namespace {
 
-/// Reads all before the values.
+/// Reads the fields of a reply that precede its values.
 PsReply read_before_values(Reader& reader) {
   PsReply reply;
   if (reader.number<bool>()) {

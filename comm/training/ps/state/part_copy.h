@@ -33,8 +33,8 @@ struct PsServers {
 ///
 ///   replica ─ take_over() ─▶ head without a replica ◀─ replica_lost() ─ head with a replica
 ///
-/// Promise: an effect that any worker knows of, by a reply, is on both copies. Requests that only
-/// read stay with the head.
+/// Promise: when a worker gets the reply to a request, both copies have the effect of the request.
+/// Requests that only read are handled by the head alone.
 class PartCopy {
  public:
   enum class Role { head, replica };

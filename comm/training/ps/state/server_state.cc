@@ -165,7 +165,7 @@ bool PsServerState::handle(const PsIncoming& asked) {
   return changes || begins;
 }
 
-/// Replies again to a request that has had its effect: with the values of now.
+/// Answers a repeated request, whose effect has already happened, with the current values.
 void PsServerState::repeat(const Asked& asked, PsReply answer) {
   ++under_way_[asked.worker];
   const Result<PsRequest> decoded = decode_ps_request(asked.body);

@@ -23,7 +23,7 @@ struct PsWorker {
 /// Server 0's decisions about steps: which workers' pushes make a synchronous round, which workers
 /// wait in bounded staleness, and barriers. No I/O, no clock.
 ///
-/// A commit says that all servers have the worker's push:
+/// A worker sends a commit when all servers have its push:
 ///
 ///   sync     committed ─ `count` workers have ─▶ done, the round is decided
 ///                 ├─ the mode changes ─▶ mode_changed, the push has no effect

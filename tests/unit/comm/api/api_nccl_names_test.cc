@@ -1,4 +1,4 @@
-// Calls by name and lists on memory of devices that NCCL plays, in C.
+// Calls by name and lists on memory of devices that NCCL runs, in C.
 #include "comm/include/dtrain/dtrain_work.h"
 #include "tests/unit/comm/api/nccl_fixture.h"
 
@@ -10,7 +10,7 @@
 namespace dt {
 namespace {
 
-/// Sums by a name until NCCL does so. From then on, it plays all calls by name.
+/// Sums by a name until NCCL does so. From then on, it runs all calls by name.
 void reach_nccl_by_name(DeviceRank& rank) {
   while (dtrain_uses_nccl(rank.context) == 0)
     AsyncSum(rank, "first").check(dtrain_size(rank.context) * (dtrain_size(rank.context) + 1) / 2);
@@ -245,7 +245,7 @@ TEST_CASE("lists in memory of the host and of a device are a mismatch") {
     }
     CHECK_MESSAGE(contains(rank.error.text, "memory of the device that NCCL connects"),
                   rank.error.text);
-    // The next list is played.
+    // The next list is run.
     for (int i = 0; i < 2; ++i) {
       CHECK(sum_list(rank, sums) == DTRAIN_OK);
       CHECK(sums == std::vector<int32_t>{3, 3});

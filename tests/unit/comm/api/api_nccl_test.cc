@@ -1,4 +1,4 @@
-// Collectives on memory of devices that NCCL plays, in C. Devices of the CPU and a library of our
+// Collectives on memory of devices that NCCL runs, in C. Devices of the CPU and a library of our
 // own take the places of GPUs and NCCL.
 #include "comm/include/dtrain/dtrain_memory.h"
 #include "comm/include/dtrain/dtrain_work.h"
@@ -287,7 +287,7 @@ TEST_CASE("a call that NCCL does not end in time fails on all ranks") {
   CHECK_MESSAGE(contains(both, "NCCL has not ended it in time"), both);
 }
 
-/// Sums until NCCL plays a sum that never ends. Returns the work.
+/// Sums until NCCL runs a sum that never ends. Returns the work.
 dtrain_work* begin_endless_sum(dtrain_context* context, const DeviceBuffer& memory) {
   const dtrain_buffers buffers = {nullptr, memory.at(), 3, DTRAIN_INT32};
   while (true) {

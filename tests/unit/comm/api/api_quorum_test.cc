@@ -40,7 +40,7 @@ TEST_CASE("two ranks of three go on while the third is outside of every call") {
       };
       CHECK(step(static_cast<float>(context.rank()), 1) == std::vector<int32_t>{0, 1, 2});
       if (context.rank() == 1) {
-        // Its engine thread plays the step of the others meanwhile.
+        // Its engine thread runs the step of the others meanwhile.
         done.wait(0);
         done.wait(1);
         CHECK(step(100, 3) == std::vector<int32_t>{0, 2});

@@ -13,7 +13,7 @@
 
 namespace dt {
 
-/// Variables of this process, until the end of a test. NCCL plays all that it can, unless a test
+/// Variables of this process, until the end of a test. NCCL runs all that it can, unless a test
 /// gives other ranges to kernels of ours.
 class Variables {
  public:

@@ -207,7 +207,7 @@ TEST_CASE("buckets are played in the order of their numbers, when all their task
   const auto begin = [&](size_t rank, size_t i) {
     world.ranks[rank]->begin(tasks[rank][i], slots[i]);
   };
-  // The last of them makes both buckets play.
+  // The last of them makes both buckets run.
   for (const size_t i : {size_t{0}, size_t{1}, size_t{2}})
     begin(0, i);
   for (const size_t i : {size_t{1}, size_t{0}})
@@ -333,7 +333,7 @@ TEST_CASE("a rank that cannot join ends the wait of those that can") {
 
 TEST_CASE("ranks that NCCL has connected leave together") {
   ConnectedRanks world(2);
-  world.ranks[0]->farewell();  // nothing was played
+  world.ranks[0]->farewell();  // nothing was run
   for (const size_t rank : {size_t{0}, size_t{1}}) {
     REQUIRE(world.decided(rank) == Way::nccl);
     world.ranks[rank]->agree(DeviceRoute::nccl);

@@ -109,7 +109,7 @@ void check_call(Call call, EngineGroup& group) {
   if (has_in_place(call.kind)) Check(call, group, true).run();
 }
 
-/// Plays a call of each kind but the barrier.
+/// Runs a call of each kind but the barrier.
 void for_each_kind(const std::function<void(OperationKind)>& play) {
   for (int kind = 0; kind < static_cast<int>(OperationKind::barrier); ++kind)
     play(static_cast<OperationKind>(kind));

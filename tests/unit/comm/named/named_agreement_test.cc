@@ -29,7 +29,7 @@ TEST_CASE("all ranks agree on one order and one route of calls that move no data
     works[rank].resize(calls);
     for (int i = 0; i < calls; ++i) {
       const int call = (i * 5 + rank * 7) % calls;
-      // Rank 1 cannot play the last one.
+      // Rank 1 cannot run the last one.
       const bool last = call == calls - 1;
       const auto wish = last && rank == 1 ? DeviceRoute::undecided : DeviceRoute::nccl;
       works[rank][call] = group.submit(rank, agreement_on(format("n{}", call), wish));

@@ -79,7 +79,7 @@ class Expected {
   Elements sums_;
 };
 
-/// Plays a collective on all ranks and checks each element of each result.
+/// Runs a collective on all ranks and checks each element of each result.
 void check_result(const CollectiveShape& shape, int size, Algorithm algorithm) {
   CAPTURE(algorithm_name(algorithm));
   CAPTURE(static_cast<int>(shape.kind));

@@ -223,7 +223,7 @@ TEST_CASE("hosts with different numbers of ranks send the textbook's number of e
   CHECK(sent_abroad(hosts, 1, {.kind = OperationKind::reduce_scatter, .count = 7}, 5) == 2 * 7);
 }
 
-/// The ranks of each host play the phases in its memory.
+/// The ranks of each host run the phases in its memory.
 class HostGame {
  public:
   HostGame(const Case& c, const HostMap& hosts) : hosts_(hosts) {

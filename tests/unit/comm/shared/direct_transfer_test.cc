@@ -77,7 +77,7 @@ void fill(std::byte* memory, size_t bytes, uint64_t seed) {
   }
 }
 
-/// Plays one collective on all ranks, and keeps their buffers.
+/// Runs one collective on all ranks, and keeps their buffers.
 class Play {
  public:
   Play(Host& host, const Case& call) : host_(host), call_(call) {

@@ -19,7 +19,7 @@
 namespace dt {
 namespace {
 
-/// An agent in this process. The test plays the launcher at the other end of its link.
+/// An agent in this process. The test runs the launcher at the other end of its link.
 struct Fixture {
   std::unique_ptr<Loop> loop = Loop::create().value();
   AgentSession session{*loop};
