@@ -79,9 +79,8 @@ Environment added_environment(const Environment& common, Environment task,
                               std::string_view tf_cluster, const TaskId& id);
 /// Returns the complete environment of a worker. The added variables override the forwarded ones,
 /// except those that yield to the user. Forwarded variables override the host's own. Last come the
-/// defaults, where no value is set: PYTHONUNBUFFERED, OMP_NUM_THREADS, and the interface for NCCL,
-/// gloo and Horovod. Paddle's gloo and the added variables that yield are defaults, too. The added
-/// variables that yield are defaults, too.
+/// defaults, each where its variable is not set: PYTHONUNBUFFERED, OMP_NUM_THREADS, the interface
+/// for NCCL, gloo and Horovod, PADDLE_DISTRI_BACKEND, and the added variables that yield.
 ///
 /// DTRAIN_DEFAULTS lists the defaults that were set, for a dtrain that the worker starts. If there
 /// is a proxy, the job's names are appended to no_proxy and NO_PROXY.
