@@ -440,9 +440,6 @@ void Driver::read_rendezvous(Time now) {
     parts_.engine->notice(*notice, now);
     notices_.push_back(*notice);
   }
-  while (parts_.client->next_change()) {
-    // Ignored: these are the peers' endpoints, and all ranks have joined already.
-  }
   if (parts_.client->take_wait_query()) wait_reporter_.query();
   if (!pumped) lose_launcher(now);
   wake_waiters();

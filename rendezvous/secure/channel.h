@@ -10,15 +10,7 @@ namespace dt {
 /// The types of frames between a rendezvous and a client. After a `part`, more frames of its
 /// message follow; the last one has the message's own type. A client answers a wait_query by a
 /// WaitReport.
-enum class ChannelMessageType : uint8_t {
-  part,
-  request,
-  reply,
-  welcome,
-  notice,
-  change,
-  wait_query
-};
+enum class ChannelMessageType : uint8_t { part, request, reply, welcome, notice, wait_query };
 
 /// One message. Its payload points into the receive buffer or the channel, until the next
 /// receive().

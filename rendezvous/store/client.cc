@@ -20,9 +20,6 @@ namespace dt {
 
 namespace {
 
-// The limits of changes that wait for next_change(); beyond them the connection ends.
-constexpr size_t untaken_changes_max = 65'536;
-constexpr size_t untaken_bytes_max = size_t{256} << 20;
 // The limit of requests that a stuck server does not read.
 constexpr size_t unsent_bytes_max = size_t{8} << 20;
 constexpr size_t read_bytes = size_t{64} << 10;
@@ -40,7 +37,6 @@ class Client final : public RendezvousClient {
   const Address& local() const override { return local_; }
   Result<> set(std::string_view key, ByteSpan value, Time deadline, Lifetime lifetime) override;
   Result<std::optional<Bytes>> get(std::string_view key, Time deadline) override;
-  Result<> watch(std::string_view prefix, Time deadline) override;
   Result<uint32_t> post(const Request& request, Time now) override;
   std::optional<Reply> take_reply(uint32_t id) override;
   void forget(uint32_t id) override { asked_.erase(id); }
@@ -48,7 +44,6 @@ class Client final : public RendezvousClient {
   Result<> pump() override;
   std::optional<Notice> next_notice() override;
   const std::deque<Notice>& unread_notices() const override { return notices_; }
-  std::optional<Change> next_change() override;
   bool take_wait_query() override { return std::exchange(wait_query_, false); }
 
  private:
@@ -74,8 +69,6 @@ class Client final : public RendezvousClient {
   uint32_t last_request_ = 0;
   std::map<uint32_t, std::optional<Reply>> asked_;  // by id; empty until the reply arrives
   std::deque<Notice> notices_;
-  std::deque<Change> changes_;
-  size_t change_bytes_ = 0;
   bool wait_query_ = false;
 };
 
@@ -159,13 +152,7 @@ Result<> Client::take(const MessageView& message) {
     wait_query_ = true;
     return {};
   }
-  if (message.type != ChannelMessageType::change)
-    return fail(Errc::protocol, "an unexpected message");
-  Change change = TRY(decode_change(message.payload));
-  changes_.push_back(std::move(change));
-  change_bytes_ += message.payload.size();
-  if (changes_.size() <= untaken_changes_max && change_bytes_ <= untaken_bytes_max) return {};
-  return fail(Errc::refused, format("{} watched changes wait to be taken", changes_.size()));
+  return fail(Errc::protocol, "an unexpected message");
 }
 
 Result<> Client::await_welcome(Deadline& deadline) {
@@ -237,13 +224,6 @@ Result<std::optional<Bytes>> Client::get(std::string_view key, Time deadline) {
   return std::move(reply.value);
 }
 
-Result<> Client::watch(std::string_view prefix, Time deadline) {
-  if (!prefix.empty()) TRY(check_key(prefix));
-  const WatchRequest request{std::string(prefix)};
-  TRY(call(request, format("watch '{}'", printable(prefix)), deadline));
-  return {};
-}
-
 Result<> Client::pump() {
   if (lost_) return tl::unexpected(*lost_);
   // Reads first: messages that the launcher sent before its end still count.
@@ -257,14 +237,6 @@ std::optional<Notice> Client::next_notice() {
   Notice notice = std::move(notices_.front());
   notices_.pop_front();
   return notice;
-}
-
-std::optional<Change> Client::next_change() {
-  if (changes_.empty()) return std::nullopt;
-  Change change = std::move(changes_.front());
-  changes_.pop_front();
-  if (changes_.empty()) change_bytes_ = 0;
-  return change;
 }
 
 }  // namespace

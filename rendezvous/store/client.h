@@ -50,21 +50,17 @@ class RendezvousClient : public StorePort {
                        Lifetime lifetime = Lifetime::job) = 0;
   /// Returns the current value, or none.
   virtual Result<std::optional<Bytes>> get(std::string_view key, Time deadline) = 0;
-  /// From now on, changes of keys with this prefix arrive in next_change().
-  virtual Result<> watch(std::string_view prefix, Time deadline) = 0;
 
-  using Change = dt::Change;
   /// Readable when pump() has work.
   virtual int fd() const = 0;
   /// Receives and sends as much as possible without blocking. If bytes stay queued, fd() becomes
   /// writable later. Fails with Errc::closed when the launcher is lost.
   virtual Result<> pump() = 0;
-  /// Return the notices and changes that pump() or a request has received, oldest first. The
-  /// notices begin with those of the welcome.
+  /// Returns the notices that pump() or a request has received, oldest first. They begin with those
+  /// of the welcome.
   virtual std::optional<Notice> next_notice() = 0;
   /// The notices that next_notice() has not returned yet.
   virtual const std::deque<Notice>& unread_notices() const = 0;
-  virtual std::optional<Change> next_change() = 0;
   /// Returns whether the server has asked for a WaitReport since the last call.
   virtual bool take_wait_query() = 0;
 };

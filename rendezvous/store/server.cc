@@ -292,7 +292,6 @@ void Server::deliver() {
     for (size_t next = 0; next < due.size();) {
       const Delivery& delivery = due[next++];
       constexpr ChannelMessageType types[] = {ChannelMessageType::reply, ChannelMessageType::notice,
-                                              ChannelMessageType::change,
                                               ChannelMessageType::reply};
       Bytes payload =
           std::visit([](const auto& message) { return encode(message); }, delivery.message);

@@ -33,10 +33,6 @@ void Store::disconnect(ClientId client) {
   if (at == clients_.end()) return;
   const Client gone = std::move(at->second);
   clients_.erase(at);
-  for (const std::string& prefix : gone.watches) {
-    watchers_[prefix].erase(client);
-    if (watchers_[prefix].empty()) watchers_.erase(prefix);
-  }
   const std::set<WaitList::Id> waiting = waits_.of_client(client);
   for (const WaitList::Id id : waiting)
     waits_.remove(id);
@@ -95,13 +91,12 @@ Result<> Store::put(const std::string& key, Bytes value, std::optional<ClientId>
   bytes_ = after;
   if (!is_new) disown(key, at->second);
   if (owner) clients_.at(*owner).ephemeral.insert(key);
-  const Entry& entry = entries_[key] = Entry{std::move(value), owner};
+  entries_[key] = Entry{std::move(value), owner};
   const std::set<WaitList::Id> waiting = waits_.for_key(key);
   for (const WaitList::Id id : waiting) {
     const Wait waited = waits_.remove(id);
     reply(waited.client, waited.request, {});
   }
-  notify_watchers(key, &entry.value);
   if (!is_new) return {};
   for (const Collections::Goal& goal : collections_.key_added(key))
     reply_to_all(collections_.take(goal), collected(goal.prefix));
@@ -120,7 +115,6 @@ bool Store::erase(const std::string& key) {
   disown(key, at->second);
   entries_.erase(at);
   collections_.key_erased(key);
-  notify_watchers(key, nullptr);
   return true;
 }
 
@@ -128,17 +122,6 @@ void Store::disown(const std::string& key, const Entry& entry) {
   if (!entry.owner) return;
   const auto owner = clients_.find(*entry.owner);
   if (owner != clients_.end()) owner->second.ephemeral.erase(key);
-}
-
-void Store::notify_watchers(const std::string& key, const Bytes* value) {
-  // One message for each client, even if the key matches several of its prefixes.
-  std::set<ClientId> receivers;
-  for (const auto& [prefix, clients] : watchers_) {
-    if (key.starts_with(prefix)) receivers.insert(clients.begin(), clients.end());
-  }
-  if (receivers.empty()) return;
-  Change change{key, value == nullptr ? std::nullopt : std::optional(*value)};
-  deliveries_.push_back({{receivers.begin(), receivers.end()}, 0, std::move(change)});
 }
 
 Result<> Store::check_may_wait(ClientId client, std::string_view key) const {

@@ -27,7 +27,6 @@ struct StoreLimits {
   size_t keys = 65'536;
   size_t bytes = size_t{256} << 20;  ///< of all keys and values together
   size_t waits_per_client = 256;
-  size_t watches_per_client = 64;
 };
 
 /// A reply to many requests, encoded once.
@@ -35,15 +34,15 @@ struct SharedReply {
   std::shared_ptr<const Bytes> encoded;
 };
 
-/// A message to send: the reply to one client's request, or a notice or change for many clients.
+/// A message to send: the reply to one client's request, or a notice for many clients.
 struct Delivery {
   std::vector<ClientId> clients;
   uint32_t request = 0;  ///< the number of the request that a Reply or a SharedReply answers
-  std::variant<Reply, Notice, Change, SharedReply> message;
+  std::variant<Reply, Notice, SharedReply> message;
 };
 
-/// The state and the decisions of the rendezvous of one generation: keys, waits, watches and
-/// members. Requests and times go in, deliveries come out; no I/O.
+/// The state and the decisions of the rendezvous of one generation: keys, waits and members.
+/// Requests and times go in, deliveries come out; no I/O.
 ///
 /// Promises: each request gets exactly one reply, unless its client disconnects first. A wait gets
 /// its reply at its deadline at the latest, if expire() is called then.
@@ -54,7 +53,7 @@ class Store {
   /// Called when a client has proved the token and claims this task. From now on it may send
   /// requests, and receives notices.
   Result<> join(ClientId client, const TaskId& task, int64_t pid, uint32_t attempt = first_attempt);
-  /// Removes the ephemeral keys, waits and watches of a connection.
+  /// Removes the ephemeral keys and waits of a connection.
   void disconnect(ClientId client);
   /// Called when a task died, left or was restarted: notifies all clients, once.
   void note(const Notice& notice);
@@ -80,7 +79,6 @@ class Store {
   };
   struct Client {
     std::set<std::string> ephemeral;
-    std::set<std::string> watches;
   };
   struct Asked {
     ClientId client = 0;
@@ -96,7 +94,6 @@ class Store {
   Answer on(const Asked& asked, const AddRequest& request);
   Answer on(const Asked& asked, CompareAndSetRequest& request);
   Answer on(const Asked& asked, const EraseRequest& request);
-  Answer on(const Asked& asked, const WatchRequest& request);
   Answer on(const Asked& asked, const CollectRequest& request);
   static Answer on(const Asked& asked, const WaitReport& report);
 
@@ -106,7 +103,6 @@ class Store {
   Result<> replace(const std::string& key, Bytes value);
   bool erase(const std::string& key);
   void disown(const std::string& key, const Entry& entry);
-  void notify_watchers(const std::string& key, const Bytes* value);
   Result<> check_may_wait(ClientId client, std::string_view key) const;
   /// Returns the reply to a CollectRequest: the keys with this prefix, or that they are too long.
   Reply collected(const std::string& prefix) const;
@@ -122,7 +118,6 @@ class Store {
   size_t bytes_ = 0;
   WaitList waits_;
   Collections collections_;
-  std::map<std::string, std::set<ClientId>> watchers_;  // by prefix
   std::vector<Delivery> deliveries_;
 };
 

@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "rendezvous/store/store.h"
 
-#include <set>
 #include <utility>
 
 namespace dt {
@@ -68,20 +67,8 @@ Store::Answer Store::on(const Asked&, const EraseRequest& request) {
   return Reply{.number = erase(request.key) ? 1 : 0};
 }
 
-Store::Answer Store::on(const Asked& asked, const WatchRequest& request) {
-  // The empty prefix is valid: it matches every key.
-  if (!request.prefix.empty()) TRY(check_key(request.prefix));
-  std::set<std::string>& watches = clients_.at(asked.client).watches;
-  if (watches.size() >= limits_.watches_per_client && !watches.contains(request.prefix)) {
-    return fail(Errc::refused, format("cannot watch '{}': {} watches are the most for one client",
-                                      printable(request.prefix), limits_.watches_per_client));
-  }
-  watches.insert(request.prefix);
-  watchers_[request.prefix].insert(asked.client);
-  return Reply();
-}
-
 Store::Answer Store::on(const Asked& asked, const CollectRequest& request) {
+  // The empty prefix is valid: it matches every key.
   if (!request.prefix.empty()) TRY(check_key(request.prefix));
   const size_t present = count_keys(request.prefix);
   if (present >= request.count) return collected(request.prefix);

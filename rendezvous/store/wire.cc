@@ -87,13 +87,6 @@ Result<Request> take_erase(Reader& reader) {
   return EraseRequest{reader.text()};
 }
 
-void put(Writer& writer, const WatchRequest& request) {
-  writer.text(request.prefix);
-}
-Result<Request> take_watch(Reader& reader) {
-  return WatchRequest{reader.text()};
-}
-
 void put(Writer& writer, const CollectRequest& request) {
   writer.text(request.prefix).number(request.count);
   put(writer, request.timeout);
@@ -136,8 +129,8 @@ Result<Request> take_wait_report(Reader& reader) {
 using TakeRequest = Result<Request> (*)(Reader&);
 // By the request's index in the variant, which is its number on the wire.
 constexpr std::array<TakeRequest, std::variant_size_v<Request>> request_decoders = {
-    take_set,   take_get,   take_wait,    take_add,        take_compare_and_set,
-    take_erase, take_watch, take_collect, take_wait_report};
+    take_set,   take_get,     take_wait,       take_add, take_compare_and_set,
+    take_erase, take_collect, take_wait_report};
 
 Result<Notice> checked_notice(Reader& reader) {
   Notice notice = decode_notice(reader);
@@ -229,20 +222,6 @@ Result<std::vector<StoreEntry>> decode_entries(ByteSpan bytes) {
   }
   TRY(reader.finish("list of keys"));
   return entries;
-}
-
-Bytes encode(const Change& change) {
-  Writer writer;
-  writer.text(change.key);
-  put(writer, change.value);
-  return writer.take();
-}
-
-Result<Change> decode_change(ByteSpan bytes) {
-  Reader reader(bytes);
-  Change change{reader.text(), take_optional(reader)};
-  TRY(reader.finish("change"));
-  return change;
 }
 
 Bytes encode(const Welcome& welcome) {

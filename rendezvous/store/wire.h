@@ -74,10 +74,6 @@ struct EraseRequest {
   std::string key;
   bool operator==(const EraseRequest&) const = default;
 };
-struct WatchRequest {
-  std::string prefix;
-  bool operator==(const WatchRequest&) const = default;
-};
 /// The reply comes when `count` keys with the prefix exist, or at the timeout. Its value has the
 /// keys with this prefix by then, see decode_entries().
 struct CollectRequest {
@@ -102,7 +98,7 @@ struct WaitReport {
   bool operator==(const WaitReport&) const = default;
 };
 using Request = std::variant<SetRequest, GetRequest, WaitRequest, AddRequest, CompareAndSetRequest,
-                             EraseRequest, WatchRequest, CollectRequest, WaitReport>;
+                             EraseRequest, CollectRequest, WaitReport>;
 
 /// The reply to any request: an error, or the result if the request has one.
 struct Reply {
@@ -119,13 +115,6 @@ struct StoreEntry {
   std::string key;
   Bytes value;
   bool operator==(const StoreEntry&) const = default;
-};
-
-/// A new value of a key that a client watches.
-struct Change {
-  std::string key;
-  std::optional<Bytes> value = {};  ///< none: erased
-  bool operator==(const Change&) const = default;
 };
 
 /// The settings of the collectives that all ranks of a job share.
@@ -151,7 +140,6 @@ struct Welcome {
 Bytes encode(const Request& request);
 Bytes encode(const Reply& reply);
 Bytes encode(const std::vector<StoreEntry>& entries);
-Bytes encode(const Change& change);
 Bytes encode(const Welcome& welcome);
 /// The same with an encoded table, because all welcomes have the same one.
 Bytes encode_welcome(const TaskId& self, ByteSpan table, const std::vector<Notice>& gone,
@@ -160,7 +148,6 @@ Bytes encode(const Notice& notice);
 Result<Request> decode_request(ByteSpan bytes);
 Result<Reply> decode_reply(ByteSpan bytes);
 Result<std::vector<StoreEntry>> decode_entries(ByteSpan bytes);
-Result<Change> decode_change(ByteSpan bytes);
 Result<Welcome> decode_welcome(ByteSpan bytes);
 Result<Notice> decode_notice(ByteSpan bytes);
 /// Decodes a message of one or more consecutive notices.

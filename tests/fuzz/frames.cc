@@ -33,7 +33,6 @@ void decode_all(ByteSpan payload) {
   static_cast<void>(decode_credit(payload));
   check<Request>(decode_request(payload), decode_request);
   check<Reply>(decode_reply(payload), decode_reply);
-  check<Change>(decode_change(payload), decode_change);
   check<Welcome>(decode_welcome(payload), decode_welcome);
   check<Notice>(decode_notice(payload), decode_notice);
 }

@@ -14,8 +14,7 @@ namespace {
 
 constexpr int workers = 4;
 /// Small limits, so that short inputs reach them.
-constexpr StoreLimits limits = {
-    .keys = 6, .bytes = 200, .waits_per_client = 3, .watches_per_client = 3};
+constexpr StoreLimits limits = {.keys = 6, .bytes = 200, .waits_per_client = 3};
 
 TaskTable small_table() {
   TaskTable table{.job = "job", .generation = 1, .tasks = {}};
@@ -34,14 +33,54 @@ Time deadline_of(const Request& request, Time now) {
       request);
 }
 
-/// The store with its clients. One client, the observer, watches every key. The changes that it
-/// receives must add up to the values that the store returns.
+/// The values of a store, as far as the replies to requests tell.
+class Values {
+ public:
+  struct Value {
+    Bytes bytes;
+    std::optional<ClientId> owner = {};
+  };
+
+  void apply(ClientId client, const SetRequest& request, const Reply&) {
+    const bool ephemeral = request.lifetime == Lifetime::connection;
+    by_key_[request.key] = {request.value, ephemeral ? std::optional(client) : std::nullopt};
+  }
+  void apply(ClientId, const AddRequest& request, const Reply& reply) {
+    by_key_[request.key].bytes = to_bytes(std::to_string(reply.number));
+  }
+  void apply(ClientId, const CompareAndSetRequest& request, const Reply& reply) {
+    if (reply.number == 1) by_key_[request.key].bytes = request.value;
+  }
+  void apply(ClientId, const EraseRequest& request, const Reply& reply) {
+    assert(by_key_.erase(request.key) == static_cast<size_t>(reply.number));
+  }
+  void apply(ClientId, const GetRequest& request, const Reply& reply) const {
+    const auto at = by_key_.find(request.key);
+    assert(reply.value == (at == by_key_.end() ? std::nullopt : std::optional(at->second.bytes)));
+  }
+  void apply(ClientId, const auto&, const Reply&) const {}
+
+  void disconnect(ClientId client) {
+    std::erase_if(by_key_, [client](const auto& entry) { return entry.second.owner == client; });
+  }
+  std::vector<StoreEntry> with_prefix(const std::string& prefix) const {
+    std::vector<StoreEntry> entries;
+    for (const auto& [key, value] : by_key_) {
+      if (key.starts_with(prefix)) entries.push_back({key, value.bytes});
+    }
+    return entries;
+  }
+
+ private:
+  std::map<std::string, Value> by_key_;
+};
+
+/// The store with its clients. One client, the observer, collects every key after each request.
 class World {
  public:
   World() {
     assert(store_.join(observer, {"worker", 0}, 1));
     clients_[0] = observer;
-    ask(observer, WatchRequest{""});
   }
 
   void join(size_t task) {
@@ -58,7 +97,9 @@ class World {
     const ClientId client = *std::exchange(clients_[task], std::nullopt);
     std::erase_if(asked_, [client](const auto& entry) { return entry.first.first == client; });
     store_.disconnect(client);
+    values_.disconnect(client);
     hear();
+    check_all_keys();
   }
   void note(size_t task, bool dead) {
     store_.note({dead ? Notice::Kind::dead : Notice::Kind::left,
@@ -69,7 +110,13 @@ class World {
   void request(size_t task, ByteSpan bytes) {
     const Result<Request> request = decode_request(bytes);
     if (!request) return check_message(request.error());
-    if (clients_[task]) ask(*clients_[task], *request);
+    if (!clients_[task]) return;
+    const std::optional<Reply> reply = ask(*clients_[task], *request);
+    if (reply && !reply->error) {
+      std::visit([&](const auto& which) { values_.apply(*clients_[task], which, *reply); },
+                 *request);
+    }
+    check_all_keys();
   }
   void advance(Duration step) {
     now_ += step;
@@ -89,30 +136,29 @@ class World {
  private:
   static constexpr ClientId observer = 1;
 
-  void ask(ClientId client, const Request& request) {
+  /// Returns the reply, if it comes at once.
+  std::optional<Reply> ask(ClientId client, const Request& request) {
     const uint32_t id = next_request_++;
     asked_[{client, id}] = deadline_of(request, now_);
     store_.handle(client, id, request, now_);
     hear();
-    if (const auto* get = std::get_if<GetRequest>(&request); get != nullptr && !last_.error) {
-      const auto known = values_.find(get->key);
-      assert(last_.value == (known == values_.end() ? std::nullopt : std::optional(known->second)));
-    }
-    if (const auto* collect = std::get_if<CollectRequest>(&request);
-        collect != nullptr && collect->count == 0 && !last_.error) {
-      check_collected(collect->prefix);
-    }
     const auto waiting = std::ranges::count_if(
         asked_, [client](const auto& entry) { return entry.first.first == client; });
     assert(static_cast<size_t>(waiting) <= limits.waits_per_client);
+    if (const auto* collect = std::get_if<CollectRequest>(&request);
+        collect != nullptr && collect->count == 0 && !last_.error) {
+      assert(decode_entries(last_.value.value()).value() == values_.with_prefix(collect->prefix));
+    }
+    return asked_.contains({client, id}) ? std::nullopt : std::optional(last_);
   }
 
-  void check_collected(const std::string& prefix) const {
-    std::vector<StoreEntry> expected;
-    for (const auto& [key, value] : values_) {
-      if (key.starts_with(prefix)) expected.push_back({key, value});
-    }
-    assert(decode_entries(last_.value.value()).value() == expected);
+  void check_all_keys() {
+    ask(observer, CollectRequest{"", 0, {}});
+    const std::vector<StoreEntry> all = values_.with_prefix("");
+    size_t bytes = 0;
+    for (const StoreEntry& entry : all)
+      bytes += entry.key.size() + entry.value.size();
+    assert(all.size() <= limits.keys && bytes <= limits.bytes);
   }
 
   void hear() {
@@ -121,10 +167,6 @@ class World {
         assert(std::ranges::count(clients_, client) == 1);
       std::visit([&](const auto& message) { hear(delivery, message); }, delivery.message);
     }
-    size_t bytes = 0;
-    for (const auto& [key, value] : values_)
-      bytes += key.size() + value.size();
-    assert(values_.size() <= limits.keys && bytes <= limits.bytes);
   }
   void hear(const Delivery& delivery, const Reply& reply) {
     assert(delivery.clients.size() == 1);
@@ -139,15 +181,6 @@ class World {
   void hear(const Delivery&, const Notice& notice) {
     assert(decode_notice(encode(notice)).value() == notice);
   }
-  void hear(const Delivery& delivery, const Change& change) {
-    assert(std::ranges::count(delivery.clients, observer) == 1);
-    assert(decode_change(encode(change)).value() == change);
-    if (change.value) {
-      values_[change.key] = *change.value;
-    } else {
-      assert(values_.erase(change.key) == 1);
-    }
-  }
 
   Store store_{small_table(), limits};
   Time now_ = Time() + seconds(1000);
@@ -155,7 +188,7 @@ class World {
   ClientId next_client_ = observer + 1;
   uint32_t next_request_ = 1;
   std::map<std::pair<ClientId, uint32_t>, Time> asked_;  // requests without a reply: deadlines
-  std::map<std::string, Bytes> values_;                  // by the changes sent to the observer
+  Values values_;
   Reply last_;
 };
 

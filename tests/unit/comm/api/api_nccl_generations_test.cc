@@ -50,12 +50,18 @@ TaskTable table_with_observer(uint32_t generation) {
 /// Returns the keys that the ranks set in the store to sum by NCCL.
 std::map<std::string, Bytes> keys_of_sums(World& world) {
   const auto observer = world.server().join({"observer", 0});
-  REQUIRE(observer->watch("nccl/", soon()).has_value());
-  check_sums_by_nccl(world);
-  REQUIRE(observer->get("the last", soon()).has_value());
   std::map<std::string, Bytes> keys;
-  while (auto change = observer->next_change())
-    if (change->value) keys[change->key] = *change->value;
+  check_all_well(world.run([&](dtrain::Context& context) {
+    DeviceRank rank(context);
+    check_sum_by_nccl(rank);
+    context.barrier();  // the keys end with the contexts
+    if (context.rank() == 0) {
+      const Reply reply = ask(*observer, CollectRequest{"nccl/", 0, {}});
+      for (const StoreEntry& entry : must(decode_entries(reply.value.value())))
+        keys[entry.key] = entry.value;
+    }
+    context.barrier();
+  }));
   return keys;
 }
 

@@ -48,16 +48,15 @@ class StoreBench {
     }
     return std::nullopt;
   }
-  template <class News>
-  std::vector<News> news_for(ClientId client) {
+  std::vector<Notice> notices_for(ClientId client) {
     collect();
-    std::vector<News> news;
+    std::vector<Notice> notices;
     for (const Delivery& delivery : all) {
-      const News* one = std::get_if<News>(&delivery.message);
-      if (one == nullptr) continue;
-      if (std::ranges::count(delivery.clients, client) > 0) news.push_back(*one);
+      const Notice* notice = std::get_if<Notice>(&delivery.message);
+      if (notice == nullptr) continue;
+      if (std::ranges::count(delivery.clients, client) > 0) notices.push_back(*notice);
     }
-    return news;
+    return notices;
   }
   void collect() {
     for (Delivery& delivery : store.take_deliveries())
@@ -130,8 +129,7 @@ TEST_CASE("every request that names a key refuses an empty or too long one") {
     }
   }
   StoreBench bench(1, 1);
-  CHECK(bench.error_of(1, WatchRequest{long_key}) == check_key(long_key).error());
-  CHECK(bench.ask(1, WatchRequest{""}) == Reply{});
+  CHECK(bench.error_of(1, CollectRequest{long_key, 0, {}}) == check_key(long_key).error());
 }
 
 TEST_CASE("values, keys and the job's bytes have bounds, each named when it is exceeded") {
@@ -200,51 +198,24 @@ TEST_CASE("a pause gives every wait as much longer") {
   CHECK(bench.store.next_deadline() == Time::max());
 }
 
-TEST_CASE("the waits and watches of one client are bounded") {
-  StoreBench bench(2, 2, {.waits_per_client = 2, .watches_per_client = 1});
+TEST_CASE("the waits of one client are bounded") {
+  StoreBench bench(2, 2, {.waits_per_client = 2});
   CHECK(!bench.ask(1, WaitRequest{"a", seconds(1)}));
   CHECK(!bench.ask(1, WaitRequest{"b", seconds(1)}));
   CHECK(bench.ask(1, WaitRequest{"c", seconds(1)}) ==
         failed(Errc::refused, "cannot wait for 'c': 2 waits are the most for one client"));
   CHECK(!bench.ask(2, WaitRequest{"c", seconds(1)}));
-  CHECK(bench.ask(1, WatchRequest{"a"}) == Reply{});
-  CHECK(bench.ask(1, WatchRequest{"a"}) == Reply{});
-  CHECK(bench.ask(1, WatchRequest{"b"}) ==
-        failed(Errc::refused, "cannot watch 'b': 1 watches are the most for one client"));
-}
-
-TEST_CASE("a watcher receives each change of its prefixes once, and nothing after it is gone") {
-  StoreBench bench(2, 2);
-  bench.ask(1, WatchRequest{"a/"});
-  bench.ask(1, WatchRequest{"a/b"});
-  bench.ask(2, set_of("a/bc", "1"));
-  bench.ask(2, set_of("b", "1"));
-  bench.ask(2, AddRequest{"a/n", 1});
-  bench.ask(2, CompareAndSetRequest{"a/n", to_bytes("1"), to_bytes("2")});
-  bench.ask(2, EraseRequest{"a/n"});
-  bench.ask(2, EraseRequest{"a/n"});
-  const std::vector<Change> heard = {{"a/bc", to_bytes("1")},
-                                     {"a/n", to_bytes("1")},
-                                     {"a/n", to_bytes("2")},
-                                     {"a/n", std::nullopt}};
-  CHECK(bench.news_for<Change>(1) == heard);
-  CHECK(bench.news_for<Change>(2).empty());
-  bench.store.disconnect(1);
-  bench.ask(2, set_of("a/z", "1"));
-  CHECK(bench.news_for<Change>(1) == heard);
 }
 
 TEST_CASE("an ephemeral key ends with the client that set it last") {
-  StoreBench bench(3, 3);
+  StoreBench bench(2, 2);
   bench.ask(1, set_of("mine", "1", Lifetime::connection));
   bench.ask(1, set_of("taken", "1", Lifetime::connection));
   bench.ask(1, set_of("kept", "1", Lifetime::connection));
   bench.ask(2, set_of("taken", "2", Lifetime::connection));
   bench.ask(2, set_of("kept", "2", Lifetime::job));
   bench.ask(2, AddRequest{"mine", 1});
-  bench.ask(3, WatchRequest{""});
   bench.store.disconnect(1);
-  CHECK(bench.news_for<Change>(3) == std::vector<Change>{{"mine", std::nullopt}});
   CHECK(bench.ask(2, GetRequest{"mine"}) == Reply{});
   CHECK(bench.ask(2, GetRequest{"taken"}) == Reply{.value = to_bytes("2")});
   CHECK(bench.ask(2, GetRequest{"kept"}) == Reply{.value = to_bytes("2")});
@@ -381,8 +352,8 @@ TEST_CASE("the dead and left are sent once to all, kept for later ones, and may 
   bench.store.note({Notice::Kind::left, {"worker", 2}, ""});
   bench.store.note({Notice::Kind::dead, {"worker", 9}, "of another job"});
   const std::vector<Notice> notices = {death, leaving};
-  CHECK(bench.news_for<Notice>(1) == notices);
-  CHECK(bench.news_for<Notice>(2) == notices);
+  CHECK(bench.notices_for(1) == notices);
+  CHECK(bench.notices_for(2) == notices);
   CHECK(decode_welcome(bench.store.welcome(1, seconds(5)))->gone == notices);
   CHECK(bench.store.join(9, {"worker", 2}, 5).error().message ==
         "worker:2 (host node2) died: exit status 3, so pid 5 cannot join as it");
@@ -405,7 +376,7 @@ TEST_CASE(
         "worker:1 is at attempt 1, so pid 5 cannot join as its attempt 2");
   bench.store.note(restart);
   bench.store.note(restart);
-  CHECK(bench.news_for<Notice>(1) == std::vector<Notice>{death, restart});
+  CHECK(bench.notices_for(1) == std::vector<Notice>{death, restart});
   CHECK(bench.error_of(2, SetRequest{"k", to_bytes("late"), {}}) ==
         Error{Errc::refused, "attempt 1 of worker:1 has ended, and attempt 2 has begun"});
   CHECK(bench.store.join(9, {"worker", 1}, 5).error() ==
@@ -427,7 +398,7 @@ TEST_CASE("a dead task that was to return may lose its return, once") {
   final.returns = false;
   for (const Notice& notice : {death, death, final, death, final})
     bench.store.note(notice);
-  CHECK(bench.news_for<Notice>(1) == std::vector<Notice>{death, final});
+  CHECK(bench.notices_for(1) == std::vector<Notice>{death, final});
 }
 
 }  // namespace

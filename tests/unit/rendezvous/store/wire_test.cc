@@ -20,7 +20,6 @@ std::vector<Request> all_requests() {
           CompareAndSetRequest{"k", std::nullopt, to_bytes("v")},
           CompareAndSetRequest{"k", to_bytes(""), to_bytes("v")},
           EraseRequest{"k"},
-          WatchRequest{"a/"},
           CollectRequest{"a/", 3, milliseconds(1500)},
           WaitReport{},
           WaitReport{{{"barrier #3", 0, seconds(30), {1, -1, 5}, "all_reduce #2 \"g\""},
@@ -48,7 +47,7 @@ TEST_CASE("each request is read back as it was written, and only whole") {
   }
 }
 
-TEST_CASE("replies, changes, welcomes and notices are read back, and only whole") {
+TEST_CASE("replies, welcomes and notices are read back, and only whole") {
   for (const Reply& reply :
        {Reply{}, Reply{.value = to_bytes("")}, Reply{.value = to_bytes("v"), .number = -1},
         Reply{.error = Error{Errc::timeout, "nobody set 'k' in time"}},
@@ -56,11 +55,6 @@ TEST_CASE("replies, changes, welcomes and notices are read back, and only whole"
     const Bytes bytes = encode(reply);
     CHECK(decode_reply(bytes).value() == reply);
     check_only_whole(bytes, [](ByteSpan some) { return decode_reply(some).has_value(); });
-  }
-  for (const Change& change : {Change{"k", std::nullopt}, Change{"k", to_bytes("v")}}) {
-    const Bytes bytes = encode(change);
-    CHECK(decode_change(bytes).value() == change);
-    check_only_whole(bytes, [](ByteSpan some) { return decode_change(some).has_value(); });
   }
   Welcome welcome;
   welcome.self = {"worker", 1};
@@ -102,8 +96,8 @@ TEST_CASE("made-up kinds are named in the error") {
     bytes[0] = static_cast<std::byte>(value);
     return bytes;
   };
-  CHECK(decode_request(first_byte(encode(Request(GetRequest{"k"})), 9)).error() ==
-        Error{Errc::protocol, "request 9 is unknown"});
+  CHECK(decode_request(first_byte(encode(Request(GetRequest{"k"})), 8)).error() ==
+        Error{Errc::protocol, "request 8 is unknown"});
   CHECK(decode_reply(first_byte(encode(Reply{.error = Error{Errc::input, "x"}}), 200)).error() ==
         Error{Errc::protocol, "error 199 is unknown"});
   CHECK(decode_notice(first_byte(encode(Notice{}), 3)).error() ==
@@ -134,9 +128,6 @@ TEST_CASE("any bytes give a value or an error") {
     }
     if (const auto reply = decode_reply(bytes)) {
       REQUIRE(decode_reply(encode(*reply)).value() == *reply);
-    }
-    if (const auto change = decode_change(bytes)) {
-      REQUIRE(decode_change(encode(*change)).value() == *change);
     }
     if (const auto welcome = decode_welcome(bytes)) {
       REQUIRE(decode_welcome(encode(*welcome)).value() == *welcome);
@@ -214,9 +205,9 @@ TEST_CASE("a frame of an old generation or of an unknown type is refused") {
   ChannelPair unknown = channel_pair(1000);
   wire.clear();
   // NOLINTNEXTLINE(clang-analyzer-optin.core.EnumCastOutOfRange): what is tested
-  unknown.there.send(wire, static_cast<ChannelMessageType>(7), 1, {});
+  unknown.there.send(wire, static_cast<ChannelMessageType>(6), 1, {});
   CHECK(unknown.here.receive(wire, &used).error() ==
-        Error{Errc::protocol, "frame type 7 is unknown"});
+        Error{Errc::protocol, "frame type 6 is unknown"});
 }
 
 }  // namespace
