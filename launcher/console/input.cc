@@ -1,6 +1,7 @@
 #include "launcher/console/input.h"
 
 #include "base/format.h"
+#include "launcher/console/foreground.h"
 #include "launcher/protocol/message.h"
 
 #include <fcntl.h>
@@ -17,12 +18,6 @@
 namespace dt {
 
 namespace {
-
-/// Reading a terminal from the background would stop us (SIGTTIN).
-bool in_background(int fd) {
-  const pid_t foreground = tcgetpgrp(fd);
-  return foreground >= 0 && foreground != getpgrp();
-}
 
 constexpr Duration background_retry = milliseconds(500);
 /// The credit of a reader that has ended.

@@ -1,6 +1,7 @@
 #include "launcher/console/status_line.h"
 
 #include "base/format.h"
+#include "launcher/console/foreground.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -17,12 +18,6 @@ constexpr std::string_view erase_line = "\r\x1b[K";
 size_t terminal_columns() {
   winsize size = {};
   return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
-
-/// True for `dtrain run … &`: a changing line behind the shell's prompt would disturb the user.
-bool in_background() {
-  const pid_t foreground = ::tcgetpgrp(STDERR_FILENO);
-  return foreground > 0 && foreground != ::getpgrp();
 }
 
 }  // namespace
@@ -73,7 +68,7 @@ void StatusLine::draw_later(Duration delay) {
 
 void StatusLine::draw() {
   // A slow terminal would get many old lines late.
-  if (!screen_.err.drained() || in_background()) return;
+  if (!screen_.err.drained() || in_background(STDERR_FILENO)) return;
   std::string line = progress_.line(loop_.now(), terminal_columns());
   if (line == shown_) return;
   const bool instead = !std::exchange(shown_, {}).empty();
