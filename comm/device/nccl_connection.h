@@ -6,7 +6,6 @@
 #include "comm/device/buffer_ranges.h"
 #include "comm/device/connection_meeting.h"
 #include "comm/device/connection_offer.h"
-#include "comm/device/nccl_order.h"
 #include "comm/device/nccl_plan.h"
 #include "comm/device/nccl_vote.h"
 #include "comm/device/peer_link.h"

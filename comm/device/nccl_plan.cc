@@ -1,5 +1,6 @@
 #include "comm/device/nccl_plan.h"
 
+#include "base/format.h"
 #include "comm/collective/reduce.h"
 #include "comm/device/nccl_calls.h"
 
@@ -189,6 +190,10 @@ NcclPlan plan_together(std::span<const NcclPart> parts, CallingRank self, std::b
   }
   plan.divide = division(first, self, memory, plan.call.count);
   return plan;
+}
+
+std::string NcclOrder::next_call_name(const std::string& name) {
+  return format("{}{}NCCL call {}", name, name.empty() ? "" : ", ", ++calls_);
 }
 
 }  // namespace dt

@@ -163,7 +163,7 @@ int with_client(dtrain_ps* ps, dtrain_error* error, const Body& body) {
   return done ? report_success(error) : report(error, done.error());
 }
 
-double value_or(double value, double otherwise) {
+double given_or(double value, double otherwise) {
   return value == 0 ? otherwise : value;
 }
 
@@ -175,18 +175,18 @@ Result<OptimizerSettings> optimizer_of(const dtrain_ps_variable& variable) {
                              .nesterov = variable.nesterov != 0};
   // RMSPropOptimizer and AdamOptimizer of TensorFlow have different defaults.
   const double epsilon = settings.kind == OptimizerKind::rms_prop ? 1e-10 : defaults.epsilon;
-  settings.learning_rate = value_or(variable.learning_rate, defaults.learning_rate);
+  settings.learning_rate = given_or(variable.learning_rate, defaults.learning_rate);
   settings.momentum = variable.momentum;
-  settings.decay = value_or(variable.decay, defaults.decay);
-  settings.beta1 = value_or(variable.beta1, defaults.beta1);
-  settings.beta2 = value_or(variable.beta2, defaults.beta2);
-  settings.epsilon = value_or(variable.epsilon, epsilon);
+  settings.decay = given_or(variable.decay, defaults.decay);
+  settings.beta1 = given_or(variable.beta1, defaults.beta1);
+  settings.beta2 = given_or(variable.beta2, defaults.beta2);
+  settings.epsilon = given_or(variable.epsilon, epsilon);
   settings.initial_accumulator =
-      value_or(variable.initial_accumulator, defaults.initial_accumulator);
+      given_or(variable.initial_accumulator, defaults.initial_accumulator);
   settings.l1 = variable.l1;
   settings.l2 = variable.l2;
   settings.learning_rate_power =
-      value_or(variable.learning_rate_power, defaults.learning_rate_power);
+      given_or(variable.learning_rate_power, defaults.learning_rate_power);
   return settings;
 }
 
