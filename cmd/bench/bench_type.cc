@@ -57,10 +57,6 @@ std::span<const BenchType> bench_types() {
   return types;
 }
 
-std::span<const BenchReduction> bench_reductions() {
-  return reductions;
-}
-
 const BenchType* find_bench_type(std::string_view name) {
   return find_named(types, name);
 }

@@ -28,7 +28,6 @@ struct BenchReduction {
 };
 
 std::span<const BenchType> bench_types();
-std::span<const BenchReduction> bench_reductions();
 /// Each returns null for a name that the table does not have.
 const BenchType* find_bench_type(std::string_view name);
 const BenchReduction* find_bench_reduction(std::string_view name);

@@ -57,9 +57,6 @@ class ScheduledCommunicator final : public Communicator {
   /// Aborts the operation, and drops the data of the next one. Nothing may be started afterwards.
   void close();
 
-  /// The bytes of working memory that are allocated now.
-  size_t memory_bytes() const { return work_.bytes() + scratch_.capacity(); }
-
  private:
   /// The memory that the places of a schedule refer to.
   struct Buffers {

@@ -90,9 +90,6 @@ class NcclConnection {
   /// The error of `failed`, or the reason of `staged`.
   Error reason() const;
 
-  /// The size of the largest sum that needs no NCCL, in bytes. Requires that the devices were
-  /// connected.
-  size_t peer_limit() const { return peers_ ? peers_->limit() : 0; }
   /// Returns memory of the device for a task, or an empty one where that of the connection is
   /// enough. May wait for the device's work, and so for operations under way. Fails with
   /// Errc::out_of_memory.

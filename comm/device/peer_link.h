@@ -70,8 +70,6 @@ class PeerLink {
   Result<> status() { return memory_->status(); }
   /// PeerMemory::failed()
   const uint32_t* failed() const { return memory_->failed(); }
-  /// The size of the largest sum that it runs, in bytes.
-  size_t limit() const { return limit_; }
 
  private:
   explicit PeerLink(Terms terms) : terms_(std::move(terms)) {}

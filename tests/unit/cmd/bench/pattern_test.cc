@@ -34,7 +34,8 @@ Bytes folded(const Pattern& pattern, const BenchType& type, const BenchReduction
 TEST_CASE("every order of every reduction has the expected bits, for every type") {
   std::mt19937 random(7);
   for (const BenchType& type : bench_types()) {
-    for (const BenchReduction& reduction : bench_reductions()) {
+    for (const std::string& name : bench_reduction_names()) {
+      const BenchReduction& reduction = *find_bench_reduction(name);
       if (reduction.name() == "avg" && type.name() == "bool") continue;
       for (const int size : {1, 2, 3, 7, 64, 300}) {
         CAPTURE(type.name());

@@ -112,34 +112,6 @@ OperationRequest on_ints(OperationKind kind, size_t count, const Ints& input, In
           .output = output.data()};
 }
 
-TEST_CASE("a reduce_scatter needs memory for two parts, once, and two ranks need none") {
-  constexpr size_t count = 20'000;
-  for (const int size : {2, 5}) {
-    CAPTURE(size);
-    const auto ranks = static_cast<size_t>(size);
-    Ring ring(size);
-    std::vector<Ints> inputs(ranks, counted(count * ranks, 3));
-    std::vector<Ints> outputs(ranks, Ints(count));
-    size_t before = 0;
-    for (int call = 0; call < 2; ++call) {
-      std::vector<OperationRequest> requests;
-      for (size_t rank = 0; rank < ranks; ++rank)
-        requests.push_back(
-            on_ints(OperationKind::reduce_scatter, count, inputs[rank], outputs[rank]));
-      for (int rank = 0; rank < size; ++rank)
-        ring.start(rank, requests[static_cast<size_t>(rank)]);
-      ring.settle();
-      REQUIRE(finished(ring[0]));
-      CHECK(outputs[ranks - 1][1] == size * static_cast<int32_t>(3 + (ranks - 1) * count + 1));
-      const size_t parts = size == 2 ? 0 : 2 * count * sizeof(int32_t);
-      const size_t frame = count * sizeof(int32_t);  // that is to be reduced
-      if (call == 0) before = ring[0].memory_bytes();
-      CHECK(before == parts + frame);
-      CHECK(ring[0].memory_bytes() == before);
-    }
-  }
-}
-
 TEST_CASE("an out-of-place all_reduce leaves the output alone until data arrives") {
   Ring ring(3);
   const Ints input = counted(30'000, 1);
@@ -172,7 +144,6 @@ TEST_CASE("a held operation sends nothing and leaves its buffers alone until its
   const Steps steps = *steps_of({0, 2}, {.kind = OperationKind::all_reduce, .count = 3'000},
                                 Algorithm::recursive_doubling);
   ring[0].start_held(requests[0], 1, steps, 4'000);
-  CHECK(ring[0].memory_bytes() >= 4'000 * sizeof(int32_t));
   requests[1].algorithm = Algorithm::recursive_doubling;
   ring.start(1, requests[1]);
   ring.settle();
@@ -189,7 +160,7 @@ TEST_CASE("a held operation sends nothing and leaves its buffers alone until its
   }
 }
 
-TEST_CASE("after cancel no buffer of the user is touched, and the engine's memory is released") {
+TEST_CASE("after cancel no buffer of the user is touched") {
   for (const auto kind : {OperationKind::all_reduce, OperationKind::reduce_scatter,
                           OperationKind::all_gather, OperationKind::all_to_all}) {
     CAPTURE(static_cast<int>(kind));
@@ -211,7 +182,6 @@ TEST_CASE("after cancel no buffer of the user is touched, and the engine's memor
     REQUIRE(!finished(ring[1]));
     ring[1].cancel();
     CHECK(finished(ring[1]));
-    CHECK(ring[1].memory_bytes() == 0);
     // A use after free would show under a sanitizer, and a write in the copy.
     inputs[1] = {};
     Ints().swap(inputs[1]);

@@ -28,7 +28,6 @@ TEST_CASE("sums up to the user's limit need no NCCL") {
   std::vector<std::shared_ptr<NcclTask>> tasks;
   for (size_t rank = 0; rank < 3; ++rank) {
     REQUIRE(world.decided(rank) == Way::nccl);
-    CHECK(world.ranks[rank]->peer_limit() == size_t{64} << 10);
   }
   for (int round = 1; round <= 3; ++round) {
     tasks.clear();
@@ -64,14 +63,19 @@ TEST_CASE("other calls are NCCL's, between sums that need none") {
           std::vector<float>{4, 4, 4});
 }
 
-TEST_CASE("without a limit of the user, the ranks agree on one") {
+TEST_CASE("without a limit of the user, the ranks find one and sum") {
   const ConnectedRanks world(3, "", false, "");
-  for (size_t rank = 0; rank < 3; ++rank)
+  std::vector<std::shared_ptr<NcclTask>> tasks;
+  for (size_t rank = 0; rank < 3; ++rank) {
     REQUIRE(world.decided(rank) == Way::nccl);
-  const size_t limit = world.ranks[0]->peer_limit();
-  CHECK(limit <= size_t{1} << 20);
-  CHECK(world.ranks[1]->peer_limit() == limit);
-  CHECK(world.ranks[2]->peer_limit() == limit);
+    tasks.push_back(world.sum(rank));
+    world.ranks[rank]->begin(tasks[rank]);
+  }
+  for (size_t rank = 0; rank < 3; ++rank) {
+    world.ranks[rank]->await_end(*tasks[rank]);
+    CHECK(values_of<float>(world.cpu.stream(rank), world.memory[rank], 3) ==
+          std::vector<float>{6, 6, 6});
+  }
 }
 
 TEST_CASE("a failure of NCCL while the ranks find the limit fails the connection") {
