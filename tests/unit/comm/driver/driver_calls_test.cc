@@ -1,7 +1,9 @@
+#include "comm/driver/call_arguments.h"
 #include "comm/driver/driver.h"
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -40,6 +42,32 @@ TEST_CASE("each group has a new number, and ends when it is left") {
   REQUIRE(!left.result);
   CHECK(left.result.error().code == Errc::closed);
   CHECK(driver.run(barrier_in(first + 5)).result.has_value());
+}
+
+TEST_CASE("a call has no argument of the call before it") {
+  const LoneDriver lone;
+  std::vector<float> values = {1, 2, 3};
+  const CallArguments sum = {.kind = OperationKind::all_reduce,
+                             .count = values.size(),
+                             .input = values.data(),
+                             .output = values.data()};
+  const std::array<size_t, 1> counts = {2};
+  CallArguments parts = {.kind = OperationKind::all_to_all_split,
+                         .count = 2,
+                         .input = values.data(),
+                         .counts = counts,
+                         .result = std::make_shared<OperationResult>()};
+  for (const float factor : {2.0F, 1.0F, 3.0F}) {
+    CallArguments scaled = sum;
+    if (factor != 1) scaled.terms = CallTerms{.prescale = factor};
+    const float before = values[2];
+    REQUIRE(lone.driver->run(scaled).result.has_value());
+    CHECK(values[2] == factor * before);
+    REQUIRE(lone.driver->run(parts).result.has_value());
+    CHECK(parts.result->counts == std::vector<size_t>{2});
+    REQUIRE(lone.driver->run(sum).result.has_value());
+    CHECK(values[2] == factor * before);
+  }
 }
 
 TEST_CASE("a rank that is alone has a store, whose waits end by their deadline") {
