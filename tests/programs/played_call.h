@@ -49,17 +49,6 @@ class PlayedCall {
   }
 
   const Call& call() const { return call_; }
-  /// The memory that holds the input. A caller may write other values before it makes the call.
-  std::byte* input() {
-    if (!input_in_output()) return input_.data();
-    const bool own_part =
-        call_.kind == OperationKind::all_gather || call_.kind == OperationKind::gather;
-    const size_t part = call_.count * element_bytes(call_.type);
-    return output_.data() + (own_part ? static_cast<size_t>(self_.rank) * part : 0);
-  }
-  std::byte* output() {
-    return placement_ == BufferPlacement::same ? input_.data() : output_.data();
-  }
 
   /// Makes the call. Blocks until it is done, and returns its status.
   int run(dtrain_context* context, dtrain_error& error);
@@ -78,6 +67,17 @@ class PlayedCall {
     void operator()(dtrain_work* work) const { dtrain_work_free(work); }
   };
 
+  /// The memory that holds the input.
+  std::byte* input() {
+    if (!input_in_output()) return input_.data();
+    const bool own_part =
+        call_.kind == OperationKind::all_gather || call_.kind == OperationKind::gather;
+    const size_t part = call_.count * element_bytes(call_.type);
+    return output_.data() + (own_part ? static_cast<size_t>(self_.rank) * part : 0);
+  }
+  std::byte* output() {
+    return placement_ == BufferPlacement::same ? input_.data() : output_.data();
+  }
   bool is_root() const { return self_.rank == call_.root; }
   bool receives() const { return call_.is_message() && call_.to == self_.rank; }
   /// False for ranks whose input is not read: it must not need to exist, either.

@@ -29,9 +29,50 @@ TEST_CASE("a program can read the algorithms of its ranks and hosts") {
   }));
 }
 
+/// Returns the parts by rank, behind each other.
+template <class Part>
+std::vector<int> joined(int size, const Part& part_of) {
+  std::vector<int> all;
+  for (int rank = 0; rank < size; ++rank) {
+    const std::vector<int> part = part_of(rank);
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
+}
+
+/// Makes the calls whose results have a part by rank, or at one rank. The part of rank `from` for
+/// rank `to` has so many times the number 100 * from + to.
+void check_parts(dtrain::Context& ranks, size_t count) {
+  const int size = ranks.size();
+  const int self = ranks.rank();
+  const auto part = [count](int from, int to) { return std::vector<int>(count, 100 * from + to); };
+  const std::vector<int> mine = joined(size, [&](int to) { return part(self, to); });
+  const int sum_of_firsts = 100 * size * (size - 1) / 2;
+  std::vector<int> all(mine.size());
+  ranks.all_to_all(mine, all);
+  CHECK(all == joined(size, [&](int from) { return part(from, self); }));
+  std::vector<int> one = part(self, 0);
+  ranks.all_gather(one, all);
+  CHECK(all == joined(size, [&](int from) { return part(from, 0); }));
+  ranks.scatter(mine, one, 1);
+  CHECK(one == part(1, self));
+  ranks.reduce_scatter(mine, one);
+  CHECK(one == std::vector<int>(count, sum_of_firsts + size * self));
+  one = part(self, 7);
+  ranks.gather(one, all, 2);
+  if (self == 2) CHECK(all == joined(size, [&](int from) { return part(from, 7); }));
+  one = part(self, 0);
+  ranks.reduce(one, 3);
+  if (self == 3) CHECK(one == std::vector<int>(count, sum_of_firsts));
+}
+
 TEST_CASE("the job's table of algorithms holds on every rank, and the results are the same") {
-  for (const char* table : {"ring", "tree:100:halving_doubling", "recursive_doubling:8k:ring",
-                            "hierarchical", "ring,broadcast=tree"}) {
+  for (const char* table :
+       {"ring,reduce=ring,gather=direct,scatter=direct",
+        "tree:100:halving_doubling,all_gather=ring,all_to_all=pairwise",
+        "recursive_doubling:8k:ring,all_gather=bruck,all_to_all=bruck",
+        "hierarchical,broadcast=hierarchical,all_gather=hierarchical,reduce_scatter=hierarchical",
+        "ring,broadcast=tree,reduce=tree,gather=tree,scatter=tree"}) {
     CAPTURE(table);
     World world({.size = 5, .per_host = 2, .algorithms = table});
     const std::string named = std::string("all_reduce=") + table;
@@ -43,6 +84,7 @@ TEST_CASE("the job's table of algorithms holds on every rank, and the results ar
         ranks.all_reduce(values, dtrain::Op::sum);
         CHECK(values == std::vector<double>(count, 15));
         ranks.broadcast(values, 3);
+        check_parts(ranks, count);
       }
     }));
   }
