@@ -17,8 +17,8 @@ enum class OperationKind : uint8_t {
   gather,
   scatter,
   all_to_all,
-  all_to_all_split,   ///< each rank gives the count for each other rank
-  all_gather_ragged,  ///< each rank has a count of its own
+  all_to_all_v,  ///< each rank gives the count for each other rank
+  all_gather_v,  ///< each rank has a count of its own
   barrier,
   send,
   receive,
@@ -27,11 +27,9 @@ enum class OperationKind : uint8_t {
 };
 
 inline constexpr std::array<std::string_view, 15> kind_names = {
-    "all_reduce",        "broadcast",  "all_gather",
-    "reduce_scatter",    "reduce",     "gather",
-    "scatter",           "all_to_all", "all_to_all_split",
-    "all_gather_ragged", "barrier",    "send",
-    "receive",           "join",       "group"};
+    "all_reduce", "broadcast", "all_gather", "reduce_scatter", "reduce",
+    "gather",     "scatter",   "all_to_all", "all_to_all_v",   "all_gather_v",
+    "barrier",    "send",      "receive",    "join",           "group"};
 constexpr std::string_view kind_name(OperationKind kind) {
   return kind_names.at(static_cast<size_t>(kind));
 }
@@ -53,7 +51,7 @@ constexpr bool is_rooted(OperationKind kind) {
 
 /// True when the counts of the ranks may differ. The engine allocates the result.
 constexpr bool has_own_counts(OperationKind kind) {
-  return kind == OperationKind::all_to_all_split || kind == OperationKind::all_gather_ragged;
+  return kind == OperationKind::all_to_all_v || kind == OperationKind::all_gather_v;
 }
 
 }  // namespace dt

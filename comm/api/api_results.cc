@@ -45,7 +45,7 @@ Result<CallArguments> split_call(OperationKind kind, const Context& context,
 
 Result<CallArguments> all_to_all_call(const Context& context, const dtrain_split_buffers* given,
                                       const dtrain_op_options* options) {
-  return split_call(OperationKind::all_to_all_split, context, given, options);
+  return split_call(OperationKind::all_to_all_v, context, given, options);
 }
 
 Result<CallArguments> reduce_scatter_call(const Context& context, const dtrain_split_buffers* given,
@@ -62,8 +62,7 @@ Result<CallArguments> ragged_call(const Context& context, dtrain_buffers buffers
     return fail(Errc::input,
                 "dtrain_buffers.output must be NULL: dtrain_work_result returns the result");
   }
-  CallArguments call =
-      TRY(empty_call(OperationKind::all_gather_ragged, context, options, buffers.type));
+  CallArguments call = TRY(empty_call(OperationKind::all_gather_v, context, options, buffers.type));
   TRY(check_opaque(buffers.count, call.terms));
   call.input = buffers.input;
   call.count = buffers.count;
@@ -152,52 +151,49 @@ Result<dtrain_result> result_of(dtrain_work* work) {
 
 }  // namespace dt
 
-int dtrain_all_to_all_split(dtrain_context* context, const dtrain_split_buffers* buffers,
-                            dtrain_work** work, const dtrain_op_options* options,
-                            dtrain_error* error) {
+int dtrain_all_to_all_v(dtrain_context* context, const dtrain_split_buffers* buffers,
+                        dtrain_work** work, const dtrain_op_options* options, dtrain_error* error) {
   return dt::run_with_result(
       context,
       [&](const dt::Context& joined) { return dt::all_to_all_call(joined, buffers, options); },
       work, error);
 }
 
-int dtrain_reduce_scatter_split(dtrain_context* context, const dtrain_split_buffers* buffers,
-                                dtrain_work** work, const dtrain_op_options* options,
-                                dtrain_error* error) {
+int dtrain_reduce_scatter_v(dtrain_context* context, const dtrain_split_buffers* buffers,
+                            dtrain_work** work, const dtrain_op_options* options,
+                            dtrain_error* error) {
   return dt::run_with_result(
       context,
       [&](const dt::Context& joined) { return dt::reduce_scatter_call(joined, buffers, options); },
       work, error);
 }
 
-int dtrain_all_gather_ragged(dtrain_context* context, dtrain_buffers buffers, dtrain_work** work,
-                             const dtrain_op_options* options, dtrain_error* error) {
+int dtrain_all_gather_v(dtrain_context* context, dtrain_buffers buffers, dtrain_work** work,
+                        const dtrain_op_options* options, dtrain_error* error) {
   return dt::run_with_result(
       context, [&](const dt::Context& joined) { return dt::ragged_call(joined, buffers, options); },
       work, error);
 }
 
-dtrain_work* dtrain_all_to_all_split_async(dtrain_context* context,
-                                           const dtrain_split_buffers* buffers,
-                                           const dtrain_op_options* options, dtrain_error* error) {
+dtrain_work* dtrain_all_to_all_v_async(dtrain_context* context, const dtrain_split_buffers* buffers,
+                                       const dtrain_op_options* options, dtrain_error* error) {
   return dt::start_with_result(
       context,
       [&](const dt::Context& joined) { return dt::all_to_all_call(joined, buffers, options); },
       error);
 }
 
-dtrain_work* dtrain_reduce_scatter_split_async(dtrain_context* context,
-                                               const dtrain_split_buffers* buffers,
-                                               const dtrain_op_options* options,
-                                               dtrain_error* error) {
+dtrain_work* dtrain_reduce_scatter_v_async(dtrain_context* context,
+                                           const dtrain_split_buffers* buffers,
+                                           const dtrain_op_options* options, dtrain_error* error) {
   return dt::start_with_result(
       context,
       [&](const dt::Context& joined) { return dt::reduce_scatter_call(joined, buffers, options); },
       error);
 }
 
-dtrain_work* dtrain_all_gather_ragged_async(dtrain_context* context, dtrain_buffers buffers,
-                                            const dtrain_op_options* options, dtrain_error* error) {
+dtrain_work* dtrain_all_gather_v_async(dtrain_context* context, dtrain_buffers buffers,
+                                       const dtrain_op_options* options, dtrain_error* error) {
   return dt::start_with_result(
       context, [&](const dt::Context& joined) { return dt::ragged_call(joined, buffers, options); },
       error);

@@ -90,7 +90,7 @@ Reduced reduced(SparseCall call) {
   const std::vector<int64_t> message = row_message(call.own);
   const std::string rows_name = name_of_part(call, "rows");
   CallArguments exchange = part_of(call, rows_name);
-  exchange.kind = OperationKind::all_gather_ragged;
+  exchange.kind = OperationKind::all_gather_v;
   exchange.type = ElementType::int64;
   exchange.input = message.data();
   exchange.count = message.size();

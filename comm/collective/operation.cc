@@ -51,9 +51,9 @@ Sizes sizes_of(const OperationRequest& request, int rank, int size) {
       return at_root ? Sizes{.input = whole} : Sizes{.output = part};
     case OperationKind::all_to_all:
       return {.input = whole, .output = whole};
-    case OperationKind::all_to_all_split:
+    case OperationKind::all_to_all_v:
       return {.input = sum_of_counts(request)};
-    case OperationKind::all_gather_ragged:
+    case OperationKind::all_gather_v:
     case OperationKind::send:
       return {.input = part};
     case OperationKind::receive:
@@ -109,7 +109,7 @@ Result<> check_count(const OperationRequest& request, int size) {
 /// Checks what operations with own counts need beside their buffers.
 Result<> check_counts(const OperationRequest& request, int size) {
   const bool uneven = has_uneven_parts(request);
-  const bool split = request.kind == OperationKind::all_to_all_split || uneven;
+  const bool split = request.kind == OperationKind::all_to_all_v || uneven;
   if (split && request.counts.size() != static_cast<size_t>(size)) {
     return fail(Errc::input, format("there are {} counts for {} ranks; give one for each rank",
                                     request.counts.size(), size));

@@ -117,7 +117,7 @@ void ScheduledCommunicator::exchange_counts() {
   const OperationRequest& r = *request_;
   std::vector<size_t>& counts = r.result->counts;
   counts.resize(static_cast<size_t>(group_.size));
-  const bool gathers = r.kind == OperationKind::all_gather_ragged;
+  const bool gathers = r.kind == OperationKind::all_gather_v;
   const auto* own = gathers ? &r.count : r.counts.data();
   play_own(gathers ? bruck_all_gather(group_, 1) : bruck_all_to_all(group_, 1),
            {.input = reinterpret_cast<const std::byte*>(own),
@@ -130,9 +130,9 @@ void ScheduledCommunicator::exchange_parts() {
   const OperationRequest& r = *request_;
   OperationResult& result = *r.result;
   result.allocate(element_bytes(r.type));
-  play_own(r.kind == OperationKind::all_gather_ragged
-               ? ring_all_gather_ragged(group_, result.counts)
-               : pairwise_all_to_all_split(group_, {r.counts, result.counts}),
+  play_own(r.kind == OperationKind::all_gather_v
+               ? ring_all_gather_v(group_, result.counts)
+               : pairwise_all_to_all_v(group_, {r.counts, result.counts}),
            {.input = static_cast<const std::byte*>(r.input), .output = result.data.get()},
            element_bytes(r.type));
 }

@@ -51,9 +51,9 @@ Counts counts_of(const OperationRequest& request, CallingRank self) {
       return {.input = whole, .output = part};
     case OperationKind::all_to_all:
       return {.input = whole, .output = whole};
-    case OperationKind::all_to_all_split:
+    case OperationKind::all_to_all_v:
       return {.input = count_of_parts(request)};
-    case OperationKind::all_gather_ragged:
+    case OperationKind::all_gather_v:
     case OperationKind::send:
       return {.input = part};
     case OperationKind::receive:

@@ -200,13 +200,13 @@ AlgorithmRules default_rules(OperationKind kind, RankCounts counts) {
       return {{Algorithm::bruck, bruck_exchange_bytes_max}, {Algorithm::pairwise}};
     case OperationKind::reduce_scatter:
       return {{nested ? Algorithm::hierarchical : Algorithm::ring}};
-    case OperationKind::all_gather_ragged:
+    case OperationKind::all_gather_v:
       return {{Algorithm::ring}};
     case OperationKind::broadcast:
       return {{nested ? Algorithm::hierarchical : Algorithm::tree}};
     case OperationKind::barrier:
       return {{Algorithm::dissemination}};
-    case OperationKind::all_to_all_split:
+    case OperationKind::all_to_all_v:
     case OperationKind::send:
     case OperationKind::receive:
     case OperationKind::join:

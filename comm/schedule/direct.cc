@@ -84,7 +84,7 @@ Steps pairwise_all_to_all(Group group, size_t count, bool in_place) {
   return steps;
 }
 
-Steps pairwise_all_to_all_split(Group group, Splits splits) {
+Steps pairwise_all_to_all_v(Group group, Splits splits) {
   Steps steps;
   const std::vector<Range> sent = ranges_of(splits.sent, Place::input);
   const std::vector<Range> received = ranges_of(splits.received, Place::output);

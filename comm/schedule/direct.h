@@ -24,6 +24,6 @@ struct Splits {
   std::span<const size_t> received;
 };
 /// The same with parts of different sizes; not in place.
-Steps pairwise_all_to_all_split(Group group, Splits splits);
+Steps pairwise_all_to_all_v(Group group, Splits splits);
 
 }  // namespace dt

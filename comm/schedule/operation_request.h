@@ -53,7 +53,7 @@ struct OperationRequest {
   Duration timeout = Duration::zero();  ///< zero: none
   bool blocks = false;                  ///< the caller's thread waits for it
   int priority = 0;                     ///< of a collective that matches by name; see NameArrival
-  /// all_to_all_split, reduce_scatter: of the part for each rank. Empty: these are even.
+  /// all_to_all_v, reduce_scatter: of the part for each rank. Empty: these are even.
   std::vector<size_t> counts = {};
   std::vector<int> members = {};  ///< group: the job's rank of each member, in their order
   /// all_reduce: instead of the buffers and the type above. Each is a named collective of its own.

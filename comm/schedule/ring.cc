@@ -114,7 +114,7 @@ Steps ring_all_gather(Group group, size_t count) {
   return ring_gather_parts(group, [&](int index) { return equal_part(count, index); });
 }
 
-Steps ring_all_gather_ragged(Group group, std::span<const size_t> counts) {
+Steps ring_all_gather_v(Group group, std::span<const size_t> counts) {
   std::vector<size_t> begins(counts.size() + 1);
   for (size_t i = 0; i < counts.size(); ++i)
     begins[i + 1] = begins[i] + counts[i];

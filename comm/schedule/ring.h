@@ -20,6 +20,6 @@ Steps ring_reduce(Group group, size_t count, int root);
 /// Gathers the inputs of all ranks, `count` elements each, in every output.
 Steps ring_all_gather(Group group, size_t count);
 /// The same with the count of each rank, by rank.
-Steps ring_all_gather_ragged(Group group, std::span<const size_t> counts);
+Steps ring_all_gather_v(Group group, std::span<const size_t> counts);
 
 }  // namespace dt

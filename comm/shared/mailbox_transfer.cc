@@ -24,7 +24,7 @@ size_t input_elements(const OperationRequest& request, size_t members) {
   switch (request.kind) {
     case OperationKind::barrier:
       return 0;
-    case OperationKind::all_to_all_split:
+    case OperationKind::all_to_all_v:
       return std::accumulate(request.counts.begin(), request.counts.end(), size_t{0});
     case OperationKind::all_gather:
       return part_elements_max(request);
@@ -53,7 +53,7 @@ void MailboxTransfer::start(const OperationRequest& request, MailboxRound round)
   request_ = &request;
   round_ = round;
   const auto members = static_cast<size_t>(area_.members());
-  const bool splits = request.kind == OperationKind::all_to_all_split;
+  const bool splits = request.kind == OperationKind::all_to_all_v;
   counts_bytes_ = has_own_counts(request.kind) ? sizeof(size_t) * (splits ? members : 1) : 0;
   input_bytes_ = input_elements(request, members) * element_bytes(request.type);
 }
@@ -69,7 +69,7 @@ void MailboxTransfer::post() const {
   const OperationRequest& r = *request_;
   Mailbox& own = area_.mailbox(area_.self(), round_);
   std::byte* to = own.input(has_counts() ? Mailbox::input_bytes_max : input_bytes_);
-  const bool splits = r.kind == OperationKind::all_to_all_split;
+  const bool splits = r.kind == OperationKind::all_to_all_v;
   if (has_counts()) std::memcpy(to, splits ? r.counts.data() : &r.count, counts_bytes_);
   if (!small()) return;
   // Only the root has an input to scatter or broadcast. The pointers of others are not valid.
@@ -98,7 +98,7 @@ bool MailboxTransfer::lay_out() {
 }
 
 bool MailboxTransfer::read_counts() {
-  const bool splits = request_->kind == OperationKind::all_to_all_split;
+  const bool splits = request_->kind == OperationKind::all_to_all_v;
   const size_t own_place = splits ? static_cast<size_t>(area_.self()) : 0;
   const size_t bytes_per_element = element_bytes(request_->type);
   OperationResult& result = *request_->result;

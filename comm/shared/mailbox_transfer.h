@@ -21,7 +21,7 @@ class MailboxTransfer {
 
   /// False where the counts of a member do not fit into a mailbox.
   static bool plays(OperationKind kind, int members) {
-    return kind != OperationKind::all_to_all_split ||
+    return kind != OperationKind::all_to_all_v ||
            static_cast<size_t>(members) <= Mailbox::input_bytes_max / sizeof(size_t);
   }
 

@@ -20,7 +20,7 @@ void PartLayout::begin(const OperationRequest& request) {
   kind_ = request.kind;
   root_ = request.peer;
   dealt_ = kind_ == OperationKind::scatter || kind_ == OperationKind::all_to_all ||
-           kind_ == OperationKind::all_to_all_split;
+           kind_ == OperationKind::all_to_all_v;
 }
 
 bool PartLayout::reads(int reader, int writer) const {

@@ -196,7 +196,7 @@ class Collectives:
             if out is not None:
                 raise ArgumentError("out: with ragged, only the ranks together know the result's size")
             finish = functools.partial(_joined, source, rows[1:])
-            return self._start(self._handle.all_gather_ragged, (source, None), options, finish=finish)
+            return self._start(self._handle.all_gather_v, (source, None), options, finish=finish)
         target, result = _target(source, out, (rows[0] * self.size, *rows[1:]), self.rank)
         operation = self._handle.all_gather
         return self._start(operation, (self._apart(source, target), target), options, result=result)
@@ -270,7 +270,7 @@ class Collectives:
         if out is not None:
             raise ArgumentError("out: parts that differ in size are returned, not written to an array")
         finish = functools.partial(_joined, source, rows[1:])
-        operation = self._handle.reduce_scatter_split
+        operation = self._handle.reduce_scatter_v
         return self._start(operation, (source, None), options, op_of(op), finish=finish)
 
     def all_to_all_async(
@@ -298,7 +298,7 @@ class Collectives:
         counts = self._counts_of(source, splits)
         options = _options(source, rows, name=name, timeout=timeout, counts=counts)
         finish = functools.partial(_joined_with_rows, source, rows[1:])
-        return self._start(self._handle.all_to_all_split, (source, None), options, finish=finish)
+        return self._start(self._handle.all_to_all_v, (source, None), options, finish=finish)
 
     def send_async(self, tensor: Any, to: int, *, name: str | None = None, timeout: float | None = None) -> Work:
         """Send a tensor to another rank. The sends and receives of two ranks match by their order."""

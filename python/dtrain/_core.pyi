@@ -81,10 +81,10 @@ class Context:
     send: Operation
     recv: Operation
     all_gather: Operation
-    all_gather_ragged: Operation
+    all_gather_v: Operation
     all_to_all: Operation
-    all_to_all_split: Operation
-    reduce_scatter_split: Operation
+    all_to_all_v: Operation
+    reduce_scatter_v: Operation
     def all_reduce_list(
         self,
         tensors: tuple[tuple[int, int, int, int, tuple[int, ...]], ...],

@@ -11,7 +11,7 @@ import pathlib
 import sys
 
 OK, MISMATCH, LOST = 0, 8, 9
-NEEDS_ALL = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "all_to_all_split", "all_gather_ragged",
+NEEDS_ALL = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "all_to_all_v", "all_gather_v",
              "barrier", "split"}
 
 

@@ -9,7 +9,7 @@ dtrain_buffers PlayedCall::buffers() {
                          .output = output(),
                          .count = call_.count,
                          .type = type_number(call_.type)};
-  if (call_.kind == OperationKind::all_gather_ragged) {
+  if (call_.kind == OperationKind::all_gather_v) {
     buffers.count = ragged_count(call_, self_.rank);
     buffers.output = nullptr;
   }
@@ -84,9 +84,9 @@ int PlayedCall::run_with_result(dtrain_context* context, const dtrain_op_options
                                 dtrain_error& error) {
   dtrain_work* work = nullptr;
   const dtrain_split_buffers split = split_buffers();
-  const int status = call_.kind == OperationKind::all_to_all_split
-                         ? dtrain_all_to_all_split(context, &split, &work, &with, &error)
-                         : dtrain_all_gather_ragged(context, buffers(), &work, &with, &error);
+  const int status = call_.kind == OperationKind::all_to_all_v
+                         ? dtrain_all_to_all_v(context, &split, &work, &with, &error)
+                         : dtrain_all_gather_v(context, buffers(), &work, &with, &error);
   work_.reset(work);
   return status;
 }
@@ -125,10 +125,10 @@ dtrain_work* PlayedCall::start_work(dtrain_context* context, const dtrain_op_opt
       return dtrain_scatter_async(context, buffers(), call_.root, &with, &error);
     case OperationKind::all_to_all:
       return dtrain_all_to_all_async(context, buffers(), &with, &error);
-    case OperationKind::all_to_all_split:
-      return dtrain_all_to_all_split_async(context, &split, &with, &error);
-    case OperationKind::all_gather_ragged:
-      return dtrain_all_gather_ragged_async(context, buffers(), &with, &error);
+    case OperationKind::all_to_all_v:
+      return dtrain_all_to_all_v_async(context, &split, &with, &error);
+    case OperationKind::all_gather_v:
+      return dtrain_all_gather_v_async(context, buffers(), &with, &error);
     case OperationKind::send:
       return dtrain_send_async(context, buffers(), call_.to, &with, &error);
     case OperationKind::join:

@@ -38,8 +38,8 @@ inline OperationRequest request_of(const Call& call, int rank, int size, const s
                            .name = call.name,
                            .in_sequence = !call.by_name,
                            .priority = call.by_name ? call.priority + rank : 0};
-  if (call.kind == OperationKind::all_to_all_split) request.counts = split_counts(call, rank, size);
-  if (call.kind == OperationKind::all_gather_ragged) request.count = ragged_count(call, rank);
+  if (call.kind == OperationKind::all_to_all_v) request.counts = split_counts(call, rank, size);
+  if (call.kind == OperationKind::all_gather_v) request.count = ragged_count(call, rank);
   if (has_own_counts(call.kind) || call.kind == OperationKind::join)
     request.result = std::make_shared<OperationResult>();
   const OperationTerms terms = {.prescale = call.prescale,

@@ -146,12 +146,12 @@ inline double reduced_value(const Call& call, int size, size_t i) {
   return call.prescale * call.postscale * unscaled_value(call, size, i);
 }
 
-/// Returns the count of the part that one rank sends another in all_to_all_split.
+/// Returns the count of the part that one rank sends another in all_to_all_v.
 inline size_t split_count(const Call& call, int from, int to) {
   return static_cast<size_t>(from * 3 + to * 5) % (call.count + 1);
 }
 
-/// Returns a rank's own count in all_gather_ragged.
+/// Returns a rank's own count in all_gather_v.
 inline size_t ragged_count(const Call& call, int rank) {
   return static_cast<size_t>(rank * 5 + 1) % (call.count + 1);
 }
@@ -167,8 +167,8 @@ inline std::vector<size_t> split_counts(const Call& call, int from, int size) {
 inline std::vector<size_t> received_counts(const Call& call, int rank, int size) {
   std::vector<size_t> counts;
   for (int from = 0; from < size; ++from)
-    counts.push_back(call.kind == OperationKind::all_to_all_split ? split_count(call, from, rank)
-                                                                  : ragged_count(call, from));
+    counts.push_back(call.kind == OperationKind::all_to_all_v ? split_count(call, from, rank)
+                                                              : ragged_count(call, from));
   return counts;
 }
 
@@ -184,9 +184,9 @@ inline size_t input_count(const Call& call, int rank, int size) {
     case OperationKind::scatter:
     case OperationKind::all_to_all:
       return call.count * static_cast<size_t>(size);
-    case OperationKind::all_to_all_split:
+    case OperationKind::all_to_all_v:
       return std::accumulate(splits.begin(), splits.end(), size_t{0});
-    case OperationKind::all_gather_ragged:
+    case OperationKind::all_gather_v:
       return ragged_count(call, rank);
     default:
       return call.count;
@@ -238,7 +238,7 @@ inline Bytes expected_parts(const Call& call, int rank, int size) {
   Bytes parts;
   for (int from = 0; from < size; ++from) {
     size_t begin = 0;
-    if (call.kind == OperationKind::all_to_all_split)
+    if (call.kind == OperationKind::all_to_all_v)
       for (int to = 0; to < rank; ++to)
         begin += split_count(call, from, to);
     const size_t count = received_counts(call, rank, size)[static_cast<size_t>(from)];

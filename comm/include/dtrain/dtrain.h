@@ -438,7 +438,7 @@ typedef struct dtrain_split_buffers {
   const void* input; /* the parts for all ranks by rank, behind each other; NULL if all are empty */
   const size_t* counts; /* the elements of each part, one count for each rank; 0 is allowed */
   int type;             /* enum dtrain_type */
-  int op;               /* enum dtrain_reduce_op; only dtrain_reduce_scatter_split reads it */
+  int op;               /* enum dtrain_reduce_op; only dtrain_reduce_scatter_v reads it */
 } dtrain_split_buffers;
 
 /* The result of an operation whose size only the engine knows. */
@@ -458,32 +458,31 @@ typedef struct dtrain_result {
 /* Sends each rank its part of buffers->input. Counts may differ between the ranks. The result has
  * the parts that all ranks have sent to this one. With most counts 0, this is a gather or a scatter
  * with different counts. */
-DTRAIN_API int dtrain_all_to_all_split(dtrain_context* context, const dtrain_split_buffers* buffers,
-                                       dtrain_work** work, const dtrain_op_options* options,
-                                       dtrain_error* error);
+DTRAIN_API int dtrain_all_to_all_v(dtrain_context* context, const dtrain_split_buffers* buffers,
+                                   dtrain_work** work, const dtrain_op_options* options,
+                                   dtrain_error* error);
 /* The result is this rank's part of the reduction `buffers->op` of the inputs, whose parts may have
  * different counts. All ranks give the same counts. The result has one part. */
-DTRAIN_API int dtrain_reduce_scatter_split(dtrain_context* context,
-                                           const dtrain_split_buffers* buffers, dtrain_work** work,
-                                           const dtrain_op_options* options, dtrain_error* error);
+DTRAIN_API int dtrain_reduce_scatter_v(dtrain_context* context, const dtrain_split_buffers* buffers,
+                                       dtrain_work** work, const dtrain_op_options* options,
+                                       dtrain_error* error);
 /* The result has the inputs of all ranks, whose counts may differ. `buffers.count` is this rank's
  * own, and `buffers.output` must be NULL. */
-DTRAIN_API int dtrain_all_gather_ragged(dtrain_context* context, dtrain_buffers buffers,
-                                        dtrain_work** work, const dtrain_op_options* options,
-                                        dtrain_error* error);
+DTRAIN_API int dtrain_all_gather_v(dtrain_context* context, dtrain_buffers buffers,
+                                   dtrain_work** work, const dtrain_op_options* options,
+                                   dtrain_error* error);
 /* The same, but they return at once. */
-DTRAIN_API dtrain_work* dtrain_all_to_all_split_async(dtrain_context* context,
+DTRAIN_API dtrain_work* dtrain_all_to_all_v_async(dtrain_context* context,
+                                                  const dtrain_split_buffers* buffers,
+                                                  const dtrain_op_options* options,
+                                                  dtrain_error* error);
+DTRAIN_API dtrain_work* dtrain_reduce_scatter_v_async(dtrain_context* context,
                                                       const dtrain_split_buffers* buffers,
                                                       const dtrain_op_options* options,
                                                       dtrain_error* error);
-DTRAIN_API dtrain_work* dtrain_reduce_scatter_split_async(dtrain_context* context,
-                                                          const dtrain_split_buffers* buffers,
-                                                          const dtrain_op_options* options,
-                                                          dtrain_error* error);
-DTRAIN_API dtrain_work* dtrain_all_gather_ragged_async(dtrain_context* context,
-                                                       dtrain_buffers buffers,
-                                                       const dtrain_op_options* options,
-                                                       dtrain_error* error);
+DTRAIN_API dtrain_work* dtrain_all_gather_v_async(dtrain_context* context, dtrain_buffers buffers,
+                                                  const dtrain_op_options* options,
+                                                  dtrain_error* error);
 /* Fills *result from a work that is done. The pointers stay valid until the work is freed. Fails
  * with _INPUT when the work is not done yet, when it failed, and when its operation has none. */
 DTRAIN_API int dtrain_work_result(dtrain_work* work, dtrain_result* result, dtrain_error* error);

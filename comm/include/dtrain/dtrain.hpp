@@ -260,57 +260,57 @@ class Context {
   /// Sends counts[r] elements of input to rank r. The Work, which is done, has the parts() that all
   /// ranks have sent to this one.
   template <Array In>
-  Work all_to_all_split(In&& input, std::span<const std::size_t> counts,
-                        const OpOptions& options = {}) {
+  Work all_to_all_v(In&& input, std::span<const std::size_t> counts,
+                    const OpOptions& options = {}) {
     const dtrain_split_buffers buffers = split(input, counts);
     return run_with_result(
         options, [&](dtrain_work** work, const dtrain_op_options* c, dtrain_error* error) {
-          return dtrain_all_to_all_split(get(), &buffers, work, c, error);
+          return dtrain_all_to_all_v(get(), &buffers, work, c, error);
         });
   }
   template <Array In>
-  Work all_to_all_split_async(In&& input, std::span<const std::size_t> counts,
-                              const OpOptions& options = {}) {
+  Work all_to_all_v_async(In&& input, std::span<const std::size_t> counts,
+                          const OpOptions& options = {}) {
     const dtrain_split_buffers buffers = split(input, counts);
     return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
-      return dtrain_all_to_all_split_async(get(), &buffers, c, error);
+      return dtrain_all_to_all_v_async(get(), &buffers, c, error);
     });
   }
 
   /// The Work, which is done, has part rank() of the reduction of the inputs. Part r has counts[r]
   /// elements; all ranks give the same counts.
   template <Array In>
-  Work reduce_scatter_split(In&& input, std::span<const std::size_t> counts, Op op = Op::sum,
-                            const OpOptions& options = {}) {
+  Work reduce_scatter_v(In&& input, std::span<const std::size_t> counts, Op op = Op::sum,
+                        const OpOptions& options = {}) {
     dtrain_split_buffers buffers = split(input, counts);
     buffers.op = static_cast<int>(op);
     return run_with_result(
         options, [&](dtrain_work** work, const dtrain_op_options* c, dtrain_error* error) {
-          return dtrain_reduce_scatter_split(get(), &buffers, work, c, error);
+          return dtrain_reduce_scatter_v(get(), &buffers, work, c, error);
         });
   }
   template <Array In>
-  Work reduce_scatter_split_async(In&& input, std::span<const std::size_t> counts, Op op = Op::sum,
-                                  const OpOptions& options = {}) {
+  Work reduce_scatter_v_async(In&& input, std::span<const std::size_t> counts, Op op = Op::sum,
+                              const OpOptions& options = {}) {
     dtrain_split_buffers buffers = split(input, counts);
     buffers.op = static_cast<int>(op);
     return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
-      return dtrain_reduce_scatter_split_async(get(), &buffers, c, error);
+      return dtrain_reduce_scatter_v_async(get(), &buffers, c, error);
     });
   }
 
   /// The Work, which is done, has the inputs of all ranks as its parts(). Sizes may differ.
   template <Array In>
-  Work all_gather_ragged(In&& input, const OpOptions& options = {}) {
+  Work all_gather_v(In&& input, const OpOptions& options = {}) {
     return run_with_result(
         options, [&](dtrain_work** work, const dtrain_op_options* c, dtrain_error* error) {
-          return dtrain_all_gather_ragged(get(), detail::read_only(input), work, c, error);
+          return dtrain_all_gather_v(get(), detail::read_only(input), work, c, error);
         });
   }
   template <Array In>
-  Work all_gather_ragged_async(In&& input, const OpOptions& options = {}) {
+  Work all_gather_v_async(In&& input, const OpOptions& options = {}) {
     return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
-      return dtrain_all_gather_ragged_async(get(), detail::read_only(input), c, error);
+      return dtrain_all_gather_v_async(get(), detail::read_only(input), c, error);
     });
   }
 

@@ -366,7 +366,7 @@ class Strategy {
     if (dtrain_size(workers) <= 1) return ours;
     dtrain_work* c_work = nullptr;
     dtrain_error error = detail::empty_error();
-    if (dtrain_all_gather_ragged(workers, detail::read_only(ours), &c_work, nullptr, &error) !=
+    if (dtrain_all_gather_v(workers, detail::read_only(ours), &c_work, nullptr, &error) !=
         DTRAIN_OK)
       throw Error(error);
     const Work work(c_work);

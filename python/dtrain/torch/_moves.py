@@ -83,7 +83,7 @@ def start_allgather(tensor: Any, name: str | None, set_number: int | None, *, wi
 
     def start(label: str) -> Handle:
         memory = rows.memory
-        work = handle.all_gather_ragged(memory.data_ptr(), 0, memory.numel(), kind, 0, 0, (label, *options[1:]), memory)
+        work = handle.all_gather_v(memory.data_ptr(), 0, memory.numel(), kind, 0, 0, (label, *options[1:]), memory)
         return Handle(work, "ALLGATHER", label, lambda done: pick(rows.result(done)))
 
     return group.start("allgather", name, start)
@@ -102,7 +102,7 @@ def start_sparse(tensor: Any, name: str | None, set_number: int | None, finish: 
     def start(label: str) -> Handle:
         options = (label, 0, 0.0, 0.0, (count,), 0, 0, rows.element, rows.row_bytes, None)
         address = rows.memory.data_ptr()
-        work = handle.all_gather_ragged(address, 0, count, _core.OPAQUE, 0, 0, options, rows)
+        work = handle.all_gather_v(address, 0, count, _core.OPAQUE, 0, 0, options, rows)
         return Handle(work, "ALLREDUCE", label, lambda done: finish(rows.joined(done)))
 
     return group.start("allreduce", name, start)
@@ -132,7 +132,7 @@ def start_alltoall(
     options = _options(memory, (sum(given), *rows.row), counts)
 
     def start(label: str) -> Handle:
-        work = handle.all_to_all_split(memory.data_ptr(), 0, sum(counts), kind, 0, 0, (label, *options[1:]), memory)
+        work = handle.all_to_all_v(memory.data_ptr(), 0, sum(counts), kind, 0, 0, (label, *options[1:]), memory)
         return Handle(work, "ALLTOALL", label, lambda done: finish(*rows.result(done)))
 
     return group.start("alltoall", name, start)

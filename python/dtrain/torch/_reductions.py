@@ -193,7 +193,7 @@ def start_reducescatter(
     row = tuple(real.shape[1:])
     counts = tuple(part * math.prod(row) for part in parts)
     assert group.context is not None
-    operation = group.context._handle.reduce_scatter_split
+    operation = group.context._handle.reduce_scatter_v
     own = parts[group.context.rank]
 
     def start(label: str) -> Handle:

@@ -25,7 +25,7 @@ TEST_CASE("a limit in bytes belongs to the rule before it") {
 }
 
 TEST_CASE("operations with counts a rank, messages and groups have no algorithm to choose") {
-  for (const auto kind : {OperationKind::all_to_all_split, OperationKind::all_gather_ragged,
+  for (const auto kind : {OperationKind::all_to_all_v, OperationKind::all_gather_v,
                           OperationKind::send, OperationKind::join})
     for (int number = 0; number < algorithm_count; ++number)
       CHECK_FALSE(supports(static_cast<Algorithm>(number), kind));

@@ -87,9 +87,10 @@ TEST_CASE("a wrong table is refused with the column of its first fault") {
        "column 6: expected an operation, one of all_reduce, broadcast, all_gather, "
        "reduce_scatter, reduce, gather, scatter, all_to_all, barrier, got \"broadcas\"; did you "
        "mean broadcast?"},
-      {"all_to_all_split=pairwise",
+      {"all_to_all_v=pairwise",
        "column 1: expected an operation, one of all_reduce, broadcast, all_gather, "
-       "reduce_scatter, reduce, gather, scatter, all_to_all, barrier, got \"all_to_all_split\""},
+       "reduce_scatter, reduce, gather, scatter, all_to_all, barrier, got \"all_to_all_v\"; "
+       "did you mean all_to_all?"},
   };
   for (const Case& c : cases) {
     CAPTURE(c.text);

@@ -351,7 +351,7 @@ class DtrainBackend(Backend):
             flat = _memory.empty(memory, (self._context.size * memory.numel(),))
             core = self._start(self._handle.all_gather, memory, flat, opts, shape=(memory.numel(),))
             return _Call(core, lambda: _put_parts(places, flat))
-        core = self._start(self._handle.all_gather_ragged, memory, None, opts, shape=(memory.numel(),))
+        core = self._start(self._handle.all_gather_v, memory, None, opts, shape=(memory.numel(),))
         return _Call(core, lambda: _put_parts(places, _memory.from_work(core, memory, ())))
 
     def _join(self, output: Any, tensor: Any, opts: Any) -> _Call:
@@ -403,7 +403,7 @@ class DtrainBackend(Backend):
         parts = tuple(count * width for count in counts)
         shape = (real.numel(),)
         core = self._start(
-            self._handle.reduce_scatter_split,
+            self._handle.reduce_scatter_v,
             real,
             None,
             opts,
@@ -415,7 +415,7 @@ class DtrainBackend(Backend):
         return _Call(core, lambda: _put_parts([_memory.as_real(output)], _memory.from_work(core, real, ())))
 
     def _exchange(self, flat: Any, counts: tuple[int, ...], opts: Any, put: Callable[[Any], None]) -> _Call:
-        core = self._start(self._handle.all_to_all_split, flat, None, opts, shape=(flat.numel(),), counts=counts)
+        core = self._start(self._handle.all_to_all_v, flat, None, opts, shape=(flat.numel(),), counts=counts)
         return _Call(core, lambda: put(_memory.from_work(core, flat, ())))
 
     def _add_sparse(self, tensor: Any, average: bool, opts: Any) -> list[_Call]:
@@ -423,7 +423,7 @@ class DtrainBackend(Backend):
         name, milliseconds, *_ = self._options(opts, None)
         options = (name, milliseconds, 0.0, 0.0, (rows.count,), 0, 0, rows.element, rows.row_bytes, None)
         address = rows.memory.data_ptr()
-        core = self._handle.all_gather_ragged(address, 0, rows.count, _core.OPAQUE, 0, 0, options, rows)
+        core = self._handle.all_gather_v(address, 0, rows.count, _core.OPAQUE, 0, 0, options, rows)
 
         def put() -> None:
             total = rows.joined(core).coalesce()

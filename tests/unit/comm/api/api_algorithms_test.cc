@@ -25,7 +25,7 @@ TEST_CASE("a program can read the algorithms of its ranks and hosts") {
           "all_reduce=hierarchical,broadcast=hierarchical,all_gather=hierarchical,"
           "reduce_scatter=hierarchical,reduce=tree:32k:ring,gather=tree:8k:direct,"
           "scatter=tree:8k:direct,all_to_all=pairwise,"
-          "all_to_all_split=pairwise,all_gather_ragged=ring,barrier=dissemination");
+          "all_to_all_v=pairwise,all_gather_v=ring,barrier=dissemination");
   }));
 }
 

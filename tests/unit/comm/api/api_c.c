@@ -55,7 +55,7 @@ static int use_splits(dtrain_context* world, dtrain_error* error) {
   dtrain_work* work = NULL;
   int status = dtrain_reduce(world, buffers, to, NULL, error);
   if (status == DTRAIN_OK) status = dtrain_all_to_all(world, buffers, NULL, error);
-  if (status == DTRAIN_OK) status = dtrain_all_to_all_split(world, &split, &work, NULL, error);
+  if (status == DTRAIN_OK) status = dtrain_all_to_all_v(world, &split, &work, NULL, error);
   if (status != DTRAIN_OK) return status;
   status = dtrain_work_result(work, &result, error);
   if (status == DTRAIN_OK && (result.count != 2 || ((const int*)result.data)[1] != 5))

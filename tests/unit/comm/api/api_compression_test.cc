@@ -61,7 +61,7 @@ TEST_CASE("a compressed reduce, reduce_scatter and average have their results in
       CHECK(input == std::vector<double>(6, rank + 1));
       const std::array<size_t, 3> counts = {3, 0, 1};
       const std::vector<float> uneven(4, 1);
-      const dtrain::Work work = context.reduce_scatter_split(uneven, counts, Op::sum, compressed);
+      const dtrain::Work work = context.reduce_scatter_v(uneven, counts, Op::sum, compressed);
       CHECK(work.parts<float>().values().size() == counts[static_cast<size_t>(rank)]);
       for (const float value : work.parts<float>().values())
         CHECK(value == 3);

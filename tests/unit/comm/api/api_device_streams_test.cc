@@ -120,8 +120,8 @@ TEST_CASE("lists and operations with counts of their own take memory of devices"
     const size_t count = context.rank() == 0 ? 0 : 2;
     const void* const input = count == 0 ? nullptr : own.memory.at();
     dtrain_work* work = nullptr;
-    REQUIRE(dtrain_all_gather_ragged(context.get(), {input, nullptr, count, DTRAIN_FLOAT32}, &work,
-                                     nullptr, nullptr) == DTRAIN_OK);
+    REQUIRE(dtrain_all_gather_v(context.get(), {input, nullptr, count, DTRAIN_FLOAT32}, &work,
+                                nullptr, nullptr) == DTRAIN_OK);
     dtrain_result result = {};
     result.struct_size = sizeof result;
     REQUIRE(dtrain_work_result(work, &result, nullptr) == DTRAIN_OK);
@@ -135,8 +135,7 @@ TEST_CASE("lists and operations with counts of their own take memory of devices"
     const size_t counts[] = {1, 1};
     const dtrain_split_buffers split = {sizeof split, own.memory.at(), counts, DTRAIN_FLOAT32,
                                         DTRAIN_SUM};
-    REQUIRE(dtrain_reduce_scatter_split(context.get(), &split, &work, nullptr, nullptr) ==
-            DTRAIN_OK);
+    REQUIRE(dtrain_reduce_scatter_v(context.get(), &split, &work, nullptr, nullptr) == DTRAIN_OK);
     REQUIRE(dtrain_work_result(work, &result, nullptr) == DTRAIN_OK);
     CHECK(static_cast<const float*>(result.data)[0] == (context.rank() == 0 ? 14 : 16));
     dtrain_work_free(work);

@@ -104,7 +104,7 @@ TEST_CASE("tensors without elements match, with and without a name") {
       context.all_gather(none, none, options);
       context.reduce_scatter(none, none, dtrain::Op::max, options);
       context.all_to_all(none, none, options);
-      CHECK(context.all_gather_ragged(none, options).parts<float>().values().empty());
+      CHECK(context.all_gather_v(none, options).parts<float>().values().empty());
     }
     // A mismatch with a tensor that has elements is one on every rank.
     std::vector<float> values(context.rank() == 2 ? 1 : 0);

@@ -83,9 +83,8 @@ TEST_CASE("the counts of ragged results are in opaque elements") {
         dtrain_op_options options_here = pixels;
         options_here.name = name;
         dtrain_work* work = nullptr;
-        CHECK(dtrain_all_gather_ragged(context.get(),
-                                       {own.data(), nullptr, rank + 1, DTRAIN_OPAQUE}, &work,
-                                       &options_here, nullptr) == DTRAIN_OK);
+        CHECK(dtrain_all_gather_v(context.get(), {own.data(), nullptr, rank + 1, DTRAIN_OPAQUE},
+                                  &work, &options_here, nullptr) == DTRAIN_OK);
         dtrain_result result = {};
         result.struct_size = sizeof result;
         REQUIRE(dtrain_work_result(work, &result, nullptr) == DTRAIN_OK);
@@ -100,7 +99,7 @@ TEST_CASE("the counts of ragged results are in opaque elements") {
       const dtrain_split_buffers buffers = {sizeof buffers, sent.data(), counts.data(),
                                             DTRAIN_OPAQUE, DTRAIN_SUM};
       dtrain_work* work = nullptr;
-      CHECK(dtrain_all_to_all_split(context.get(), &buffers, &work, &pixels, nullptr) == DTRAIN_OK);
+      CHECK(dtrain_all_to_all_v(context.get(), &buffers, &work, &pixels, nullptr) == DTRAIN_OK);
       dtrain_result result = {};
       result.struct_size = sizeof result;
       REQUIRE(dtrain_work_result(work, &result, nullptr) == DTRAIN_OK);

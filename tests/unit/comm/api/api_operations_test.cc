@@ -152,17 +152,17 @@ TEST_CASE("the C++ header has each new operation as a call that blocks and as on
     context.gather_async(one, output, 2).wait();
 
     const std::vector<size_t> counts = {0, 1, 2};
-    const dtrain::Work split = context.all_to_all_split(input, counts);
+    const dtrain::Work split = context.all_to_all_v(input, counts);
     CHECK(split.parts<int64_t>().values().size() == static_cast<size_t>(3 * rank));
     CHECK_THROWS_AS(split.parts<float>(), dtrain::Error);
-    dtrain::Work later = context.all_to_all_split_async(input, counts);
+    dtrain::Work later = context.all_to_all_v_async(input, counts);
     later.wait();
     CHECK(later.parts<int64_t>().counts()[1] == static_cast<size_t>(rank));
     const std::vector<int64_t> few(static_cast<size_t>(rank), rank);
-    const dtrain::Work ragged = context.all_gather_ragged(few);
+    const dtrain::Work ragged = context.all_gather_v(few);
     CHECK(ragged.parts<int64_t>().of_rank(2).size() == 2);
     CHECK(ragged.parts<int64_t>().of_rank(2)[1] == 2);
-    dtrain::Work last = context.all_gather_ragged_async(few);
+    dtrain::Work last = context.all_gather_v_async(few);
     last.wait();
     CHECK(last.parts<int64_t>().values().size() == 3);
   }));
@@ -177,8 +177,8 @@ TEST_CASE("the C++ header refuses arrays of the new operations that do not fit t
     CHECK_THROWS_AS(context.all_to_all(large, small), dtrain::Error);
     CHECK_THROWS_AS(context.gather(small, large, context.rank()), dtrain::Error);
     CHECK_THROWS_AS(context.scatter(large, small, context.rank()), dtrain::Error);
-    CHECK_THROWS_AS(context.all_to_all_split(small, std::vector<size_t>{1, 2}), dtrain::Error);
-    CHECK_THROWS_AS(context.all_to_all_split(small, std::vector<size_t>{2}), dtrain::Error);
+    CHECK_THROWS_AS(context.all_to_all_v(small, std::vector<size_t>{1, 2}), dtrain::Error);
+    CHECK_THROWS_AS(context.all_to_all_v(small, std::vector<size_t>{2}), dtrain::Error);
   }));
 }
 

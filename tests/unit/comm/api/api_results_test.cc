@@ -49,18 +49,17 @@ void check_splits(dtrain_work* work, int rank, int size) {
   CHECK(result.count == at);
 }
 
-TEST_CASE("all_to_all_split reports what each rank has sent") {
+TEST_CASE("all_to_all_v reports what each rank has sent") {
   for (const auto transport : {dtrain::Transport::shm, dtrain::Transport::tcp}) {
     World world({.size = 3, .per_host = 3, .transport = transport});
     check_all_well(world.run([](dtrain::Context& context) {
       const Splits splits(context.rank(), context.size());
       const dtrain_split_buffers buffers = splits.buffers();
       dtrain_work* work = nullptr;
-      REQUIRE(dtrain_all_to_all_split(context.get(), &buffers, &work, nullptr, nullptr) ==
-              DTRAIN_OK);
+      REQUIRE(dtrain_all_to_all_v(context.get(), &buffers, &work, nullptr, nullptr) == DTRAIN_OK);
       check_splits(work, context.rank(), context.size());
       dtrain_work_free(work);
-      work = dtrain_all_to_all_split_async(context.get(), &buffers, nullptr, nullptr);
+      work = dtrain_all_to_all_v_async(context.get(), &buffers, nullptr, nullptr);
       REQUIRE(dtrain_work_wait(work, -1, nullptr) == DTRAIN_OK);
       check_splits(work, context.rank(), context.size());
       dtrain_work_free(work);
@@ -68,13 +67,13 @@ TEST_CASE("all_to_all_split reports what each rank has sent") {
   }
 }
 
-TEST_CASE("all_gather_ragged takes a count of its own from each rank, also none") {
+TEST_CASE("all_gather_v takes a count of its own from each rank, also none") {
   World world({.size = 4, .per_host = 2});
   check_all_well(world.run([](dtrain::Context& context) {
     const std::vector<double> mine(static_cast<size_t>(context.rank()), context.rank() + 0.5);
     const dtrain_buffers buffers = {mine.data(), nullptr, mine.size(), DTRAIN_FLOAT64};
     dtrain_work* work = nullptr;
-    REQUIRE(dtrain_all_gather_ragged(context.get(), buffers, &work, nullptr, nullptr) == DTRAIN_OK);
+    REQUIRE(dtrain_all_gather_v(context.get(), buffers, &work, nullptr, nullptr) == DTRAIN_OK);
     dtrain_result result = new_result();
     REQUIRE(dtrain_work_result(work, &result, nullptr) == DTRAIN_OK);
     const std::vector<double> all(static_cast<const double*>(result.data),
@@ -83,7 +82,7 @@ TEST_CASE("all_gather_ragged takes a count of its own from each rank, also none"
     CHECK(result.counts[0] == 0);
     CHECK(result.counts[3] == 3);
     dtrain_work_free(work);
-    work = dtrain_all_gather_ragged_async(context.get(), buffers, nullptr, nullptr);
+    work = dtrain_all_gather_v_async(context.get(), buffers, nullptr, nullptr);
     CHECK(dtrain_work_wait(work, -1, nullptr) == DTRAIN_OK);
     dtrain_work_free(work);
   }));
@@ -93,8 +92,8 @@ TEST_CASE("a result outlives its context, until the work is freed") {
   dtrain_context* context = dtrain_init(nullptr, nullptr);
   const int32_t value = 7;
   dtrain_work* work = nullptr;
-  REQUIRE(dtrain_all_gather_ragged(context, {&value, nullptr, 1, DTRAIN_INT32}, &work, nullptr,
-                                   nullptr) == DTRAIN_OK);
+  REQUIRE(dtrain_all_gather_v(context, {&value, nullptr, 1, DTRAIN_INT32}, &work, nullptr,
+                              nullptr) == DTRAIN_OK);
   dtrain_finalize(context);
   dtrain_result result = new_result();
   REQUIRE(dtrain_work_result(work, &result, nullptr) == DTRAIN_OK);
@@ -119,21 +118,20 @@ TEST_CASE("calls with counts name what is wrong, and leave no work") {
   for (const Case& c : cases) {
     dtrain_error error = new_error();
     auto* work = reinterpret_cast<dtrain_work*>(&error);
-    CHECK(dtrain_all_to_all_split(alone.context, &c.buffers, &work, nullptr, &error) ==
+    CHECK(dtrain_all_to_all_v(alone.context, &c.buffers, &work, nullptr, &error) ==
           DTRAIN_ERROR_INPUT);
     CHECK_MESSAGE(contains(error.text, c.text), error.text);
     CHECK(work == nullptr);
   }
   dtrain_error error = new_error();
-  CHECK(dtrain_all_to_all_split(alone.context, nullptr, nullptr, nullptr, &error) ==
+  CHECK(dtrain_all_to_all_v(alone.context, nullptr, nullptr, nullptr, &error) ==
         DTRAIN_ERROR_INPUT);
-  CHECK(dtrain_all_to_all_split(alone.context, &good, nullptr, nullptr, &error) ==
-        DTRAIN_ERROR_INPUT);
+  CHECK(dtrain_all_to_all_v(alone.context, &good, nullptr, nullptr, &error) == DTRAIN_ERROR_INPUT);
   CHECK(contains(error.text, "which gets the result, is NULL"));
-  CHECK(dtrain_all_to_all_split_async(nullptr, &good, nullptr, &error) == nullptr);
+  CHECK(dtrain_all_to_all_v_async(nullptr, &good, nullptr, &error) == nullptr);
   int32_t output = 0;
-  CHECK(dtrain_all_gather_ragged_async(alone.context, {&value, &output, 1, DTRAIN_INT32}, nullptr,
-                                       &error) == nullptr);
+  CHECK(dtrain_all_gather_v_async(alone.context, {&value, &output, 1, DTRAIN_INT32}, nullptr,
+                                  &error) == nullptr);
   CHECK(contains(error.text, "output must be NULL"));
 }
 
@@ -149,8 +147,8 @@ TEST_CASE("dtrain_work_result refuses works without result, and small structs ge
 
   const int32_t value = 7;
   dtrain_work* work = nullptr;
-  REQUIRE(dtrain_all_gather_ragged(alone.context, {&value, nullptr, 1, DTRAIN_INT32}, &work,
-                                   nullptr, nullptr) == DTRAIN_OK);
+  REQUIRE(dtrain_all_gather_v(alone.context, {&value, nullptr, 1, DTRAIN_INT32}, &work, nullptr,
+                              nullptr) == DTRAIN_OK);
   CHECK(dtrain_work_result(work, nullptr, &error) == DTRAIN_ERROR_INPUT);
   result.struct_size = 0;
   CHECK(dtrain_work_result(work, &result, &error) == DTRAIN_ERROR_INPUT);
@@ -174,7 +172,7 @@ TEST_CASE("the result of a work that waits or has failed is refused") {
     dtrain_result result = new_result();
     dtrain_error error = new_error();
     if (!odd) {
-      dtrain_work* early = dtrain_all_gather_ragged_async(context.get(), buffers, nullptr, nullptr);
+      dtrain_work* early = dtrain_all_gather_v_async(context.get(), buffers, nullptr, nullptr);
       CHECK(dtrain_work_result(early, &result, &error) == DTRAIN_ERROR_INPUT);
       CHECK(contains(error.text, "not done yet"));
       const std::array<int, 1> token = {1};
@@ -189,7 +187,7 @@ TEST_CASE("the result of a work that waits or has failed is refused") {
     std::array<int, 1> token = {};
     context.recv(token, 0);
     dtrain_work* work = nullptr;
-    CHECK(dtrain_all_gather_ragged(context.get(), buffers, &work, nullptr, &error) ==
+    CHECK(dtrain_all_gather_v(context.get(), buffers, &work, nullptr, &error) ==
           DTRAIN_ERROR_MISMATCH);
     CHECK(work == nullptr);
   });
@@ -205,11 +203,11 @@ TEST_CASE("reduce_scatter with a count for each part") {
         const std::vector<size_t> counts = {2 * scale, 0, 3 * scale};
         std::vector<float> input(5 * scale, static_cast<float>(rank + 1));
         input.back() = 7;
-        const dtrain::Work sum = context.reduce_scatter_split(input, counts);
+        const dtrain::Work sum = context.reduce_scatter_v(input, counts);
         std::vector<float> wanted(counts[rank], 6);
         if (rank == 2) wanted.back() = 21;
         CHECK(std::ranges::equal(sum.parts<float>().values(), wanted));
-        dtrain::Work mean = context.reduce_scatter_split_async(
+        dtrain::Work mean = context.reduce_scatter_v_async(
             input, counts, dtrain::Op::average, {.name = "mean", .prescale = 2, .postscale = 0.5});
         mean.wait();
         for (float& value : wanted)
@@ -217,7 +215,7 @@ TEST_CASE("reduce_scatter with a count for each part") {
         CHECK(std::ranges::equal(mean.parts<float>().values(), wanted));
       }
       const std::vector<float> small(2);
-      CHECK_THROWS_AS(context.reduce_scatter_split(small, std::vector<size_t>{2}), dtrain::Error);
+      CHECK_THROWS_AS(context.reduce_scatter_v(small, std::vector<size_t>{2}), dtrain::Error);
     }));
   }
 }
@@ -228,7 +226,7 @@ TEST_CASE("reduce_scatter with counts that differ between the ranks is a mismatc
          std::vector<size_t> counts = {1, 2};
          if (context.rank() == 1) counts = {2, 1};
          std::vector<float> input(3);
-         context.reduce_scatter_split(input, counts);
+         context.reduce_scatter_v(input, counts);
        })) {
     CHECK(outcome.code == DTRAIN_ERROR_MISMATCH);
     CHECK(outcome.text.find("gave other counts of the parts") != std::string::npos);

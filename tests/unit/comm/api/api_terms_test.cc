@@ -162,7 +162,7 @@ TEST_CASE("ranks compare shapes, all dimensions or all but the first") {
       context.all_reduce(values, dtrain::Op::sum, {.shape = {{2, 3}}});
       const std::vector<float> rows((rank + 1) * 3);
       const dtrain::Work ragged =
-          context.all_gather_ragged(rows, {.shape = std::vector<size_t>{rank + 1, 3}});
+          context.all_gather_v(rows, {.shape = std::vector<size_t>{rank + 1, 3}});
       CHECK(ragged.parts<float>().values().size() == 9);
       CHECK_THROWS_AS(context.all_reduce(values, dtrain::Op::sum, {.prescale = 0}), dtrain::Error);
     }));

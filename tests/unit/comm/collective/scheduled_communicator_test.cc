@@ -196,7 +196,7 @@ TEST_CASE("after cancel the result of ragged calls is released") {
   const Ints input = counted(200'000, 1);
   std::vector<OperationRequest> requests(2);
   for (OperationRequest& request : requests) {
-    request = {.kind = OperationKind::all_gather_ragged,
+    request = {.kind = OperationKind::all_gather_v,
                .type = ElementType::int32,
                .count = input.size(),
                .input = input.data(),

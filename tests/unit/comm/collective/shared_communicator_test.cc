@@ -357,10 +357,10 @@ TEST_CASE("a large operation waits for the rank that is behind") {
 }
 
 /// The kinds that move data, beside those that reduce on all ranks.
-constexpr OperationKind moving_kinds[] = {
-    OperationKind::broadcast, OperationKind::all_gather,       OperationKind::gather,
-    OperationKind::scatter,   OperationKind::all_to_all,       OperationKind::all_to_all_split,
-    OperationKind::reduce,    OperationKind::all_gather_ragged};
+constexpr OperationKind moving_kinds[] = {OperationKind::broadcast,  OperationKind::all_gather,
+                                          OperationKind::gather,     OperationKind::scatter,
+                                          OperationKind::all_to_all, OperationKind::all_to_all_v,
+                                          OperationKind::reduce,     OperationKind::all_gather_v};
 
 /// One call of every rank, with room for the inputs and outputs of each kind. The root is rank 0.
 struct Calls {
@@ -372,7 +372,7 @@ struct Calls {
       OperationRequest request = request_of(kind, count);
       request.input = inputs[rank].data();
       request.output = outputs[rank].data();
-      if (kind == OperationKind::all_to_all_split) request.counts.assign(size, count);
+      if (kind == OperationKind::all_to_all_v) request.counts.assign(size, count);
       if (has_own_counts(kind)) request.result = std::make_shared<OperationResult>();
       requests.push_back(std::move(request));
     }
@@ -477,7 +477,7 @@ TEST_CASE("a rank that only sends is done without a step of the root") {
 
 TEST_CASE("ranks with counts of their own may be small and large in one call") {
   Host host(3, 1024);
-  Calls calls(host, OperationKind::all_gather_ragged, 3000);
+  Calls calls(host, OperationKind::all_gather_v, 3000);
   calls.requests[0].count = 1;
   calls.requests[2].count = 0;
   calls.start_all();
@@ -490,8 +490,8 @@ TEST_CASE("ranks with counts of their own may be small and large in one call") {
 }
 
 TEST_CASE("counts that do not fit into a mailbox are left to the links") {
-  CHECK(SharedCommunicator::plays(OperationKind::all_to_all_split, 1024));
-  CHECK(!SharedCommunicator::plays(OperationKind::all_to_all_split, 1025));
+  CHECK(SharedCommunicator::plays(OperationKind::all_to_all_v, 1024));
+  CHECK(!SharedCommunicator::plays(OperationKind::all_to_all_v, 1025));
   CHECK(SharedCommunicator::plays(OperationKind::all_to_all, 5000));
 }
 

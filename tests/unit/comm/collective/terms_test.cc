@@ -83,7 +83,7 @@ TEST_CASE("equal terms have equal hashes, and each difference another one") {
 
 TEST_CASE("where ranks have own counts, only the first dimension may differ") {
   const auto of = [](std::vector<uint64_t> shape) {
-    return with(shaped(std::move(shape)), OperationKind::all_gather_ragged);
+    return with(shaped(std::move(shape)), OperationKind::all_gather_v);
   };
   CHECK(call_hash(of({2, 3}), 1) == call_hash(of({9, 3}), 1));
   CHECK(call_hash(of({2, 3}), 1) != call_hash(of({2, 4}), 1));
@@ -92,7 +92,7 @@ TEST_CASE("where ranks have own counts, only the first dimension may differ") {
   const auto mismatch = compare(std::vector{Descriptor::of(of({2, 3})), Descriptor::of(of({9, 4}))},
                                 std::vector{0, 1}, 3);
   REQUIRE(mismatch);
-  CHECK(mismatch->text == "all_gather_ragged #3: rank 1 sent float32[*, 4], rank 0 float32[*, 3]");
+  CHECK(mismatch->text == "all_gather_v #3: rank 1 sent float32[*, 4], rank 0 float32[*, 3]");
 }
 
 /// Performs an all_reduce on all ranks, and returns how it ended on the last one.

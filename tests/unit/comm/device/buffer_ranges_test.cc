@@ -38,7 +38,7 @@ TEST_CASE("a call uses the ranges that its operation reads and writes on this ra
                                          {OperationKind::scatter, 1, 3, 1},
                                          {OperationKind::scatter, 2, 0, 1},
                                          {OperationKind::all_to_all, 0, 3, 3},
-                                         {OperationKind::all_gather_ragged, 0, 1, 0},
+                                         {OperationKind::all_gather_v, 0, 1, 0},
                                          {OperationKind::send, 0, 1, 0},
                                          {OperationKind::receive, 0, 0, 1},
                                          {OperationKind::barrier, 0, 0, 0},
@@ -52,8 +52,7 @@ TEST_CASE("a call uses the ranges that its operation reads and writes on this ra
 }
 
 TEST_CASE("parts of different sizes have the bytes of all of them") {
-  for (const OperationKind kind :
-       {OperationKind::all_to_all_split, OperationKind::reduce_scatter}) {
+  for (const OperationKind kind : {OperationKind::all_to_all_v, OperationKind::reduce_scatter}) {
     OperationRequest request = request_of(kind);
     request.counts = {1, 2, 4};
     CHECK(ranges_of(request, {.rank = 0, .size = 3})[0].input_bytes == 7 * sizeof(float));

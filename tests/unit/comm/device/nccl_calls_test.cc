@@ -52,7 +52,7 @@ TEST_CASE("NCCL plays collectives of even parts, and nothing else") {
   request.tensors[1].type = ElementType::boolean;
   CHECK_FALSE(nccl_can_play(request));
   request.tensors.clear();
-  for (const auto kind : {OperationKind::all_to_all_split, OperationKind::all_gather_ragged,
+  for (const auto kind : {OperationKind::all_to_all_v, OperationKind::all_gather_v,
                           OperationKind::barrier, OperationKind::send, OperationKind::join}) {
     request.kind = kind;
     CHECK_FALSE(nccl_can_play(request));

@@ -238,7 +238,7 @@ TEST_CASE("a failure while the input is copied is reported when no copy runs any
 
 TEST_CASE("a result that the engine allocates goes to the device of the input") {
   StagedReduction call;
-  call.request.kind = OperationKind::all_gather_ragged;
+  call.request.kind = OperationKind::all_gather_v;
   call.request.output = nullptr;
   call.request.result = std::make_shared<OperationResult>();
   const auto copies = call.start(false).value();

@@ -52,7 +52,7 @@ TEST_CASE("a call has no argument of the call before it") {
                              .input = values.data(),
                              .output = values.data()};
   const std::array<size_t, 1> counts = {2};
-  CallArguments parts = {.kind = OperationKind::all_to_all_split,
+  CallArguments parts = {.kind = OperationKind::all_to_all_v,
                          .count = 2,
                          .input = values.data(),
                          .counts = counts,

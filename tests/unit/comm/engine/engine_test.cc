@@ -418,19 +418,19 @@ TEST_CASE("arguments that cannot be right fail at once, here alone, and take no 
        }),
        "gather: root 2 is not one of the ranks 0 to 1"},
       {with([](auto& r) {
-         r.kind = OperationKind::all_to_all_split;
+         r.kind = OperationKind::all_to_all_v;
          r.counts = {1, 1, 1};
        }),
-       "all_to_all_split: there are 3 counts for 2 ranks; give one for each rank"},
+       "all_to_all_v: there are 3 counts for 2 ranks; give one for each rank"},
       {with([](auto& r) {
-         r.kind = OperationKind::all_to_all_split;
+         r.kind = OperationKind::all_to_all_v;
          r.result = std::make_shared<OperationResult>();
          r.counts = {1, SIZE_MAX / 4};
        }),
-       "all_to_all_split: the counts are too large: float32[4611686018427387903] does not fit "
+       "all_to_all_v: the counts are too large: float32[4611686018427387903] does not fit "
        "behind the others"},
-      {with([](auto& r) { r.kind = OperationKind::all_gather_ragged; }),
-       "all_gather_ragged: there is no place for the result"},
+      {with([](auto& r) { r.kind = OperationKind::all_gather_v; }),
+       "all_gather_v: there is no place for the result"},
       {with([](auto& r) { r.input = nullptr; }), "all_reduce: the input is null"},
       {with([](auto& r) { r.output = nullptr; }), "all_reduce: the output is null"},
       {with([](auto& r) { r.type = no_type; }), "all_reduce: there is no element type 77"},

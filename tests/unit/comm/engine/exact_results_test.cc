@@ -60,11 +60,11 @@ class Check {
         .type = call_.type,
         .reduce = call_.reduce,
         .peer = call_.root,
-        .count = call_.kind == OperationKind::all_gather_ragged ? ragged_count(call_, rank)
-                                                                : call_.count,
+        .count =
+            call_.kind == OperationKind::all_gather_v ? ragged_count(call_, rank) : call_.count,
         .input = inputs_.back()->data(),
         .output = in_place_ ? inputs_.back()->data() : outputs_.back()->data()};
-    if (call_.kind == OperationKind::all_to_all_split)
+    if (call_.kind == OperationKind::all_to_all_v)
       request.counts = split_counts(call_, rank, size_);
     if (has_own_counts(call_.kind)) request.result = std::make_shared<OperationResult>();
     return request;

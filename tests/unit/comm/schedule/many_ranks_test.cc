@@ -143,7 +143,7 @@ TEST_CASE("parts of different sizes arrive by rank, behind each other, on 1,024 
     };
     // The function is symmetric: a rank receives as many elements as it sends.
     Game game(size,
-              [&](Group g) { return pairwise_all_to_all_split(g, {sent(g.rank), sent(g.rank)}); });
+              [&](Group g) { return pairwise_all_to_all_v(g, {sent(g.rank), sent(g.rank)}); });
     const auto begin = [&](int rank, int of) {
       size_t at = 0;
       for (int i = 0; i < of; ++i)
@@ -162,7 +162,7 @@ TEST_CASE("parts of different sizes arrive by rank, behind each other, on 1,024 
   }
 }
 
-TEST_CASE("ring_all_gather_ragged places parts of different sizes behind each other") {
+TEST_CASE("ring_all_gather_v places parts of different sizes behind each other") {
   for (const int size : {1, 2, 3, 9, 200}) {
     CAPTURE(size);
     std::vector<size_t> counts;
@@ -173,7 +173,7 @@ TEST_CASE("ring_all_gather_ragged places parts of different sizes behind each ot
       const Elements own = elements(rank, counts[static_cast<size_t>(rank)]);
       all.insert(all.end(), own.begin(), own.end());
     }
-    Game game(size, [&](Group g) { return ring_all_gather_ragged(g, counts); });
+    Game game(size, [&](Group g) { return ring_all_gather_v(g, counts); });
     for (int rank = 0; rank < size; ++rank) {
       game.input(rank) = elements(rank, counts[static_cast<size_t>(rank)]);
       game.output(rank).resize(all.size());

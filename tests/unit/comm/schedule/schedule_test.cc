@@ -72,7 +72,7 @@ TEST_CASE("indices beyond 2^32 elements are exact in every schedule") {
   }
   std::array<size_t, ranks> counts = {};
   counts.fill(count);
-  const Steps steps = ring_all_gather_ragged({0, size}, counts);
+  const Steps steps = ring_all_gather_v({0, size}, counts);
   CHECK(steps.back().receive.end == 2 * count);
   CHECK(part_range(count, 5, size).end == count);
 }

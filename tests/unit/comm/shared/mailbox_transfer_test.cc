@@ -51,9 +51,9 @@ TEST_CASE("inputs up to 8 KiB fit, counted with the parts of all members") {
 
 TEST_CASE("inputs fit together with the counts of their member") {
   Member member(HeapArea(2), 0);
-  CHECK(member.small(request_of(OperationKind::all_gather_ragged, 8184)));
-  CHECK(!member.small(request_of(OperationKind::all_gather_ragged, 8185)));
-  OperationRequest split = request_of(OperationKind::all_to_all_split, 0);
+  CHECK(member.small(request_of(OperationKind::all_gather_v, 8184)));
+  CHECK(!member.small(request_of(OperationKind::all_gather_v, 8185)));
+  OperationRequest split = request_of(OperationKind::all_to_all_v, 0);
   split.counts = {4000, 4176};
   CHECK(member.small(split));
   split.counts = {4000, 4177};
@@ -67,8 +67,8 @@ TEST_CASE("many members read less from each") {
 }
 
 TEST_CASE("counts that do not fit into a mailbox are not played") {
-  CHECK(MailboxTransfer::plays(OperationKind::all_to_all_split, 1024));
-  CHECK(!MailboxTransfer::plays(OperationKind::all_to_all_split, 1025));
+  CHECK(MailboxTransfer::plays(OperationKind::all_to_all_v, 1024));
+  CHECK(!MailboxTransfer::plays(OperationKind::all_to_all_v, 1025));
   CHECK(MailboxTransfer::plays(OperationKind::all_to_all, 5000));
 }
 
@@ -99,8 +99,8 @@ TEST_CASE("members know the counts of all, also where one input is too large for
   Member zero(memory, 0);
   Member one(memory, 1);
   const std::vector<int8_t> input(9000, 7);
-  std::vector<OperationRequest> requests = {request_of(OperationKind::all_gather_ragged, 3),
-                                            request_of(OperationKind::all_gather_ragged, 9000)};
+  std::vector<OperationRequest> requests = {request_of(OperationKind::all_gather_v, 3),
+                                            request_of(OperationKind::all_gather_v, 9000)};
   for (OperationRequest& request : requests) {
     request.input = input.data();
     request.result = std::make_shared<OperationResult>();

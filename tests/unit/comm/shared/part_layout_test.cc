@@ -65,7 +65,7 @@ TEST_CASE("ragged inputs follow each other in the order of the members") {
   const std::array<size_t, 3> own = {4, 0, 7};
   const std::vector<const size_t*> counts = {&own[0], &own[1], &own[2]};
   PartLayout layout(3, 2);
-  layout.lay_out({.kind = OperationKind::all_gather_ragged, .type = ElementType::int32}, counts);
+  layout.lay_out({.kind = OperationKind::all_gather_v, .type = ElementType::int32}, counts);
   CHECK(layout.sent(0) == Part{0, 28});
   CHECK(layout.received(0) == Part{0, 16});
   CHECK(layout.received(1) == Part{16, 0});
@@ -77,7 +77,7 @@ TEST_CASE("members split their inputs by their own counts") {
   const size_t from[3][3] = {{1, 2, 3}, {4, 5, 6}, {7, 8, 9}};
   const std::vector<const size_t*> counts = {from[0], from[1], from[2]};
   PartLayout layout(3, 1);
-  layout.lay_out({.kind = OperationKind::all_to_all_split, .type = ElementType::uint8}, counts);
+  layout.lay_out({.kind = OperationKind::all_to_all_v, .type = ElementType::uint8}, counts);
   CHECK(layout.dealt());
   CHECK(layout.sent(0) == Part{0, 4});
   CHECK(layout.sent(2) == Part{9, 6});
