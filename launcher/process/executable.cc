@@ -46,7 +46,9 @@ Result<std::string> find_executable(std::string_view command, std::string_view p
     std::string file = absolute(format("{}/{}", folder.empty() ? "." : folder, command), cwd);
     const int number = why_not_runnable(file);
     if (number == 0) return file;
-    if (number == EACCES && refused.empty()) refused = file;
+    // A folder that this user cannot search may have no such file: shells ignore it.
+    const bool is_there = ::access(file.c_str(), F_OK) == 0;
+    if (number == EACCES && is_there && refused.empty()) refused = file;
   }
   if (!refused.empty()) {
     return fail(Errc::not_runnable, format("cannot run {}: Permission denied; try: chmod +x {}",

@@ -127,6 +127,17 @@ test_a_missing_command_gives_127_before_anything_starts() {
   expect_stderr_contains 'cannot run no-such-command-here: not found in PATH='
 }
 
+test_a_folder_of_path_that_may_not_be_searched_has_no_command() {
+  local as=()
+  # Without these capabilities, even root cannot search all folders.
+  if ((EUID == 0)); then as=(setpriv --bounding-set '-dac_override,-dac_read_search'); fi
+  mkdir closed
+  chmod 000 closed
+  run env PATH="$PWD/closed:$PATH" "${as[@]}" "$DTRAIN" run -np 2 no-such-command-here
+  expect_status 127
+  expect_stderr_contains 'cannot run no-such-command-here: not found in PATH='
+}
+
 test_a_file_that_cannot_be_executed_gives_126() {
   echo 'echo hi' >script
   run_dtrain run -np 2 ./script
