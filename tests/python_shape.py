@@ -72,7 +72,22 @@ def check_python_words(tree):
                 yield f"{path}:{line}: {fault}"
 
 
-RULES = [check_python_imports, check_python_functions, check_python_words]
+LISTED = re.compile(PACKAGE + r"_(binary|collectives|context|run|store|work)\.py")
+LIST = "docs/python.md"
+
+
+def check_python_listed(tree):
+    """docs/python.md has each public function; one with a form that ends in _async is listed without."""
+    text = tree.get(LIST, "")
+    for path, module in python_of(tree).items():
+        classes = [node for node in ast.walk(module) if isinstance(node, ast.ClassDef)] if LISTED.fullmatch(path) else []
+        for node in (node for one in classes for node in one.body if isinstance(node, ast.FunctionDef)):
+            name = node.name.removesuffix("_async")
+            if not name.startswith("_") and not re.search(rf"[`. ]{name}\b", text):
+                yield f"{path}:{node.lineno}: {LIST} does not list {name}"
+
+
+RULES = [check_python_imports, check_python_functions, check_python_listed, check_python_words]
 
 BAD = [
     (check_python_imports, 3, {"python/dtrain/a.py": "import numpy.linalg\nfrom torch import nn\ndef f():\n    import jax\n",
@@ -80,5 +95,7 @@ BAD = [
     (check_python_imports, 0, {"python/dtrain/a.py": "import os.path\nfrom dtrain import _core\nfrom . import b\n",
                                "python/dtrain/torch/a.py": "from torch import nn\n"}),
     (check_python_functions, 1, {"python/dtrain/a.py": "def f():\n" + "    pass\n" * 70 + "def g():\n" + "    pass\n" * 69}),
+    (check_python_listed, 1, {"python/dtrain/_work.py": "class A:\n    def b(self): pass\n    def c_async(self): pass\n",
+                              "docs/python.md": "| `c()` |\n"}),
     (check_python_words, 3, {"python/dtrain/a.py": '"""Those of a rank go on."""\nx = 1  # What it is.\n# Fine\n'}),
 ]
