@@ -1,6 +1,7 @@
 #include "launcher/config/role_options.h"
 
 #include "launcher/config/role.h"
+#include "tests/unit/launcher/config/fixture.h"
 
 #include <doctest/doctest.h>
 
@@ -20,10 +21,6 @@ Result<RunConfig> decide(OptionValues values, std::vector<std::string> command =
                            return std::string(path == "limited" ? "c slots=2 max_slots=3\n"
                                                                 : "c slots=2\nd slots=2\n");
                          });
-}
-
-std::string error_of(const Result<RunConfig>& config) {
-  return config ? "accepted" : config.error().message;
 }
 
 /// Returns "chief=1* ps=2@a:1,b worker=4*", with a star for ranks.

@@ -1,5 +1,6 @@
 #include "base/text.h"
 #include "launcher/config/config.h"
+#include "tests/unit/launcher/config/fixture.h"
 
 #include <doctest/doctest.h>
 
@@ -11,10 +12,6 @@ using namespace std::string_literals;
 Result<RunConfig> decide(const std::vector<OptionSource>& sources) {
   return make_run_config(sources, {"true"},
                          [](const std::string&) -> Result<std::string> { return "a slots=2\n"s; });
-}
-
-std::string error_of(const Result<RunConfig>& config) {
-  return config ? "accepted" : config.error().message;
 }
 
 TEST_CASE("a TOML file gives options under their long names, each with its place") {
