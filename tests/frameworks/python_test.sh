@@ -138,7 +138,7 @@ test_the_wheel_stands_beside_pypis_torch_and_is_removed_whole() {
 
 # Prints the files of a folder from which the wheel is built.
 sources_of() {
-  (cd "$1" && find base cmake cmd comm completions examples gpu launcher man python rendezvous tools \
+  (cd "$1" && find base choices cmake cmd comm completions examples gpu launcher man python rendezvous tools \
     pyproject.toml CMakeLists.txt README.md LICENSE -type f -not -path '*/tests/*' -not -name '*.pyc' | sort)
 }
 
