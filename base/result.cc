@@ -10,8 +10,8 @@ Error Error::during(std::string_view doing) && {
   return std::move(*this);
 }
 
-tl::unexpected<Error> fail(Errc code, std::string message) {
-  return tl::unexpected(Error{code, std::move(message)});
+tl::unexpected<Error> fail(Errc code, std::string message, int blamed_rank) {
+  return tl::unexpected(Error{code, std::move(message), blamed_rank});
 }
 
 tl::unexpected<Error> fail_errno(std::string_view what) {

@@ -31,6 +31,7 @@ enum class Errc {
 struct Error {
   Errc code = Errc::os;
   std::string message;
+  int blamed_rank = -1;  ///< in a job of ranks, the one that is the cause; -1: none is known
 
   /// Returns the same failure with the activity before the message: "doing: message".
   Error during(std::string_view doing) &&;
@@ -45,7 +46,7 @@ class [[nodiscard]] Result : public tl::expected<T, Error> {
 };
 
 /// Returns a failure of kind `code`, which converts to any Result.
-tl::unexpected<Error> fail(Errc code, std::string message);
+tl::unexpected<Error> fail(Errc code, std::string message, int blamed_rank = -1);
 
 /// Returns an error number as a failure: "what: strerror(number)". The default is errno.
 tl::unexpected<Error> fail_errno(std::string_view what);

@@ -129,12 +129,12 @@ Result<> use_wanted_kernels() {
   return used ? used : fail(Errc::input, "DTRAIN_KERNELS: " + used.error().message);
 }
 
-Result<dtrain_context*> init(const dtrain_init_options* given, int* blamed_rank) {
+Result<std::unique_ptr<dtrain_context>> init(const dtrain_init_options* given) {
   install_wanted_stack_dump();
   TRY(use_wanted_kernels());
   const std::optional<InitOptions> known = TRY(read_init_options(given));
   if (!known) return new_context(Context::alone());
-  auto context = TRY(Context::join(*known, blamed_rank));
+  auto context = TRY(Context::join(*known));
   return new_context(std::move(context));
 }
 
@@ -144,8 +144,8 @@ const RankLayout* layout_of(const dtrain_context* context) {
 
 }  // namespace
 
-dtrain_context* new_context(std::shared_ptr<Context> context) {
-  return std::make_unique<dtrain_context>(dtrain_context{std::move(context)}).release();
+std::unique_ptr<dtrain_context> new_context(std::shared_ptr<Context> context) {
+  return std::make_unique<dtrain_context>(dtrain_context{std::move(context)});
 }
 
 void install_wanted_stack_dump() {
@@ -162,9 +162,9 @@ Result<std::optional<InitOptions>> read_init_options(const dtrain_init_options* 
   return init_options_of(options);
 }
 
-int report(dtrain_error* into, const Error& error, int blamed_rank) {
+int report(dtrain_error* into, const Error& error) {
   const int status = status_of(error.code);
-  fill(into, status, blamed_rank, error.message);
+  fill(into, status, error.blamed_rank, error.message);
   return status;
 }
 
@@ -241,14 +241,27 @@ std::optional<CallTerms> terms_of(const dtrain_op_options& options) {
   return terms;
 }
 
-Result<std::shared_ptr<Context>> usable(const std::shared_ptr<Context>* context) {
-  if (context == nullptr) return fail(Errc::input, "the handle is NULL");
-  if ((*context)->forked()) {
+namespace {
+
+template <class Handle>
+Result<std::shared_ptr<Context>> usable_context(const Handle* handle) {
+  if (handle == nullptr) return fail(Errc::input, "the handle is NULL");
+  if (handle->context->forked()) {
     return fail(Errc::input,
                 "this process is a fork of the one that called dtrain_init and cannot "
                 "use its handles; call dtrain_init after fork, or only exec");
   }
-  return *context;
+  return handle->context;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Context>> usable(const dtrain_context* handle) {
+  return usable_context(handle);
+}
+
+Result<std::shared_ptr<Context>> usable(const dtrain_work* handle) {
+  return usable_context(handle);
 }
 
 }  // namespace dt
@@ -258,15 +271,7 @@ const char* dtrain_version(void) {
 }
 
 dtrain_context* dtrain_init(const dtrain_init_options* options, dtrain_error* error) {
-  int blamed_rank = -1;
-  const dt::Result<dtrain_context*> context =
-      dt::guarded([&] { return dt::init(options, &blamed_rank); });
-  if (!context) {
-    dt::report(error, context.error(), blamed_rank);
-    return nullptr;
-  }
-  dt::report_success(error);
-  return *context;
+  return dt::make_handle(error, [&] { return dt::init(options); });
 }
 
 void dtrain_finalize(dtrain_context* context) {
@@ -316,7 +321,7 @@ const char* dtrain_host(const dtrain_context* context) {
 
 size_t dtrain_algorithms(dtrain_context* context, char* text, size_t size) {
   const auto known = dt::guarded([&]() -> dt::Result<std::string> {
-    const auto used = TRY(dt::usable(context == nullptr ? nullptr : &context->context));
+    const auto used = TRY(dt::usable(context));
     return used->driver().algorithms_text(used->group());
   });
   const std::string all = known.value_or("");

@@ -55,19 +55,16 @@ Result<Steps> steps_by(dtrain_algorithm algorithm, void* user, Group group,
   return std::move(steps.all);
 }
 
-Result<int> register_algorithm(dtrain_context* handle, const char* name, const StepMaker& maker,
-                               dtrain_error* error) {
-  const auto context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
+Result<> register_algorithm(dtrain_context* handle, const char* name, const StepMaker& maker) {
+  const auto context = TRY(usable(handle));
   if (name == nullptr || !is_registrable(name))
     return fail(Errc::input, std::string(registrable_names));
   const std::string label = format("algorithm {}", name);
-  const Driver::Outcome outcome = context->driver().run({.kind = OperationKind::barrier,
-                                                         .group = context->group(),
-                                                         .name = label,
-                                                         .in_sequence = true});
-  if (!outcome.result) return report_outcome(outcome, error);
-  TRY(context->driver().register_algorithm(name, maker));
-  return report_success(error);
+  TRY(context->driver().run({.kind = OperationKind::barrier,
+                             .group = context->group(),
+                             .name = label,
+                             .in_sequence = true}));
+  return context->driver().register_algorithm(name, maker);
 }
 
 }  // namespace
@@ -87,12 +84,11 @@ int dtrain_steps_add(dtrain_steps* steps, dtrain_step step) {
 
 int dtrain_register_algorithm(dtrain_context* context, const char* name, dtrain_algorithm algorithm,
                               void* user, dtrain_error* error) {
-  const dt::Result<int> status = dt::guarded([&]() -> dt::Result<int> {
+  return dt::report_call(error, [&]() -> dt::Result<> {
     if (algorithm == nullptr) return dt::fail(dt::Errc::input, "the algorithm is NULL");
     const auto maker = [algorithm, user](dt::Group group, const dt::CollectiveShape& shape) {
       return dt::steps_by(algorithm, user, group, shape);
     };
-    return dt::register_algorithm(context, name, maker, error);
+    return dt::register_algorithm(context, name, maker);
   });
-  return status ? *status : dt::report(error, status.error());
 }

@@ -12,41 +12,12 @@ namespace dt {
 namespace {
 
 /// Gives the caller the new context, if there is one.
-int hand_over(Context::SplitResult made, dtrain_context** group, dtrain_error* error) {
-  if (!made.context) return report(error, made.context.error(), made.blamed_rank);
-  if (*made.context)
-    *group = std::make_unique<dtrain_context>(dtrain_context{*std::move(made.context)}).release();
-  return report_success(error);
+void hand_over(std::shared_ptr<Context> made, dtrain_context** group) {
+  if (made) *group = new_context(std::move(made)).release();
 }
 
-int split(const Context& parent, Context::Part part, const dtrain_op_options* given,
-          dtrain_context** group, dtrain_error* error) {
-  const auto body = [&]() -> Result<int> {
-    const dtrain_op_options options = TRY(read_call_options(given));
-    const CallArguments common{.name = options.name == nullptr ? "dtrain_split" : options.name,
-                               .in_sequence = true,
-                               .timeout = milliseconds(options.timeout_ms)};
-    return hand_over(Context::split(parent, part, common), group, error);
-  };
-  const Result<int> status = guarded(body);
-  return status ? *status : report(error, status.error());
-}
-
-int make_group(const Context& parent, std::span<const int> ranks, const dtrain_op_options* given,
-               dtrain_context** group, dtrain_error* error) {
-  const auto body = [&]() -> Result<int> {
-    const dtrain_op_options options = TRY(read_call_options(given));
-    const CallArguments common{.name = options.name == nullptr ? "" : options.name,
-                               .timeout = milliseconds(options.timeout_ms)};
-    return hand_over(Context::group(parent, ranks, common), group, error);
-  };
-  const Result<int> status = guarded(body);
-  return status ? *status : report(error, status.error());
-}
-
-/// Returns this rank's place in the list; -1 if it is not there.
-Result<int> place_in(std::span<const int> ranks, const RankLayout& layout) {
-  int place = -1;
+/// Checks the list. Returns true if this rank is in it.
+Result<bool> has_self(std::span<const int> ranks, const RankLayout& layout) {
   for (size_t i = 0; i < ranks.size(); ++i) {
     if (ranks[i] < 0 || ranks[i] >= layout.size) {
       return fail(Errc::input,
@@ -54,16 +25,15 @@ Result<int> place_in(std::span<const int> ranks, const RankLayout& layout) {
     }
     if (std::count(ranks.begin(), ranks.end(), ranks[i]) > 1)
       return fail(Errc::input, format("rank {} is in the list twice", ranks[i]));
-    if (ranks[i] == layout.rank) place = static_cast<int>(i);
   }
-  return place;
+  return std::ranges::find(ranks, layout.rank) != ranks.end();
 }
 
 /// Checks what both functions need.
 Result<std::shared_ptr<Context>> parent_of(dtrain_context* handle, dtrain_context** group) {
   if (group == nullptr) return fail(Errc::input, "the place for the new context is NULL");
   *group = nullptr;
-  return usable(handle == nullptr ? nullptr : &handle->context);
+  return usable(handle);
 }
 
 }  // namespace
@@ -72,25 +42,32 @@ Result<std::shared_ptr<Context>> parent_of(dtrain_context* handle, dtrain_contex
 
 int dtrain_split(dtrain_context* context, dtrain_part part, dtrain_context** group,
                  const dtrain_op_options* options, dtrain_error* error) {
-  const auto parent = dt::guarded([&] { return dt::parent_of(context, group); });
-  if (!parent) return dt::report(error, parent.error());
-  return dt::split(**parent, {part.color, part.key}, options, group, error);
+  return dt::report_call(error, [&]() -> dt::Result<> {
+    const auto parent = TRY(dt::parent_of(context, group));
+    const dtrain_op_options given = TRY(dt::read_call_options(options));
+    const dt::CallArguments common{.name = given.name == nullptr ? "dtrain_split" : given.name,
+                                   .in_sequence = true,
+                                   .timeout = dt::milliseconds(given.timeout_ms)};
+    auto made = TRY(dt::Context::split(*parent, {part.color, part.key}, common));
+    dt::hand_over(std::move(made), group);
+    return {};
+  });
 }
 
 int dtrain_group(dtrain_context* context, dtrain_rank_list list, dtrain_context** group,
                  const dtrain_op_options* options, dtrain_error* error) {
-  const auto body = [&]() -> dt::Result<std::pair<std::shared_ptr<dt::Context>, int>> {
-    auto parent = TRY(dt::parent_of(context, group));
+  return dt::report_call(error, [&]() -> dt::Result<> {
+    const auto parent = TRY(dt::parent_of(context, group));
     if (list.count < 0 || (list.ranks == nullptr && list.count > 0))
       return dt::fail(dt::Errc::input, "the list of ranks is NULL, or its length is negative");
     const std::span<const int> ranks(list.ranks, static_cast<size_t>(list.count));
-    const int place = TRY(dt::place_in(ranks, parent->layout()));
-    return std::pair(std::move(parent), place);
-  };
-  const auto found = dt::guarded(body);
-  if (!found) return dt::report(error, found.error());
-  const auto& [parent, place] = *found;
-  if (place < 0) return dt::report_success(error);
-  const std::span<const int> ranks(list.ranks, static_cast<size_t>(list.count));
-  return dt::make_group(*parent, ranks, options, group, error);
+    const bool member = TRY(dt::has_self(ranks, parent->layout()));
+    if (!member) return {};
+    const dtrain_op_options given = TRY(dt::read_call_options(options));
+    const dt::CallArguments common{.name = given.name == nullptr ? "" : given.name,
+                                   .timeout = dt::milliseconds(given.timeout_ms)};
+    auto made = TRY(dt::Context::group(*parent, ranks, common));
+    dt::hand_over(std::move(made), group);
+    return {};
+  });
 }

@@ -92,7 +92,7 @@ Result<std::unique_ptr<dtrain_work>> started_quorum(dtrain_context* handle,
                                                     const dtrain_tensor_list* list, int op,
                                                     const dtrain_quorum* quorum,
                                                     const dtrain_op_options* options) {
-  auto context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
+  auto context = TRY(usable(handle));
   const Quorum checked = TRY(quorum_of(*context, quorum, op));
   ListCall call = TRY(list_call(*context, list, op, options));
   if (call.arguments.name.empty())
@@ -114,33 +114,24 @@ Result<std::unique_ptr<dtrain_work>> started_quorum(dtrain_context* handle,
 
 int dtrain_all_reduce_list(dtrain_context* context, const dtrain_tensor_list* list, int op,
                            const dtrain_op_options* options, dtrain_error* error) {
-  const auto body = [&]() -> dt::Result<dt::Driver::Outcome> {
-    const auto joined = TRY(dt::usable(context == nullptr ? nullptr : &context->context));
+  return dt::report_call(error, [&]() -> dt::Result<> {
+    const auto joined = TRY(dt::usable(context));
     const dt::ListCall call = TRY(dt::list_call(*joined, list, op, options));
     return joined->run(call.arguments);
-  };
-  const dt::Result<dt::Driver::Outcome> outcome = dt::guarded(body);
-  return outcome ? dt::report_outcome(*outcome, error) : dt::report(error, outcome.error());
+  });
 }
 
 dtrain_work* dtrain_all_reduce_list_async(dtrain_context* context, const dtrain_tensor_list* list,
                                           int op, const dtrain_op_options* options,
                                           dtrain_error* error) {
-  const auto body = [&]() -> dt::Result<dtrain_work*> {
-    auto joined = TRY(dt::usable(context == nullptr ? nullptr : &context->context));
+  return dt::make_handle(error, [&]() -> dt::Result<std::unique_ptr<dtrain_work>> {
+    auto joined = TRY(dt::usable(context));
     const dt::ListCall call = TRY(dt::list_call(*joined, list, op, options));
     auto work = std::make_unique<dtrain_work>();
     work->work = TRY(joined->start(call.arguments));
     work->context = std::move(joined);
-    return work.release();
-  };
-  const dt::Result<dtrain_work*> work = dt::guarded(body);
-  if (!work) {
-    dt::report(error, work.error());
-    return nullptr;
-  }
-  dt::report_success(error);
-  return *work;
+    return work;
+  });
 }
 
 // NOLINTNEXTLINE(readability-function-size): a C interface has an argument for each thing
@@ -148,47 +139,33 @@ int dtrain_all_reduce_quorum(dtrain_context* context, const dtrain_tensor_list* 
                              const dtrain_quorum* quorum, dtrain_work** work,
                              const dtrain_op_options* options, dtrain_error* error) {
   if (work != nullptr) *work = nullptr;
-  std::unique_ptr<dtrain_work> started;
-  const auto body = [&]() -> dt::Result<dt::Driver::Outcome> {
+  return dt::report_call(error, [&]() -> dt::Result<> {
     if (work == nullptr)
       return dt::fail(dt::Errc::input, "the pointer to the work, which gets the result, is NULL");
-    started = TRY(dt::started_quorum(context, list, op, quorum, options));
-    return *started->context->driver().wait(started->work, dt::Time::max());
-  };
-  const dt::Result<dt::Driver::Outcome> outcome = dt::guarded(body);
-  if (!outcome) return dt::report(error, outcome.error());
-  if (outcome->result) *work = started.release();
-  return dt::report_outcome(*outcome, error);
+    auto started = TRY(dt::started_quorum(context, list, op, quorum, options));
+    TRY(*started->context->driver().wait(started->work, dt::Time::max()));
+    *work = started.release();
+    return {};
+  });
 }
 
 // NOLINTNEXTLINE(readability-function-size): a C interface has an argument for each thing
 dtrain_work* dtrain_all_reduce_quorum_async(dtrain_context* context, const dtrain_tensor_list* list,
                                             int op, const dtrain_quorum* quorum,
                                             const dtrain_op_options* options, dtrain_error* error) {
-  dt::Result<std::unique_ptr<dtrain_work>> work =
-      dt::guarded([&] { return dt::started_quorum(context, list, op, quorum, options); });
-  if (!work) {
-    dt::report(error, work.error());
-    return nullptr;
-  }
-  dt::report_success(error);
-  return work->release();
+  return dt::make_handle(error,
+                         [&] { return dt::started_quorum(context, list, op, quorum, options); });
 }
 
 int dtrain_count_quorum(dtrain_context* context, dtrain_quorum_counts* counts,
                         dtrain_error* error) {
   const auto body = [&]() -> dt::Result<dtrain_quorum_counts> {
-    const auto joined = TRY(dt::usable(context == nullptr ? nullptr : &context->context));
-    if (counts == nullptr) return dt::fail(dt::Errc::input, "the dtrain_quorum_counts is NULL");
-    TRY(dt::check_result_size("dtrain_quorum_counts", counts->struct_size));
+    const auto joined = TRY(dt::usable(context));
     const dt::LateSteps::Counts found = joined->driver().quorum_counts(joined->group());
     return dtrain_quorum_counts{.struct_size = sizeof(dtrain_quorum_counts),
                                 .steps = found.steps,
                                 .late = found.late,
                                 .carried = found.carried};
   };
-  const dt::Result<dtrain_quorum_counts> found = dt::guarded(body);
-  if (!found) return dt::report(error, found.error());
-  dt::fill_result(counts, *found);
-  return dt::report_success(error);
+  return dt::fill_struct(counts, "dtrain_quorum_counts", error, body);
 }

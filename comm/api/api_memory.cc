@@ -2,16 +2,13 @@
 #include "comm/include/dtrain/dtrain_memory.h"
 
 int dtrain_alloc(dtrain_context* context, size_t bytes, void** memory, dtrain_error* error) {
-  const auto body = [&]() -> dt::Result<void*> {
+  return dt::report_call(error, [&]() -> dt::Result<> {
     if (memory == nullptr) return dt::fail(dt::Errc::input, "the place for the memory is NULL");
     *memory = nullptr;
-    const auto used = TRY(dt::usable(context == nullptr ? nullptr : &context->context));
-    return used->memory().allocate(bytes);
-  };
-  const dt::Result<void*> allocated = dt::guarded(body);
-  if (!allocated) return dt::report(error, allocated.error());
-  *memory = *allocated;
-  return dt::report_success(error);
+    const auto used = TRY(dt::usable(context));
+    *memory = TRY(used->memory().allocate(bytes));
+    return {};
+  });
 }
 
 int dtrain_uses_nccl(const dtrain_context* context) {
@@ -19,11 +16,9 @@ int dtrain_uses_nccl(const dtrain_context* context) {
 }
 
 int dtrain_free(dtrain_context* context, void* memory, dtrain_error* error) {
-  const auto body = [&]() -> dt::Result<> {
+  return dt::report_call(error, [&]() -> dt::Result<> {
     if (memory == nullptr) return {};
-    const auto used = TRY(dt::usable(context == nullptr ? nullptr : &context->context));
+    const auto used = TRY(dt::usable(context));
     return used->memory().free(memory);
-  };
-  const dt::Result<> freed = dt::guarded(body);
-  return freed ? dt::report_success(error) : dt::report(error, freed.error());
+  });
 }

@@ -37,11 +37,6 @@ Result<ReduceOp> reduce_of(int op) {
   return fail(Errc::input, format("there is no reduction {}", op));
 }
 
-int report_outcome(const Driver::Outcome& outcome, dtrain_error* error) {
-  if (outcome.result) return report_success(error);
-  return report(error, outcome.result.error(), outcome.blamed_rank);
-}
-
 namespace {
 
 /// One call of a user, before it is checked.
@@ -119,34 +114,25 @@ Result<> fill(const UserCall& call, const dtrain_op_options* given, const Contex
 
 int run(dtrain_context* handle, const UserCall& call, const dtrain_op_options* options,
         dtrain_error* error) {
-  const auto body = [&]() -> Result<Driver::Outcome> {
-    const auto context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
+  return report_call(error, [&]() -> Result<> {
+    const auto context = TRY(usable(handle));
     CallArguments operation;
     TRY(fill(call, options, *context, operation));
     return context->run(operation);
-  };
-  const Result<Driver::Outcome> outcome = guarded(body);
-  return outcome ? report_outcome(*outcome, error) : report(error, outcome.error());
+  });
 }
 
 dtrain_work* start(dtrain_context* handle, const UserCall& call, const dtrain_op_options* options,
                    dtrain_error* error) {
-  const auto body = [&]() -> Result<dtrain_work*> {
-    auto context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
+  return make_handle(error, [&]() -> Result<std::unique_ptr<dtrain_work>> {
+    auto context = TRY(usable(handle));
     CallArguments operation;
     TRY(fill(call, options, *context, operation));
     auto work = std::make_unique<dtrain_work>();
     work->work = TRY(context->start(operation));
     work->context = std::move(context);
-    return work.release();
-  };
-  const Result<dtrain_work*> work = guarded(body);
-  if (!work) {
-    report(error, work.error());
-    return nullptr;
-  }
-  report_success(error);
-  return *work;
+    return work;
+  });
 }
 
 }  // namespace
@@ -284,18 +270,16 @@ dtrain_work* dtrain_barrier_async(dtrain_context* context, const dtrain_op_optio
 }
 
 int dtrain_work_wait(dtrain_work* work, int timeout_ms, dtrain_error* error) {
-  const auto body = [&]() -> dt::Result<std::optional<dt::Driver::Outcome>> {
-    const auto context = TRY(dt::usable(work == nullptr ? nullptr : &work->context));
+  bool pending = false;
+  const int status = dt::report_call(error, [&]() -> dt::Result<> {
+    const auto context = TRY(dt::usable(work));
     const dt::Time deadline =
         timeout_ms < 0 ? dt::Time::max() : dt::Clock::now() + dt::milliseconds(timeout_ms);
-    return context->driver().wait(work->work, deadline);
-  };
-  const auto outcome = dt::guarded(body);
-  if (!outcome) return dt::report(error, outcome.error());
-  const std::optional<dt::Driver::Outcome>& ended = *outcome;
-  if (ended) return dt::report_outcome(*ended, error);
-  dt::report_success(error);
-  return DTRAIN_PENDING;
+    auto ended = context->driver().wait(work->work, deadline);
+    pending = !ended;
+    return std::move(ended).value_or(dt::Result<>());
+  });
+  return pending ? DTRAIN_PENDING : status;
 }
 
 int dtrain_work_done(dtrain_work* work) {

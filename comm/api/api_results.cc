@@ -76,7 +76,7 @@ Result<CallArguments> join_call(const Context& context, const dtrain_op_options*
 /// Starts the call that `make` returns for a context.
 template <class Make>
 Result<std::unique_ptr<dtrain_work>> started(dtrain_context* handle, const Make& make) {
-  auto context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
+  auto context = TRY(usable(handle));
   const CallArguments call = TRY(make(*context));
   auto work = std::make_unique<dtrain_work>();
   work->result = call.result;
@@ -91,52 +91,41 @@ template <class Make>
 int run_with_result(dtrain_context* handle, const Make& make, dtrain_work** into,
                     dtrain_error* error) {
   if (into != nullptr) *into = nullptr;
-  std::unique_ptr<dtrain_work> work;
-  const auto body = [&]() -> Result<Driver::Outcome> {
+  return report_call(error, [&]() -> Result<> {
     if (into == nullptr)
       return fail(Errc::input, "the pointer to the work, which gets the result, is NULL");
-    work = TRY(started(handle, make));
-    return *work->context->driver().wait(work->work, Time::max());
-  };
-  const Result<Driver::Outcome> outcome = guarded(body);
-  if (!outcome) return report(error, outcome.error());
-  if (outcome->result) *into = work.release();
-  return report_outcome(*outcome, error);
+    auto work = TRY(started(handle, make));
+    TRY(*work->context->driver().wait(work->work, Time::max()));
+    *into = work.release();
+    return {};
+  });
 }
 
 int run_join(dtrain_context* handle, int* last, const dtrain_op_options* options,
              dtrain_error* error) {
-  const auto body = [&]() -> Result<Driver::Outcome> {
-    const auto context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
+  return report_call(error, [&]() -> Result<> {
+    const auto context = TRY(usable(handle));
     const CallArguments call = TRY(join_call(*context, options));
-    Driver::Outcome outcome = TRY(context->run(call));
-    if (outcome.result && last != nullptr) std::memcpy(last, call.result->data.get(), sizeof *last);
-    return outcome;
-  };
-  const Result<Driver::Outcome> outcome = guarded(body);
-  return outcome ? report_outcome(*outcome, error) : report(error, outcome.error());
+    TRY(context->run(call));
+    if (last != nullptr) std::memcpy(last, call.result->data.get(), sizeof *last);
+    return {};
+  });
 }
 
 template <class Make>
 dtrain_work* start_with_result(dtrain_context* handle, const Make& make, dtrain_error* error) {
-  Result<std::unique_ptr<dtrain_work>> work = guarded([&] { return started(handle, make); });
-  if (!work) {
-    report(error, work.error());
-    return nullptr;
-  }
-  report_success(error);
-  return work->release();
+  return make_handle(error, [&] { return started(handle, make); });
 }
 
 Result<dtrain_result> result_of(dtrain_work* work) {
-  const auto context = TRY(usable(work == nullptr ? nullptr : &work->context));
+  const auto context = TRY(usable(work));
   if (!work->result)
     return fail(Errc::input, "the operation of this work has no result of its own");
   const auto outcome = context->driver().wait(work->work, Clock::now());
   if (!outcome) return fail(Errc::input, "the operation is not done yet; call dtrain_work_wait");
-  if (!outcome->result) {
+  if (!*outcome) {
     return fail(Errc::input, format("there is no result, because the operation failed: {}",
-                                    outcome->result.error().message));
+                                    outcome->error().message));
   }
   const std::vector<size_t>& counts = work->result->counts;
   return dtrain_result{.struct_size = sizeof(dtrain_result),
@@ -211,13 +200,5 @@ dtrain_work* dtrain_join_async(dtrain_context* context, const dtrain_op_options*
 }
 
 int dtrain_work_result(dtrain_work* work, dtrain_result* result, dtrain_error* error) {
-  const auto body = [&]() -> dt::Result<dtrain_result> {
-    if (result == nullptr) return dt::fail(dt::Errc::input, "the dtrain_result is NULL");
-    TRY(dt::check_result_size("dtrain_result", result->struct_size));
-    return dt::result_of(work);
-  };
-  const dt::Result<dtrain_result> found = dt::guarded(body);
-  if (!found) return dt::report(error, found.error());
-  dt::fill_result(result, *found);
-  return dt::report_success(error);
+  return dt::fill_struct(result, "dtrain_result", error, [&] { return dt::result_of(work); });
 }

@@ -47,7 +47,7 @@ Result<SparseShape> shape_of_call(const dtrain_sparse_rows& rows, int op,
 Result<SparseCall> sparse_call(dtrain_context* handle, const dtrain_sparse_rows* given, int op,
                                const dtrain_op_options* given_options) {
   SparseCall call;
-  call.context = TRY(usable(handle == nullptr ? nullptr : &handle->context));
+  call.context = TRY(usable(handle));
   call.options = TRY(read_op_options(given_options));
   if (given == nullptr) return fail(Errc::input, "the dtrain_sparse_rows are NULL");
   const dtrain_sparse_rows rows = TRY(read_struct(given, "dtrain_sparse_rows"));
@@ -63,12 +63,6 @@ Result<SparseCall> sparse_call(dtrain_context* handle, const dtrain_sparse_rows*
   return call;
 }
 
-/// A failure, and the rank to blame.
-struct SparseFailure {
-  Error error;
-  int blamed_rank = -1;
-};
-
 /// The arguments of one of the two collectives, whose name has this part.
 CallArguments part_of(const SparseCall& call, const std::string& name) {
   return {.group = call.context->group(),
@@ -82,10 +76,8 @@ std::string name_of_part(const SparseCall& call, const char* part) {
   return format("{}[{}]", call.options.name, part);
 }
 
-using Reduced = tl::expected<std::unique_ptr<dtrain_work>, SparseFailure>;
-
 /// Exchanges the indices of the rows, then reduces their elements.
-Reduced reduced(SparseCall call) {
+Result<std::unique_ptr<dtrain_work>> reduced(SparseCall call) {
   Driver& driver = call.context->driver();
   const std::vector<int64_t> message = row_message(call.own);
   const std::string rows_name = name_of_part(call, "rows");
@@ -95,16 +87,13 @@ Reduced reduced(SparseCall call) {
   exchange.input = message.data();
   exchange.count = message.size();
   exchange.result = std::make_shared<OperationResult>();
-  const Driver::Outcome exchanged = driver.run(exchange);
-  if (!exchanged.result)
-    return tl::unexpected(SparseFailure{exchanged.result.error(), exchanged.blamed_rank});
+  TRY(driver.run(exchange));
   const std::vector<size_t>& counts = exchange.result->counts;
   const size_t gathered = std::accumulate(counts.begin(), counts.end(), size_t{0});
   const auto* messages = reinterpret_cast<const int64_t*>(exchange.result->data.get());
-  const auto united = united_rows({messages, gathered}, counts);
-  if (!united) return tl::unexpected(SparseFailure{united.error()});
+  const auto united = TRY(united_rows({messages, gathered}, counts));
   const SparseShape shape = call.own.shape;
-  auto result = std::make_shared<SparseRows>(spread_rows(std::move(call.own), *united));
+  auto result = std::make_shared<SparseRows>(spread_rows(std::move(call.own), united));
   const std::string values_name = name_of_part(call, "values");
   CallArguments reduce = part_of(call, values_name);
   reduce.kind = OperationKind::all_reduce;
@@ -117,15 +106,13 @@ Reduced reduced(SparseCall call) {
   work->sparse = std::move(result);
   work->result_type = type_number(shape.type);
   work->work = driver.start(reduce);
-  const Driver::Outcome outcome = *driver.wait(work->work, Time::max());
+  TRY(*driver.wait(work->work, Time::max()));
   work->context = std::move(call.context);
-  if (!outcome.result)
-    return tl::unexpected(SparseFailure{outcome.result.error(), outcome.blamed_rank});
   return work;
 }
 
 Result<dtrain_sparse_result> sparse_of(dtrain_work* work) {
-  TRY(usable(work == nullptr ? nullptr : &work->context));
+  TRY(usable(work));
   if (!work->sparse) return fail(Errc::input, "the operation of this work has no sparse result");
   const SparseRows& rows = *work->sparse;
   return dtrain_sparse_result{.struct_size = sizeof(dtrain_sparse_result),
@@ -146,27 +133,17 @@ int dtrain_all_reduce_sparse(dtrain_context* context, const dtrain_sparse_rows* 
                              dtrain_work** work, const dtrain_op_options* options,
                              dtrain_error* error) {
   if (work != nullptr) *work = nullptr;
-  const auto body = [&]() -> dt::Result<dt::Reduced> {
+  return dt::report_call(error, [&]() -> dt::Result<> {
     if (work == nullptr)
       return dt::fail(dt::Errc::input, "the pointer to the work, which gets the result, is NULL");
     dt::SparseCall call = TRY(dt::sparse_call(context, rows, op, options));
-    return dt::reduced(std::move(call));
-  };
-  dt::Result<dt::Reduced> made = dt::guarded(body);
-  if (!made) return dt::report(error, made.error());
-  if (!*made) return dt::report(error, made->error().error, made->error().blamed_rank);
-  *work = made->value().release();
-  return dt::report_success(error);
+    auto made = TRY(dt::reduced(std::move(call)));
+    *work = made.release();
+    return {};
+  });
 }
 
 int dtrain_work_sparse(dtrain_work* work, dtrain_sparse_result* result, dtrain_error* error) {
-  const auto body = [&]() -> dt::Result<dtrain_sparse_result> {
-    if (result == nullptr) return dt::fail(dt::Errc::input, "the dtrain_sparse_result is NULL");
-    TRY(dt::check_result_size("dtrain_sparse_result", result->struct_size));
-    return dt::sparse_of(work);
-  };
-  const dt::Result<dtrain_sparse_result> found = dt::guarded(body);
-  if (!found) return dt::report(error, found.error());
-  dt::fill_result(result, *found);
-  return dt::report_success(error);
+  return dt::fill_struct(result, "dtrain_sparse_result", error,
+                         [&] { return dt::sparse_of(work); });
 }

@@ -32,23 +32,20 @@ Result<> require_pointer(const T* pointer, std::string_view parameter) {
 /// Checks the arguments that all calls have in common. Calls `body` with the store and the key.
 template <class Body>
 int with_store(const StoreUse& use, dtrain_error* error, const Body& body) {
-  int blamed_rank = -1;
   std::string name;
   const auto checked = [&]() -> Result<> {
-    const auto context = TRY(usable(use.context == nullptr ? nullptr : &use.context->context));
+    const auto context = TRY(usable(use.context));
     const dtrain_op_options options = TRY(read_call_options(use.options));
     if (options.name != nullptr) name = options.name;
     if (use.key == nullptr) return fail(Errc::input, "the key is NULL");
     ProgramStore store(context->driver(), milliseconds(options.timeout_ms));
-    Result<> done = body(store, std::string_view(use.key));
-    blamed_rank = store.blamed_rank();
-    return done;
+    return body(store, std::string_view(use.key));
   };
   Result<> done = guarded(checked);
   if (done) return report_success(error);
-  if (name.empty()) return report(error, done.error(), blamed_rank);
+  if (name.empty()) return report(error, done.error());
   const std::string label = format("\"{}\"", printable(name));
-  return report(error, std::move(done).error().during(label), blamed_rank);
+  return report(error, std::move(done).error().during(label));
 }
 
 }  // namespace

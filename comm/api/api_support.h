@@ -31,7 +31,7 @@ struct dtrain_work {
 namespace dt {
 
 /// Fills the fields that the caller's struct has, and returns the status.
-int report(dtrain_error* into, const Error& error, int blamed_rank = -1);
+int report(dtrain_error* into, const Error& error);
 int report_success(dtrain_error* into);
 
 /// Reads a caller's struct, whose struct_size may be that of an older or newer header. Fields that
@@ -57,8 +57,7 @@ Result<T> read_struct(const T* given, const char* type) {
   return known;
 }
 
-/// Returns a handle, which the caller frees.
-dtrain_context* new_context(std::shared_ptr<Context> context);
+std::unique_ptr<dtrain_context> new_context(std::shared_ptr<Context> context);
 /// Called before a task joins: with --dump-stacks, SIGQUIT gets its handler.
 void install_wanted_stack_dump();
 /// Reads how a caller joins; none if this process belongs to no job.
@@ -84,8 +83,6 @@ Result<ElementType> type_of(int type, const dtrain_op_options& options);
 Result<> check_opaque(size_t count, const std::optional<CallTerms>& terms);
 /// Returns the reduction with that number of dtrain.h.
 Result<ReduceOp> reduce_of(int op);
-/// Reports the outcome of an operation, and returns its status.
-int report_outcome(const Driver::Outcome& outcome, dtrain_error* error);
 
 /// Returns the checked options of one operation.
 Result<dtrain_op_options> read_op_options(const dtrain_op_options* given);
@@ -95,7 +92,8 @@ Result<dtrain_op_options> read_call_options(const dtrain_op_options* given);
 std::optional<CallTerms> terms_of(const dtrain_op_options& options);
 
 /// Returns the context behind a handle. Fails with Errc::input for a null handle and in a fork.
-Result<std::shared_ptr<Context>> usable(const std::shared_ptr<Context>* context);
+Result<std::shared_ptr<Context>> usable(const dtrain_context* handle);
+Result<std::shared_ptr<Context>> usable(const dtrain_work* handle);
 
 /// Calls a body that returns a Result. An exception (out of memory) becomes Errc::os, because none
 /// may reach a C caller. The thread is not cancelled before the end.
@@ -107,6 +105,38 @@ auto guarded(const Body& body) -> decltype(body()) {
   } catch (const std::exception& thrown) {
     return fail(Errc::os, thrown.what());
   }
+}
+
+/// Calls a body that returns a Result<>. Reports its outcome, and returns the status.
+template <class Body>
+int report_call(dtrain_error* error, const Body& body) {
+  const Result<> done = guarded(body);
+  return done ? report_success(error) : report(error, done.error());
+}
+
+/// Calls a body that returns a Result of an owner. Returns the object, which the C caller owns now;
+/// null when the body failed.
+template <class Body>
+auto make_handle(dtrain_error* error, const Body& body) -> decltype(body()->release()) {
+  auto made = guarded(body);
+  if (!made) {
+    report(error, made.error());
+    return nullptr;
+  }
+  report_success(error);
+  return made->release();
+}
+
+/// Calls a body that returns a Result of a struct, for the struct of the caller.
+template <class T, class Body>
+int fill_struct(T* into, const char* type, dtrain_error* error, const Body& body) {
+  return report_call(error, [&]() -> Result<> {
+    if (into == nullptr) return fail(Errc::input, format("the {} is NULL", type));
+    TRY(check_result_size(type, into->struct_size));
+    const T found = TRY(body());
+    fill_result(into, found);
+    return {};
+  });
 }
 
 }  // namespace dt

@@ -20,7 +20,7 @@ Result<std::optional<size_t>> wait_any(std::span<dtrain_work* const> works, int 
   for (const dtrain_work* work : works) {
     operations.push_back(work == nullptr ? nullptr : work->work.get());
     if (work == nullptr) continue;
-    if (!context) context = TRY(usable(&work->context));
+    if (!context) context = TRY(usable(work));
     if (&context->driver() != &work->context->driver())
       return fail(Errc::input, "the works are of two jobs; wait for those of one job at a time");
   }
@@ -37,7 +37,7 @@ int64_t nanoseconds_of(Time time) {
 }
 
 Result<dtrain_times> times_of(dtrain_work* work) {
-  const auto context = TRY(usable(work == nullptr ? nullptr : &work->context));
+  const auto context = TRY(usable(work));
   const OperationTimes times = context->driver().times(work->work);
   return dtrain_times{.struct_size = sizeof(dtrain_times),
                       .submitted_ns = nanoseconds_of(times.submitted),
@@ -51,27 +51,18 @@ Result<dtrain_times> times_of(dtrain_work* work) {
 
 int dtrain_wait_any(dtrain_work* const* works, size_t count, int timeout_ms, size_t* index,
                     dtrain_error* error) {
-  const auto body = [&]() -> dt::Result<std::optional<size_t>> {
+  bool pending = false;
+  const int status = dt::report_call(error, [&]() -> dt::Result<> {
     if ((works == nullptr && count > 0) || index == nullptr)
       return dt::fail(dt::Errc::input, "the array of works or the pointer to the index is NULL");
-    return dt::wait_any({works, count}, timeout_ms);
-  };
-  const auto found = dt::guarded(body);
-  if (!found) return dt::report(error, found.error());
-  dt::report_success(error);
-  if (!*found) return DTRAIN_PENDING;
-  *index = **found;
-  return DTRAIN_OK;
+    const std::optional<size_t> found = TRY(dt::wait_any({works, count}, timeout_ms));
+    pending = !found;
+    if (found) *index = *found;
+    return {};
+  });
+  return pending ? DTRAIN_PENDING : status;
 }
 
 int dtrain_work_times(dtrain_work* work, dtrain_times* times, dtrain_error* error) {
-  const auto body = [&]() -> dt::Result<dtrain_times> {
-    if (times == nullptr) return dt::fail(dt::Errc::input, "the dtrain_times are NULL");
-    TRY(dt::check_result_size("dtrain_times", times->struct_size));
-    return dt::times_of(work);
-  };
-  const dt::Result<dtrain_times> found = dt::guarded(body);
-  if (!found) return dt::report(error, found.error());
-  dt::fill_result(times, *found);
-  return dt::report_success(error);
+  return dt::fill_struct(times, "dtrain_times", error, [&] { return dt::times_of(work); });
 }

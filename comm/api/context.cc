@@ -34,14 +34,14 @@ Result<> check_agrees(const char* variable, std::optional<int> value, int actual
 }
 
 /// The death of a rank ends the job's collectives. So a restarted rank has no peers.
-Result<> check_attempt(const Claim& claim, const RankLayout& layout, int* blamed_rank) {
+Result<> check_attempt(const Claim& claim, const RankLayout& layout) {
   if (claim.attempt <= first_attempt || layout.size == 1) return {};
-  *blamed_rank = layout.rank;
   return fail(Errc::peer_lost,
               format("{} was restarted (attempt {}), and the end of its attempt before has ended "
                      "the collectives of the job; a restarted rank can use parameter servers alone "
                      "(dtrain_ps_connect without a context)",
-                     claim.self.text(), claim.attempt));
+                     claim.self.text(), claim.attempt),
+              layout.rank);
 }
 
 std::string this_host() {
@@ -149,19 +149,19 @@ std::shared_ptr<Context> Context::alone() {
                   std::make_shared<Shared>(Driver::Parts{.engine = std::move(engine)})));
 }
 
-Result<std::shared_ptr<Context>> Context::join(const InitOptions& options, int* blamed_rank) {
+Result<std::shared_ptr<Context>> Context::join(const InitOptions& options) {
   Connected connected = TRY(connect(options));
-  return join(options, std::move(connected.client), connected.deadline, blamed_rank);
+  return join(options, std::move(connected.client), connected.deadline);
 }
 
 Result<std::shared_ptr<Context>> Context::join(const InitOptions& options,
                                                std::unique_ptr<RendezvousClient> client,
-                                               Time deadline, int* blamed_rank) {
+                                               Time deadline) {
   const TaskEntry& self = client->self();
   RankLayout layout = TRY(rank_layout(client->table(), self));
   TRY(check_agrees("DTRAIN_RANK", options.rank, layout.rank));
   TRY(check_agrees("DTRAIN_SIZE", options.size, layout.size));
-  TRY(check_attempt(options.claim, layout, blamed_rank));
+  TRY(check_attempt(options.claim, layout));
   const DeviceCollectives wanted = TRY(job_collectives(client->engine_settings()));
   ChosenAlgorithms algorithms = TRY(job_algorithms(client->engine_settings()));
   const Transport transport = TRY(job_transport(client->engine_settings(), options.transport));
@@ -172,7 +172,7 @@ Result<std::shared_ptr<Context>> Context::join(const InitOptions& options,
   std::unique_ptr<Mesh> mesh = TRY(Mesh::join(
       *client,
       {.claim = claim, .transport = transport, .port = options.port, .dead_after = dead_after},
-      deadline, blamed_rank));
+      deadline));
   auto engine = std::make_unique<Engine>(Engine::Options{.rank = self.rank,
                                                          .dead_after = dead_after,
                                                          .generation = options.claim.generation,
@@ -203,8 +203,8 @@ Result<std::shared_ptr<Context>> Context::join(const InitOptions& options,
       new Context(std::move(members), std::move(layout), std::move(shared)));
 }
 
-Context::SplitResult Context::split(const Context& parent, Part part,
-                                    const CallArguments& options) {
+Result<std::shared_ptr<Context>> Context::split(const Context& parent, Part part,
+                                                const CallArguments& options) {
   // Each rank proposes the lowest number that is new to it, and the members use the highest.
   const std::scoped_lock one_at_a_time(parent.shared_->splitting);
   Driver& driver = parent.shared_->driver;
@@ -227,10 +227,9 @@ Context::SplitResult Context::split(const Context& parent, Part part,
   call.count = sizeof(Proposal) / sizeof(int32_t);
   call.input = &proposals[rank];
   call.output = proposals.data();
-  const Driver::Outcome outcome = driver.run(call);
-  // Its place stays reserved: others may have the proposal, and use that memory.
-  if (!outcome.result) return {tl::unexpected(outcome.result.error()), outcome.blamed_rank};
-  if (part.color < 0) return {std::shared_ptr<Context>()};
+  // If this fails, its place stays reserved: others may have the proposal, and use that memory.
+  TRY(driver.run(call));
+  if (part.color < 0) return nullptr;
 
   struct Candidate {
     int key;
@@ -253,33 +252,30 @@ Context::SplitResult Context::split(const Context& parent, Part part,
   }
   auto made = create_group(parent, static_cast<uint32_t>(number), {ranks, places});
   if (!made) driver.release_place(place);
-  return {std::move(made)};
+  return made;
 }
 
 /// The agreement on a list of ranks has no places in the memory of hosts. So the members make a
 /// group by links, and split it as a whole. A barrier shows that all of them have the new group.
-Context::SplitResult Context::group(const Context& parent, std::span<const int> ranks,
-                                    const CallArguments& options) {
-  SplitResult agreed = agreed_group(parent, ranks, options);
-  if (!agreed.context || !(*agreed.context)->can_share_memory()) return agreed;
-  std::shared_ptr<Context> by_links = *std::move(agreed.context);
-  SplitResult made = {std::shared_ptr<Context>()};
+Result<std::shared_ptr<Context>> Context::group(const Context& parent, std::span<const int> ranks,
+                                                const CallArguments& options) {
+  std::shared_ptr<Context> by_links = TRY(agreed_group(parent, ranks, options));
+  if (!by_links->can_share_memory()) return by_links;
+  std::shared_ptr<Context> made;
   bool complete = false;
   const Finally end([&] {  // also when memory has run out
     if (complete) return;
     // The others get errors.
-    if (made.context && *made.context) (*made.context)->finalize();
+    if (made) made->finalize();
     by_links->finalize();
   });
   CallArguments call{.name = "dtrain_group", .in_sequence = true, .timeout = options.timeout};
-  made = split(*by_links, {.color = 0, .key = by_links->layout_.rank}, call);
-  if (!made.context) return made;
+  made = TRY(split(*by_links, {.color = 0, .key = by_links->layout_.rank}, call));
   call.group = by_links->members_.group;
-  const Driver::Outcome outcome = by_links->shared_->driver.run(call);
-  if (!outcome.result) return {tl::unexpected(outcome.result.error()), outcome.blamed_rank};
+  TRY(by_links->shared_->driver.run(call));
   complete = true;
   // Others may still need the answers of this rank there.
-  (*made.context)->agreed_ = std::move(by_links);
+  made->agreed_ = std::move(by_links);
   return made;
 }
 
@@ -292,8 +288,9 @@ bool Context::can_share_memory() const {
   return shared_->host_memory && std::ranges::adjacent_find(hosts) != hosts.end();
 }
 
-Context::SplitResult Context::agreed_group(const Context& parent, std::span<const int> ranks,
-                                           const CallArguments& options) {
+Result<std::shared_ptr<Context>> Context::agreed_group(const Context& parent,
+                                                       std::span<const int> ranks,
+                                                       const CallArguments& options) {
   // The number must stay the lowest new one until the members have agreed.
   const std::scoped_lock one_at_a_time(parent.shared_->splitting);
   std::vector<int> job_ranks;
@@ -304,11 +301,10 @@ Context::SplitResult Context::agreed_group(const Context& parent, std::span<cons
   call.group = parent.members_.group;
   call.members = job_ranks;
   call.result = std::make_shared<OperationResult>();
-  const Driver::Outcome outcome = parent.shared_->driver.run(call);
-  if (!outcome.result) return {tl::unexpected(outcome.result.error()), outcome.blamed_rank};
+  TRY(parent.shared_->driver.run(call));
   uint32_t number = 0;
   std::memcpy(&number, call.result->data.get(), sizeof number);
-  return {context_of_group(parent, number, ranks)};
+  return context_of_group(parent, number, ranks);
 }
 
 /// `chosen` has the ranks of the parent's members that form the group.
@@ -344,7 +340,7 @@ Result<Driver::Work> Context::stage(const CallArguments& call) {
   return shared_->devices.stage(call, {.rank = layout_.rank, .size = layout_.size});
 }
 
-Result<Driver::Outcome> Context::run_on_device(const CallArguments& call) {
+Result<> Context::run_on_device(const CallArguments& call) {
   const Driver::Work staged = TRY(stage(call));
   if (!staged) return shared_->driver.run(call);
   return shared_->driver.run_staged(staged);

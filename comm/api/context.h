@@ -27,12 +27,12 @@ class Context {
  public:
   /// A job of one rank, without network.
   static std::shared_ptr<Context> alone();
-  /// Joins all other ranks. On failure *blamed_rank is the rank to blame, if there is one.
-  static Result<std::shared_ptr<Context>> join(const InitOptions& options, int* blamed_rank);
+  /// Joins all other ranks. The error has the rank to blame, if there is one.
+  static Result<std::shared_ptr<Context>> join(const InitOptions& options);
   /// The same over a connection of this task to the rendezvous.
   static Result<std::shared_ptr<Context>> join(const InitOptions& options,
                                                std::unique_ptr<RendezvousClient> client,
-                                               Time deadline, int* blamed_rank);
+                                               Time deadline);
 
   /// Connects to the job's rendezvous, which only a lost or foreign job lacks.
   static Result<std::unique_ptr<RendezvousClient>> connect(const InitOptions& options,
@@ -50,9 +50,8 @@ class Context {
 
   const RankLayout& layout() const { return layout_; }
   Driver& driver() { return shared_->driver; }
-  /// Performs an operation whose buffers may lie in memory of a device. Fails when it was not
-  /// started.
-  Result<Driver::Outcome> run(const CallArguments& call) {
+  /// As Driver::run(), for an operation whose buffers may lie in memory of a device.
+  Result<> run(const CallArguments& call) {
     if (!shared_->devices.may_concern(call)) return shared_->driver.run(call);
     return run_on_device(call);
   }
@@ -79,18 +78,16 @@ class Context {
     int color = 0;  ///< ranks with the same color form a group; negative: this rank is in none
     int key = 0;    ///< orders the ranks of a group; equal keys are ordered by rank
   };
-  struct SplitResult {
-    Result<std::shared_ptr<Context>> context;  ///< null for a rank that is in no group
-    int blamed_rank = -1;
-  };
-  /// Splits the parent's group into smaller ones. A collective of that group, with the name and the
-  /// timeout of `options`. Threads of one rank split one after the other.
-  static SplitResult split(const Context& parent, Part part, const CallArguments& options);
+  /// Splits the parent's group into smaller ones. Returns null for a rank that is in no group. A
+  /// collective of that group, with the name and the timeout of `options`. Threads of one rank
+  /// split one after the other.
+  static Result<std::shared_ptr<Context>> split(const Context& parent, Part part,
+                                                const CallArguments& options);
   /// Makes a group of these ranks of the parent's group, in their order. This rank is one of them.
   /// Only they call it. Threads of one rank make groups one after the other. The timeout of
   /// `options` is for the agreement of the members, and for both calls for their memory.
-  static SplitResult group(const Context& parent, std::span<const int> ranks,
-                           const CallArguments& options);
+  static Result<std::shared_ptr<Context>> group(const Context& parent, std::span<const int> ranks,
+                                                const CallArguments& options);
 
  private:
   /// The parts that the contexts of all groups share.
@@ -121,11 +118,12 @@ class Context {
   };
 
   Context(Members members, RankLayout layout, std::shared_ptr<Shared> shared);
-  static SplitResult agreed_group(const Context& parent, std::span<const int> ranks,
-                                  const CallArguments& options);
+  static Result<std::shared_ptr<Context>> agreed_group(const Context& parent,
+                                                       std::span<const int> ranks,
+                                                       const CallArguments& options);
   bool can_share_memory() const;
   Result<Driver::Work> stage(const CallArguments& call);
-  Result<Driver::Outcome> run_on_device(const CallArguments& call);
+  Result<> run_on_device(const CallArguments& call);
   static Result<std::shared_ptr<Context>> create_group(const Context& parent, uint32_t number,
                                                        const GroupMembers& chosen);
   static Result<std::shared_ptr<Context>> context_of_group(const Context& parent, uint32_t number,

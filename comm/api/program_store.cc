@@ -45,13 +45,9 @@ Result<std::string> ProgramStore::stored_key(std::string_view key) const {
 
 /// The store's own errors name the key. `what` names it in errors of this side.
 Result<Reply> ProgramStore::ask(const Request& request, std::string_view what, Time deadline) {
-  Driver::StoreAnswer answer = driver_.ask(request, deadline);
-  if (!answer.result) {
-    blamed_rank_ = answer.blamed_rank;
-    return tl::unexpected(std::move(answer.result).error().during(what));
-  }
-  Reply reply = *std::move(answer.result);
-  if (reply.error) return tl::unexpected(*std::move(reply.error));
+  Result<Reply> reply = driver_.ask(request, deadline);
+  if (!reply) return tl::unexpected(std::move(reply).error().during(what));
+  if (reply->error) return tl::unexpected(*std::move(reply->error));
   return reply;
 }
 

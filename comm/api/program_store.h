@@ -32,9 +32,6 @@ class ProgramStore {
                                    ByteSpan desired);
   Result<bool> erase(std::string_view key);
 
-  /// The rank to blame for the last error, or -1.
-  int blamed_rank() const { return blamed_rank_; }
-
  private:
   Result<Reply> ask(const Request& request, std::string_view what, Time deadline);
   Result<std::string> stored_key(std::string_view key) const;
@@ -42,7 +39,6 @@ class ProgramStore {
   Driver& driver_;
   std::string_view prefix_;
   Time deadline_;  ///< of the driver's running_time()
-  int blamed_rank_ = -1;
 };
 
 }  // namespace dt

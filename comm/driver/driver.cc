@@ -71,7 +71,7 @@ void Driver::yield_mutex(Lock& lock) {
   }
 }
 
-Driver::Outcome Driver::run(const CallArguments& call) {
+Result<> Driver::run(const CallArguments& call) {
   const OperationMark mark(call.kind, call.name);
   Lock lock(mutex_, std::try_to_lock);
   Work work = lock ? operations_.take() : std::make_shared<Operation>();
@@ -79,7 +79,7 @@ Driver::Outcome Driver::run(const CallArguments& call) {
   work->request.blocks = callers_.note_caller();
   const bool quick = lock && !driving_ && !finished_ && run_quickly(work);
   if (!quick || !ended(*work)) complete(lock, work, quick);
-  std::optional<Outcome> ended = outcome(*work);
+  std::optional<Result<>> ended = outcome(*work);
   operations_.put(std::move(work));
   return *std::move(ended);
 }
@@ -197,7 +197,7 @@ void Driver::end_steps() {
     step(clock_.now());
 }
 
-std::optional<Driver::Outcome> Driver::wait(const Work& work, Time deadline) {
+std::optional<Result<>> Driver::wait(const Work& work, Time deadline) {
   const OperationMark mark(work->request.kind, work->request.name);
   Lock lock = enter();
   const auto reached = [&] { return ended(*work); };
@@ -234,10 +234,11 @@ void Driver::wait_locked(Lock& lock, const Goal& goal) {
   protect([&] { wait_or_drive(lock, goal); });
 }
 
-std::optional<Driver::Outcome> Driver::outcome(const Operation& operation) const {
-  if (operation.outcome) return Outcome{*operation.outcome, operation.blamed_rank};
-  if (!finished_) return std::nullopt;
-  return Outcome{fail(Errc::closed, "the context has been finalized")};
+std::optional<Result<>> Driver::outcome(const Operation& operation) const {
+  std::optional<Result<>> ended = operation.outcome;
+  if (ended && !*ended) ended->error().blamed_rank = operation.blamed_rank;
+  if (!ended && finished_) ended = fail(Errc::closed, "the context has been finalized");
+  return ended;
 }
 
 void Driver::wait_or_drive(Lock& lock, const Goal& goal) {

@@ -72,22 +72,18 @@ class Driver {
   Driver& operator=(const Driver&) = delete;
   ~Driver();
 
-  struct Outcome {
-    Result<> result;
-    int blamed_rank = -1;
-  };
   using Work = Inbox::Work;
 
-  /// Performs an operation.
-  Outcome run(const CallArguments& call);
+  /// Performs an operation. The error of one that fails has the rank to blame.
+  Result<> run(const CallArguments& call);
   /// Starts an operation that also proceeds while no thread waits for it. Returns soon.
   Work start(const CallArguments& call);
   // The same two for an operation on memory of a device:
-  Outcome run_staged(const Work& work);
+  Result<> run_staged(const Work& work);
   void start_staged(const Work& work);
   /// Returns the outcome; none if the deadline, a time of the monotonic clock, passed first. Time
   /// in which this process was stopped does not count.
-  std::optional<Outcome> wait(const Work& work, Time deadline);
+  std::optional<Result<>> wait(const Work& work, Time deadline);
   bool done(const Work& work);
   /// Waits as wait() does until one of the operations has ended. Returns the index of the first one
   /// that has; none if the deadline passed first. Null pointers are left out.
@@ -95,14 +91,10 @@ class Driver {
   /// Returns the times of an operation of start().
   OperationTimes times(const Work& work);
 
-  struct StoreAnswer {
-    Result<Reply> result;  ///< the store's reply, or the reason why there is none
-    int blamed_rank = -1;
-  };
   /// Sends a request to the job's store and waits for the reply until the deadline, a time of
   /// running_time(). After a death only a WaitRequest fails. Without the launcher all requests
   /// fail.
-  StoreAnswer ask(const Request& request, Time deadline);
+  Result<Reply> ask(const Request& request, Time deadline);
   /// Returns the notices of the rendezvous so far, also of tasks without rank, but the first
   /// `count`.
   std::vector<Notice> notices_from(size_t count);
@@ -163,7 +155,7 @@ class Driver {
   void submit_inbox(Time now);
   void serve_inbox();
   void end_steps();
-  std::optional<Outcome> outcome(const Operation& operation) const;
+  std::optional<Result<>> outcome(const Operation& operation) const;
   bool ended(const Operation& operation) const { return finished_ || operation.outcome; }
   void ensure_background();
   void run_background();

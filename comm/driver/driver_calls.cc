@@ -24,7 +24,7 @@ std::string awaited_key(const Request& request) {
 
 }  // namespace
 
-Driver::StoreAnswer Driver::ask(const Request& request, Time deadline) {
+Result<Reply> Driver::ask(const Request& request, Time deadline) {
   Lock lock = enter();
   StoreCall call{.awaited_key = awaited_key(request)};
   ++waiting_;
@@ -40,9 +40,9 @@ Driver::StoreAnswer Driver::ask(const Request& request, Time deadline) {
     protect([this] { wake_waiters(); });
     wake_driver();
   }
-  if (call.answer) return {*std::move(call.answer), call.blamed_rank};
-  if (finished_) return {fail(Errc::closed, "the context has been finalized")};
-  return {fail(Errc::timeout, "the rendezvous has not answered in time")};
+  if (call.answer) return *std::move(call.answer);
+  if (finished_) return fail(Errc::closed, "the context has been finalized");
+  return fail(Errc::timeout, "the rendezvous has not answered in time");
 }
 
 void Driver::run_call(Lock& lock, StoreCall& call, const Request& request, Time deadline) {
@@ -164,7 +164,7 @@ void Driver::stop_staged(Time now) {
     staged_.stop(*lost, in_slots);
 }
 
-Driver::Outcome Driver::run_staged(const Work& work) {
+Result<> Driver::run_staged(const Work& work) {
   work->request.blocks = callers_.note_caller();
   start_staged(work);
   while (true) {

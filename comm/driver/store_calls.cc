@@ -10,11 +10,10 @@ namespace {
 
 void end(StoreCall& call, const OperationFailure& why) {
   if (call.answer) return;
-  call.blamed_rank = why.blamed_rank;
   try {
-    call.answer.emplace(fail(why.code, why.reason));
+    call.answer.emplace(fail(why.code, why.reason, why.blamed_rank));
   } catch (const std::bad_alloc&) {
-    call.answer.emplace(fail(why.code, std::string(out_of_memory)));
+    call.answer.emplace(fail(why.code, std::string(out_of_memory), why.blamed_rank));
   }
 }
 

@@ -16,7 +16,6 @@ namespace dt {
 struct StoreCall {
   std::string awaited_key = {};  ///< as the program names it; empty: it waits for no key
   std::optional<Result<Reply>> answer = {};
-  int blamed_rank = -1;
   std::optional<uint32_t> id = {};  ///< once it is posted
 
   bool waits_for_key() const { return !awaited_key.empty(); }

@@ -57,11 +57,9 @@ bool is_reset(int fd) {
 }  // namespace
 
 Result<std::unique_ptr<Mesh>> Mesh::join(RendezvousClient& client, const Options& options,
-                                         Time deadline, int* blamed_rank) {
+                                         Time deadline) {
   MeshBuilder builder(client, options);
-  const Result<> joined = builder.run(deadline);
-  *blamed_rank = builder.blamed_rank();
-  if (!joined) return tl::unexpected(joined.error());
+  TRY(builder.run(deadline));
   std::unique_ptr<Mesh> mesh(new Mesh);
   TRY(mesh->build(builder, client.self(), options));
   mesh->rendezvous_fd_ = client.fd();

@@ -43,10 +43,10 @@ class Mesh {
     std::unique_ptr<Link> link;
   };
 
-  /// Returns when all ranked tasks have joined. On failure *blamed_rank is the rank to blame, or
-  /// -1. Requires that `client` outlives the mesh.
+  /// Returns when all ranked tasks have joined. The error has the rank to blame. Requires that
+  /// `client` outlives the mesh.
   static Result<std::unique_ptr<Mesh>> join(RendezvousClient& client, const Options& options,
-                                            Time deadline, int* blamed_rank);
+                                            Time deadline);
   Mesh(const Mesh&) = delete;
   Mesh& operator=(const Mesh&) = delete;
 

@@ -182,10 +182,10 @@ Result<> MeshBuilder::take_notice(const Notice& notice) {
   if (peer == nullptr || notice.kind == Notice::Kind::restarted) return {};
   // A peer that has joined here and ended well may have joined all others, and be done.
   if (notice.kind == Notice::Kind::left && peer->joined()) return {};
-  blamed_rank_ = peer->task.rank;
   return fail(Errc::peer_lost,
               format("{} ended before all ranks had joined: {}", describe(peer->task),
-                     notice.kind == Notice::Kind::left ? "it left" : printable(notice.cause)));
+                     notice.kind == Notice::Kind::left ? "it left" : printable(notice.cause)),
+              peer->task.rank);
 }
 
 Result<> MeshBuilder::take_endpoint(Peer& peer, ByteSpan value) {
@@ -195,11 +195,12 @@ Result<> MeshBuilder::take_endpoint(Peer& peer, ByteSpan value) {
   peer.dial_at = {};
   peer.endpoint = std::make_unique<const PeerEndpoint>(std::move(endpoint));
   if (peer.endpoint->transport != options_.transport) {
-    blamed_rank_ = peer.task.rank;
-    return fail(Errc::input, format("{} has the transport {}, and this rank {}; give all ranks the "
-                                    "same transport",
-                                    describe(peer.task), transport_name(peer.endpoint->transport),
-                                    transport_name(options_.transport)));
+    return fail(Errc::input,
+                format("{} has the transport {}, and this rank {}; give all ranks the same "
+                       "transport",
+                       describe(peer.task), transport_name(peer.endpoint->transport),
+                       transport_name(options_.transport)),
+                peer.task.rank);
   }
   const bool listens = peer.local() ? !peer.endpoint->local.empty() : !peer.endpoint->tcp.empty();
   if (listens) return {};
@@ -279,7 +280,7 @@ Result<> MeshBuilder::dial_failed(Peer& peer, Error error, Time now) {
   const bool passing = error.code == Errc::closed || error.code == Errc::timeout ||
                        error.code == Errc::unreachable || error.code == Errc::os;
   if (passing) return {};
-  blamed_rank_ = peer.task.rank;
+  error.blamed_rank = peer.task.rank;
   return tl::unexpected(std::move(error).during("cannot join " + describe(peer.task)));
 }
 
@@ -311,17 +312,19 @@ tl::unexpected<Error> MeshBuilder::missing() {
       peers_, [](const Peer& peer) { return !peer.joined() && !peer.published; });
   std::vector<std::string> names;
   size_t count = 0;
+  int blamed_rank = -1;
   for (const Peer& peer : peers_) {
     const bool waits = some_unpublished && peer.published && peer.failure.empty();
     if (peer.joined() || waits) continue;
-    if (count == 0) blamed_rank_ = peer.task.rank;
+    if (count == 0) blamed_rank = peer.task.rank;
     if (++count > missing_named_max) continue;
     const std::string why = peer.failure.empty() ? "" : ": " + peer.failure;
     names.push_back(describe(peer.task) + why);
   }
   if (count > names.size()) names.push_back(format("{} more", count - names.size()));
   return fail(Errc::timeout,
-              format("not all ranks have joined in time; missing: {}", join(names, ", ")));
+              format("not all ranks have joined in time; missing: {}", join(names, ", ")),
+              blamed_rank);
 }
 
 MeshBuilder::Peer* MeshBuilder::find(const TaskId& id) {

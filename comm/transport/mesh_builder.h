@@ -56,10 +56,9 @@ class MeshBuilder {
   MeshBuilder(RendezvousClient& client, Options options);
 
   /// Returns when every peer has a connection, or connects later. Fails with Errc::timeout, which
-  /// names the missing tasks, or with Errc::peer_lost, which names the dead one. Then blamed_rank()
-  /// is the rank of the first of them.
+  /// names the missing tasks, or with Errc::peer_lost, which names the dead one. The error blames
+  /// the first of them.
   Result<> run(Time deadline);
-  int blamed_rank() const { return blamed_rank_; }
 
   /// All other ranked tasks; after run() with their connections or endpoints.
   std::vector<Peer>& peers() { return peers_; }
@@ -100,7 +99,6 @@ class MeshBuilder {
   std::optional<PeerListener> listener_;
   std::vector<Peer> peers_;
   std::vector<Notice> notices_;
-  int blamed_rank_ = -1;
   RunningTimeClock clock_;  ///< for all deadlines but those of client_
 };
 

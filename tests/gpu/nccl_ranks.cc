@@ -85,9 +85,8 @@ class NcclRank {
       : devices_(or_stop(open_devices(process_environment()))),
         device_(*devices_[static_cast<size_t>(context_.local_rank()) % devices_.size()]),
         stream_(or_stop(device_.make_stream())) {
-    int blamed_rank = -1;
-    workers_ = or_stop(Workers::join(context_.get(), {.name = StrategyName::multi_worker_mirrored},
-                                     0, &blamed_rank));
+    workers_ =
+        or_stop(Workers::join(context_.get(), {.name = StrategyName::multi_worker_mirrored}, 0));
     const NcclLibrary nccl = or_stop(NcclLibrary::open(nccl_candidates(process_environment())));
     NcclMembership membership = {.rank = context_.rank(), .size = context_.size()};
     if (membership.rank == 0) membership.id = or_stop(make_nccl_id(nccl));

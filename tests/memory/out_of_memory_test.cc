@@ -154,8 +154,8 @@ TEST_CASE(
     for (const Driver::Work& work : pair.works()) {
       const auto outcome = pair.poor().wait(work, Time::min());
       REQUIRE(outcome);
-      REQUIRE(!outcome->result);
-      CHECK(outcome->result.error().code == Errc::os);
+      REQUIRE(!*outcome);
+      CHECK(outcome->error().code == Errc::os);
     }
     for (const Errc error : pair.their_errors())
       CHECK(error == Errc::peer_lost);
@@ -168,12 +168,12 @@ TEST_CASE("a call to the store fails when no memory is left") {
   const Request request = SetRequest{std::string(100, 'k'), Bytes(100)};
   for (long allocations = 0;; ++allocations) {
     REQUIRE(allocations < 1000);
-    std::optional<Driver::StoreAnswer> answer;
+    std::optional<Result<Reply>> answer;
     const bool enough =
         with_allocations(allocations, [&] { answer.emplace(driver.ask(request, Time::max())); });
     REQUIRE((allocations > 0 || !enough));
     if (enough) break;
-    CHECK(answer->result.error().code == Errc::os);
+    CHECK(answer->error().code == Errc::os);
   }
 }
 

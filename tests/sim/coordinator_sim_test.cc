@@ -166,19 +166,20 @@ class CoordinatorWorld {
   void check_end(uint64_t number, const std::string& name) {
     if (schedule_->state(number) != ClosureSchedule::State::finished)
       return complain(name + " has no end");
-    const ClosureEnd end = schedule_->fetch(number);
+    const Result<Bytes> end = schedule_->fetch(number);
     if (schedule_->state(number) != ClosureSchedule::State::unknown)
       complain(name + " has two ends");
-    if (!end.error) {
-      if (name.starts_with("fails") || as_text(end.result) != name || runs_[name] == 0)
+    if (end) {
+      if (name.starts_with("fails") || as_text(*end) != name || runs_[name] == 0)
         complain(name + " has a wrong result");
       return;
     }
-    const bool own = end.error->code == Errc::os;
+    const bool own = end.error().code == Errc::os;
     if (!own) ++lost_;
-    if (end.error->message.find(format("closure \"{}\"", name)) != 0) complain(end.error->message);
-    if (own ? !name.starts_with("fails") : end.error->code != Errc::peer_lost)
-      complain(end.error->message);
+    if (end.error().message.find(format("closure \"{}\"", name)) != 0)
+      complain(end.error().message);
+    if (own ? !name.starts_with("fails") : end.error().code != Errc::peer_lost)
+      complain(end.error().message);
   }
 
   uint64_t seed_;

@@ -114,11 +114,9 @@ class ProgramRank {
 
   /// Returns false when another rank ends before this one has joined.
   bool join() {
-    int blamed = -1;
     auto joined = Context::join({.claim = run_.server.claim({"worker", rank_}),
                                  .rendezvous = run_.server.address(),
-                                 .dead_after = seconds(60)},
-                                &blamed);
+                                 .dead_after = seconds(60)});
     if (!joined && !may_fail_with(joined.error()))
       run_.complain(format("rank {} cannot join: {}", rank_, joined.error().message));
     if (joined) context_ = *std::move(joined);
@@ -154,7 +152,7 @@ class ProgramRank {
       while (!context_->uses_nccl() && !context_->driver().done(*work))
         (void)context_->driver().wait(*work, Clock::now() + milliseconds(1));
       if (context_->driver().done(*work)) {
-        stopped_ = !context_->driver().wait(*work, Time::max())->result;
+        stopped_ = !context_->driver().wait(*work, Time::max())->has_value();
       } else {
         first_ = {*std::move(memory), *work};
       }
@@ -255,8 +253,8 @@ class ProgramRank {
   }
   void judge(Running& running) {
     const auto outcome = context_->driver().wait(running.work, Time::max());
-    if (outcome->result) return judge_success(running);
-    const Error& error = outcome->result.error();
+    if (*outcome) return judge_success(running);
+    const Error& error = outcome->error();
     if (error.code == Errc::mismatch) return judge_mismatch(running);
     stop();
     if (!may_fail_with(error)) complain(running, "fails without a reason: " + error.message);

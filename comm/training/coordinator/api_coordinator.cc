@@ -123,29 +123,23 @@ Time deadline_of(int timeout_ms) {
   return timeout_ms < 0 ? Time::max() : Clock::now() + milliseconds(timeout_ms);
 }
 
-/// Calls `body` with the coordinator. It returns the failure of a closure, if one has failed.
+/// Calls `body` with the coordinator.
 template <class Body>
 int with_coordinator(dtrain_coordinator* handle, dtrain_error* error, const Body& body) {
-  const Result<std::optional<ClosureEnd>> done =
-      guarded([&]() -> Result<std::optional<ClosureEnd>> {
-        if (handle == nullptr) return fail(Errc::input, "the dtrain_coordinator is NULL");
-        if (handle->fork_detector.forked())
-          return fail(Errc::input, "the dtrain_coordinator belongs to the parent of this process");
-        return body(*handle->coordinator);
-      });
-  if (!done) return report(error, done.error());
-  if (*done && (*done)->error) return report(error, *(*done)->error, (*done)->blamed_rank);
-  return report_success(error);
+  return report_call(error, [&]() -> Result<> {
+    if (handle == nullptr) return fail(Errc::input, "the dtrain_coordinator is NULL");
+    if (handle->fork_detector.forked())
+      return fail(Errc::input, "the dtrain_coordinator belongs to the parent of this process");
+    return body(*handle->coordinator);
+  });
 }
-
-using Outcome = Result<std::optional<ClosureEnd>>;
 
 }  // namespace
 
 }  // namespace dt
 
 int dtrain_closure_return(dtrain_closure_result* result, dtrain_bytes bytes, dtrain_error* error) {
-  const dt::Result<> done = dt::guarded([&]() -> dt::Result<> {
+  return dt::report_call(error, [&]() -> dt::Result<> {
     if (result == nullptr) return dt::fail(dt::Errc::input, "the dtrain_closure_result is NULL");
     const dt::ByteSpan copied = TRY(dt::span_of(bytes));
     if (copied.size() > dt::closure_bytes_max) {
@@ -156,24 +150,16 @@ int dtrain_closure_return(dtrain_closure_result* result, dtrain_bytes bytes, dtr
     result->bytes.assign(copied.begin(), copied.end());
     return {};
   });
-  return done ? dt::report_success(error) : dt::report(error, done.error());
 }
 
 int dtrain_coordinator_serve(dtrain_closures closures,
                              const dtrain_coordinator_serve_options* options, dtrain_error* error) {
-  const dt::Result<> served = dt::guarded([&] { return dt::serve(closures, options); });
-  return served ? dt::report_success(error) : dt::report(error, served.error());
+  return dt::report_call(error, [&] { return dt::serve(closures, options); });
 }
 
 dtrain_coordinator* dtrain_coordinator_start(const dtrain_coordinator_options* options,
                                              dtrain_error* error) {
-  auto started = dt::guarded([&] { return dt::start(options); });
-  if (!started) {
-    dt::report(error, started.error());
-    return nullptr;
-  }
-  dt::report_success(error);
-  return started->release();
+  return dt::make_handle(error, [&] { return dt::start(options); });
 }
 
 void dtrain_coordinator_close(dtrain_coordinator* coordinator) {
@@ -185,17 +171,17 @@ void dtrain_coordinator_close(dtrain_coordinator* coordinator) {
 
 int dtrain_coordinator_schedule(dtrain_coordinator* coordinator, const char* name,
                                 dtrain_bytes argument, int64_t* closure, dtrain_error* error) {
-  return dt::with_coordinator(coordinator, error, [&](dt::Coordinator& own) -> dt::Outcome {
+  return dt::with_coordinator(coordinator, error, [&](dt::Coordinator& own) -> dt::Result<> {
     if (name == nullptr) return dt::fail(dt::Errc::input, "the name of a closure is NULL");
     const dt::ByteSpan bytes = TRY(dt::span_of(argument));
     const uint64_t number = TRY(own.schedule(name, bytes, closure != nullptr));
     if (closure != nullptr) *closure = static_cast<int64_t>(number);
-    return std::optional<dt::ClosureEnd>();
+    return {};
   });
 }
 
 int dtrain_coordinator_join(dtrain_coordinator* coordinator, int timeout_ms, dtrain_error* error) {
-  return dt::with_coordinator(coordinator, error, [&](dt::Coordinator& own) -> dt::Outcome {
+  return dt::with_coordinator(coordinator, error, [&](dt::Coordinator& own) -> dt::Result<> {
     return own.join(dt::deadline_of(timeout_ms));
   });
 }
@@ -203,19 +189,18 @@ int dtrain_coordinator_join(dtrain_coordinator* coordinator, int timeout_ms, dtr
 int dtrain_coordinator_fetch(dtrain_coordinator* coordinator, int64_t closure, dtrain_value** value,
                              int timeout_ms, dtrain_error* error) {
   if (value != nullptr) *value = nullptr;
-  return dt::with_coordinator(coordinator, error, [&](dt::Coordinator& own) -> dt::Outcome {
+  return dt::with_coordinator(coordinator, error, [&](dt::Coordinator& own) -> dt::Result<> {
     if (value == nullptr) return dt::fail(dt::Errc::input, "the pointer to the value is NULL");
-    dt::ClosureEnd end =
-        TRY(own.fetch(static_cast<uint64_t>(closure), dt::deadline_of(timeout_ms)));
-    if (!end.error) *value = dt::value_of(std::move(end.result)).release();
-    return std::optional(std::move(end));
+    dt::Bytes result = TRY(own.fetch(static_cast<uint64_t>(closure), dt::deadline_of(timeout_ms)));
+    *value = dt::value_of(std::move(result)).release();
+    return {};
   });
 }
 
 int dtrain_coordinator_done(dtrain_coordinator* coordinator, int* done, dtrain_error* error) {
-  return dt::with_coordinator(coordinator, error, [&](dt::Coordinator& own) -> dt::Outcome {
+  return dt::with_coordinator(coordinator, error, [&](dt::Coordinator& own) -> dt::Result<> {
     if (done == nullptr) return dt::fail(dt::Errc::input, "the pointer to `done` is NULL");
     *done = own.done() ? 1 : 0;
-    return std::optional<dt::ClosureEnd>();
+    return {};
   });
 }

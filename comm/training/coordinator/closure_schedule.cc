@@ -87,28 +87,29 @@ Result<> ClosureSchedule::finished(size_t worker, uint32_t dispatch, ClosureOutc
   idle_.push_back(worker);
   const uint64_t number = self.closure;
   if (running_.erase(number) == 0) return {};  // it has failed with all others
-  ClosureEnd ended{.result = std::move(outcome.result)};
+  Result<Bytes> result = std::move(outcome.result);
   if (outcome.error) {
-    ended.error = std::move(*outcome.error)
-                      .during(format("closure \"{}\", on {}", printable(closures_.at(number).name),
-                                     describe_task(self.task)));
-    ended.blamed_rank = self.task.rank;
+    outcome.error->blamed_rank = self.task.rank;
+    result = tl::unexpected(
+        std::move(*outcome.error)
+            .during(format("closure \"{}\", on {}", printable(closures_.at(number).name),
+                           describe_task(self.task))));
   }
-  end(number, std::move(ended));
+  end(number, std::move(result));
   return {};
 }
 
 /// The closure is neither waiting nor running any more.
-void ClosureSchedule::end(uint64_t number, ClosureEnd end) {
+void ClosureSchedule::end(uint64_t number, Result<Bytes> result) {
   const auto at = closures_.find(number);
   held_bytes_ -= at->second.message->size();
   const bool kept = at->second.kept;
   closures_.erase(at);
-  if (end.error && failure_) ++later_failures_;
-  if (end.error && !failure_) failure_ = ClosureEnd{end.error, end.blamed_rank, {}};
+  if (!result && failure_) ++later_failures_;
+  if (!result && !failure_) failure_ = result.error();
   if (!kept) return;
-  held_bytes_ += end.result.size();
-  ends_.emplace(number, std::move(end));
+  if (result) held_bytes_ += result->size();
+  ends_.emplace(number, std::move(result));
 }
 
 void ClosureSchedule::advance(Time now) {
@@ -139,8 +140,10 @@ void ClosureSchedule::review() {
     causes.push_back(format("{} {}", describe_task(worker.task), worker.cause));
     blamed_rank = worker.task.rank;
   }
-  stopped_ = Error{Errc::peer_lost, format("the coordinator needs {} workers, and {} are left: {}",
-                                           options_.workers_min, left, join(causes, ", "))};
+  stopped_ = Error{Errc::peer_lost,
+                   format("the coordinator needs {} workers, and {} are left: {}",
+                          options_.workers_min, left, join(causes, ", ")),
+                   blamed_rank};
   // Workers that are left may still send the outcomes of closures that they run.
   waiting_.clear();
   running_.clear();
@@ -148,7 +151,7 @@ void ClosureSchedule::review() {
     const uint64_t number = closures_.begin()->first;
     Error error = *stopped_;
     const std::string name = printable(closures_.at(number).name);
-    end(number, {std::move(error).during(format("closure \"{}\"", name)), blamed_rank, {}});
+    end(number, tl::unexpected(std::move(error).during(format("closure \"{}\"", name))));
   }
 }
 
@@ -184,20 +187,20 @@ ClosureSchedule::State ClosureSchedule::state(uint64_t closure) const {
   return at != closures_.end() && at->second.kept ? State::unfinished : State::unknown;
 }
 
-ClosureEnd ClosureSchedule::fetch(uint64_t closure) {
+Result<Bytes> ClosureSchedule::fetch(uint64_t closure) {
   const auto at = ends_.find(closure);
   assert(at != ends_.end());
-  ClosureEnd end = std::move(at->second);
+  Result<Bytes> result = std::move(at->second);
   ends_.erase(at);
-  held_bytes_ -= end.result.size();
-  return end;
+  if (result) held_bytes_ -= result->size();
+  return result;
 }
 
-std::optional<ClosureEnd> ClosureSchedule::take_failure() {
-  std::optional<ClosureEnd> failure = std::exchange(failure_, std::nullopt);
+std::optional<Error> ClosureSchedule::take_failure() {
+  std::optional<Error> failure = std::exchange(failure_, std::nullopt);
   const size_t later = std::exchange(later_failures_, 0);
   if (failure && later > 0)
-    failure->error->message += format("; {} more closures have failed after it", later);
+    failure->message += format("; {} more closures have failed after it", later);
   return failure;
 }
 

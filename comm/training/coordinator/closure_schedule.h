@@ -18,13 +18,6 @@
 
 namespace dt {
 
-/// The end of a closure, for the program.
-struct ClosureEnd {
-  std::optional<Error> error = {};  ///< names the closure, and the worker with its host
-  int blamed_rank = -1;             ///< of that worker
-  Bytes result = {};
-};
-
 /// The decisions of a coordinator: which worker runs which closure. No I/O, no clock.
 ///
 ///   waiting ── dispatch ─▶ running ── outcome ─▶ finished ── fetch ─▶ forgotten
@@ -78,11 +71,12 @@ class ClosureSchedule {
   enum class State : uint8_t { unknown, unfinished, finished };
   /// Returns the state of a kept closure that is not fetched.
   State state(uint64_t closure) const;
-  /// Requires that the closure is finished.
-  ClosureEnd fetch(uint64_t closure);
+  /// Returns the result of a closure, or its error, which names the closure and the worker with its
+  /// host. Requires that the closure is finished.
+  Result<Bytes> fetch(uint64_t closure);
   /// Returns the first error since the last call, with the number of those after it. None: all
   /// closures that have finished since then ended well.
-  std::optional<ClosureEnd> take_failure();
+  std::optional<Error> take_failure();
   /// Returns `closure 3, "step", on worker:1 on node1`, of an unfinished one.
   std::string describe_unfinished(std::optional<uint64_t> closure) const;
 
@@ -104,7 +98,7 @@ class ClosureSchedule {
   };
 
   void stop(Worker& worker, Worker::State state);
-  void end(uint64_t number, ClosureEnd end);
+  void end(uint64_t number, Result<Bytes> result);
   void review();
 
   Options options_;
@@ -112,9 +106,9 @@ class ClosureSchedule {
   std::deque<size_t> idle_;               ///< the longest idle one first
   std::map<uint64_t, Closure> closures_;  ///< that are unfinished
   std::deque<uint64_t> waiting_;
-  std::map<uint64_t, size_t> running_;   ///< the workers, by closure
-  std::map<uint64_t, ClosureEnd> ends_;  ///< of kept closures
-  std::optional<ClosureEnd> failure_;
+  std::map<uint64_t, size_t> running_;      ///< the workers, by closure
+  std::map<uint64_t, Result<Bytes>> ends_;  ///< of kept closures
+  std::optional<Error> failure_;
   size_t later_failures_ = 0;
   std::optional<Error> stopped_;  ///< too few workers are left
   size_t held_bytes_ = 0;

@@ -136,13 +136,14 @@ Result<> Coordinator::await(const std::function<bool()>& reached, std::optional<
   return {};
 }
 
-Result<std::optional<ClosureEnd>> Coordinator::join(Time deadline) {
+Result<> Coordinator::join(Time deadline) {
   std::unique_lock lock(mutex_);
   TRY(await([this] { return schedule_.unfinished() == 0; }, std::nullopt, lock, deadline));
-  return schedule_.take_failure();
+  if (auto failure = schedule_.take_failure()) return tl::unexpected(*std::move(failure));
+  return {};
 }
 
-Result<ClosureEnd> Coordinator::fetch(uint64_t closure, Time deadline) {
+Result<Bytes> Coordinator::fetch(uint64_t closure, Time deadline) {
   std::unique_lock lock(mutex_);
   using State = ClosureSchedule::State;
   TRY(await([&] { return schedule_.state(closure) != State::unfinished; }, closure, lock,

@@ -53,12 +53,12 @@ class Coordinator {
 
   /// As ClosureSchedule::add().
   Result<uint64_t> schedule(std::string_view name, ByteSpan argument, bool kept);
-  /// Returns when all closures have finished; the first error of those since the last call, if any.
-  /// Fails with Errc::timeout at the deadline.
-  Result<std::optional<ClosureEnd>> join(Time deadline);
-  /// Waits for the end of a kept closure and takes it. Fails with Errc::input when there is no such
-  /// closure, and with Errc::timeout at the deadline.
-  Result<ClosureEnd> fetch(uint64_t closure, Time deadline);
+  /// Returns when all closures have finished. Fails with the first error of those since the last
+  /// call, and with Errc::timeout at the deadline.
+  Result<> join(Time deadline);
+  /// Waits for the end of a kept closure and takes its result or error. Fails with Errc::input when
+  /// there is no such closure, and with Errc::timeout at the deadline.
+  Result<Bytes> fetch(uint64_t closure, Time deadline);
   /// True if all closures have finished.
   bool done();
 

@@ -14,8 +14,8 @@ struct dtrain_prefetch {
 namespace dt {
 namespace {
 
-Result<dtrain_prefetch*> create_prefetch(dtrain_strategy* strategy,
-                                         const dtrain_prefetch_options* given) {
+Result<std::unique_ptr<dtrain_prefetch>> create_prefetch(dtrain_strategy* strategy,
+                                                         const dtrain_prefetch_options* given) {
   TRY(check_handle(strategy));
   const auto options = TRY(read_struct(given, "dtrain_prefetch_options"));
   if (options.fill == nullptr) return fail(Errc::input, "dtrain_prefetch_options.fill is NULL");
@@ -35,7 +35,7 @@ Result<dtrain_prefetch*> create_prefetch(dtrain_strategy* strategy,
        .bytes = options.bytes,
        .depth = options.depth == 0 ? DevicePrefetch::Options().depth : options.depth},
       fill));
-  return made.release();
+  return made;
 }
 
 }  // namespace
@@ -44,18 +44,12 @@ Result<dtrain_prefetch*> create_prefetch(dtrain_strategy* strategy,
 dtrain_prefetch* dtrain_prefetch_create(dtrain_strategy* strategy,
                                         const dtrain_prefetch_options* options,
                                         dtrain_error* error) {
-  const auto created = dt::guarded([&] { return dt::create_prefetch(strategy, options); });
-  if (!created) {
-    dt::report(error, created.error());
-    return nullptr;
-  }
-  dt::report_success(error);
-  return *created;
+  return dt::make_handle(error, [&] { return dt::create_prefetch(strategy, options); });
 }
 
 int dtrain_prefetch_next(dtrain_prefetch* prefetch, const void** data, size_t* bytes,
                          dtrain_error* error) {
-  const dt::Result<> outcome = dt::guarded([&]() -> dt::Result<> {
+  return dt::report_call(error, [&]() -> dt::Result<> {
     if (prefetch == nullptr || data == nullptr || bytes == nullptr)
       return dt::fail(dt::Errc::input, "an argument is NULL");
     const dt::ByteSpan batch = TRY(prefetch->prefetch->next());
@@ -63,7 +57,6 @@ int dtrain_prefetch_next(dtrain_prefetch* prefetch, const void** data, size_t* b
     *bytes = batch.size();
     return {};
   });
-  return outcome ? dt::report_success(error) : dt::report(error, outcome.error());
 }
 
 void dtrain_prefetch_free(dtrain_prefetch* prefetch) {

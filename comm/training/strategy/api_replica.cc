@@ -40,7 +40,7 @@ Result<ReplicaTensors> replica_tensors(const dtrain_buffers* tensors, size_t cou
 
 int dtrain_strategy_run(dtrain_strategy* strategy, dtrain_replica_step step, void* argument,
                         dtrain_error* error) {
-  const dt::Result<> outcome = dt::guarded([&]() -> dt::Result<> {
+  return dt::report_call(error, [&]() -> dt::Result<> {
     TRY(dt::check_handle(strategy));
     if (step == nullptr) return dt::fail(dt::Errc::input, "the step is NULL");
     return strategy->strategy->run([&](dt::Replica& replica) {
@@ -48,7 +48,6 @@ int dtrain_strategy_run(dtrain_strategy* strategy, dtrain_replica_step step, voi
       return dt::outcome_of(step(&handle, argument), replica);
     });
   });
-  return dt::report_strategy(strategy, outcome, error);
 }
 
 int dtrain_replica_index(const dtrain_replica* replica) {
@@ -71,18 +70,17 @@ void* dtrain_replica_data(dtrain_replica* replica, dtrain_variable* variable) {
 
 int dtrain_replica_all_reduce(dtrain_replica* replica, const dtrain_buffers* tensors, size_t count,
                               int op, dtrain_error* error) {
-  const dt::Result<> outcome = dt::guarded([&]() -> dt::Result<> {
+  return dt::report_call(error, [&]() -> dt::Result<> {
     TRY(dt::check_replica(replica));
     const dt::ReduceOp reduce = TRY(dt::reduce_of(op));
     dt::ReplicaTensors all = TRY(dt::replica_tensors(tensors, count));
     return replica->strategy.strategy->all_reduce(replica->replica, std::move(all), reduce);
   });
-  return dt::report_strategy(replica == nullptr ? nullptr : &replica->strategy, outcome, error);
 }
 
 int dtrain_replica_apply(dtrain_replica* replica, const dtrain_gradient_list* list,
                          dtrain_update update, void* argument, dtrain_error* error) {
-  const dt::Result<> outcome = dt::guarded([&]() -> dt::Result<> {
+  return dt::report_call(error, [&]() -> dt::Result<> {
     TRY(dt::check_replica(replica));
     if (list == nullptr || update == nullptr || (list->gradients == nullptr && list->count > 0))
       return dt::fail(dt::Errc::input, "an argument is NULL");
@@ -98,17 +96,15 @@ int dtrain_replica_apply(dtrain_replica* replica, const dtrain_gradient_list* li
       return dt::outcome_of(update(replica, i, argument), replica->replica);
     });
   });
-  return dt::report_strategy(replica == nullptr ? nullptr : &replica->strategy, outcome, error);
 }
 
 int dtrain_replica_assign(dtrain_replica* replica, dtrain_variable* variable, const void* value,
                           dtrain_error* error) {
-  const dt::Result<> outcome = dt::guarded([&]() -> dt::Result<> {
+  return dt::report_call(error, [&]() -> dt::Result<> {
     TRY(dt::check_replica(replica));
     TRY(dt::check_variable(*replica, variable));
     if (value == nullptr) return dt::fail(dt::Errc::input, "the value is NULL");
     return replica->strategy.strategy->assign(replica->replica, *variable->variable,
                                               static_cast<const std::byte*>(value));
   });
-  return dt::report_strategy(replica == nullptr ? nullptr : &replica->strategy, outcome, error);
 }

@@ -50,23 +50,23 @@ Result<dtrain_variable*> create_variable(dtrain_strategy* strategy,
   return strategy->variables.back().get();
 }
 
-Result<dtrain_strategy*> create_strategy(dtrain_context* context, const StrategyRequest& request,
-                                         int* blamed_rank) {
+Result<std::unique_ptr<dtrain_strategy>> create_strategy(dtrain_context* context,
+                                                         const StrategyRequest& request) {
   const Environment environment = process_environment();
-  if (context != nullptr) TRY(usable(&context->context));
-  auto made = TRY(context != nullptr ? Strategy::create(context, request, environment, blamed_rank)
-                                     : Strategy::join(request, environment, blamed_rank));
+  if (context != nullptr) TRY(usable(context));
+  auto made = TRY(context != nullptr ? Strategy::create(context, request, environment)
+                                     : Strategy::join(request, environment));
   return new_handle(std::move(made));
 }
 
 }  // namespace
 
-dtrain_strategy* new_handle(std::unique_ptr<Strategy> strategy) {
+std::unique_ptr<dtrain_strategy> new_handle(std::unique_ptr<Strategy> strategy) {
   auto handle = std::make_unique<dtrain_strategy>();
   handle->strategy = std::move(strategy);
   for (size_t i = 0; i < handle->strategy->local_replicas(); ++i)
     handle->device_names.push_back(handle->strategy->devices().device(i).name());
-  return handle.release();
+  return handle;
 }
 
 Result<> check_handle(const dtrain_strategy* strategy) {
@@ -74,19 +74,12 @@ Result<> check_handle(const dtrain_strategy* strategy) {
   return fail(Errc::input, "the dtrain_strategy is NULL");
 }
 
-int report_strategy(const dtrain_strategy* strategy, const Result<>& outcome, dtrain_error* error) {
-  if (outcome) return report_success(error);
-  return report(error, outcome.error(),
-                strategy == nullptr ? -1 : strategy->strategy->blamed_rank());
-}
-
 }  // namespace dt
 
 dtrain_strategy* dtrain_strategy_create(dtrain_context* context,
                                         const dtrain_strategy_options* options,
                                         dtrain_error* error) {
-  int blamed_rank = -1;
-  const auto created = dt::guarded([&]() -> dt::Result<dtrain_strategy*> {
+  return dt::make_handle(error, [&]() -> dt::Result<std::unique_ptr<dtrain_strategy>> {
     const auto given = TRY(dt::read_struct(options, "dtrain_strategy_options"));
     const dt::StrategyRequest request = {.name = dt::optional_text(given.name),
                                          .devices = dt::optional_text(given.devices),
@@ -99,14 +92,8 @@ dtrain_strategy* dtrain_strategy_create(dtrain_context* context,
                                          .soft_placement = given.soft_placement != 0,
                                          .log_placement = given.log_placement != 0,
                                          .device_memory = given.device_memory};
-    return dt::create_strategy(context, request, &blamed_rank);
+    return dt::create_strategy(context, request);
   });
-  if (!created) {
-    dt::report(error, created.error(), blamed_rank);
-    return nullptr;
-  }
-  dt::report_success(error);
-  return *created;
 }
 
 void dtrain_strategy_free(dtrain_strategy* strategy) {
@@ -173,37 +160,34 @@ dtrain_context* dtrain_strategy_context(const dtrain_strategy* strategy) {
 
 int dtrain_variable_create(dtrain_strategy* strategy, const dtrain_variable_options* options,
                            dtrain_variable** variable, dtrain_error* error) {
-  dt::Result<> outcome = dt::guarded([&]() -> dt::Result<> {
+  return dt::report_call(error, [&]() -> dt::Result<> {
     if (variable == nullptr) return dt::fail(dt::Errc::input, "the place of the variable is NULL");
     *variable = nullptr;
     *variable = TRY(dt::create_variable(strategy, options));
     return {};
   });
-  return dt::report_strategy(strategy, outcome, error);
 }
 
 int dtrain_variable_read(dtrain_variable* variable, void* to, dtrain_error* error) {
-  const dt::Result<> outcome = dt::guarded([&]() -> dt::Result<> {
+  return dt::report_call(error, [&]() -> dt::Result<> {
     if (variable == nullptr || to == nullptr)
       return dt::fail(dt::Errc::input, "an argument is NULL");
     return variable->strategy->strategy->read(*variable->variable, static_cast<std::byte*>(to));
   });
-  return dt::report_strategy(variable == nullptr ? nullptr : variable->strategy, outcome, error);
 }
 
 int dtrain_variable_write(dtrain_variable* variable, const void* from, dtrain_error* error) {
-  const dt::Result<> outcome = dt::guarded([&]() -> dt::Result<> {
+  return dt::report_call(error, [&]() -> dt::Result<> {
     if (variable == nullptr || from == nullptr)
       return dt::fail(dt::Errc::input, "an argument is NULL");
     return variable->strategy->strategy->write(*variable->variable,
                                                static_cast<const std::byte*>(from));
   });
-  return dt::report_strategy(variable == nullptr ? nullptr : variable->strategy, outcome, error);
 }
 
 int dtrain_strategy_reduce(dtrain_strategy* strategy, const void* const* inputs,
                            dtrain_buffers output, int op, dtrain_error* error) {
-  const dt::Result<> outcome = dt::guarded([&]() -> dt::Result<> {
+  return dt::report_call(error, [&]() -> dt::Result<> {
     TRY(dt::check_handle(strategy));
     const dt::ElementType type = TRY(dt::type_of(output.type, {}));
     const dt::ReduceOp reduce = TRY(dt::reduce_of(op));
@@ -214,23 +198,20 @@ int dtrain_strategy_reduce(dtrain_strategy* strategy, const void* const* inputs,
     return strategy->strategy->reduce(
         arrays, {type, output.count, static_cast<std::byte*>(output.output)}, reduce);
   });
-  return dt::report_strategy(strategy, outcome, error);
 }
 
 int dtrain_strategy_save(dtrain_strategy* strategy, const char* path, dtrain_error* error) {
-  const dt::Result<> outcome = dt::guarded([&]() -> dt::Result<> {
+  return dt::report_call(error, [&]() -> dt::Result<> {
     TRY(dt::check_handle(strategy));
     if (path == nullptr) return dt::fail(dt::Errc::input, "the path of the checkpoint is NULL");
     return dt::save_variables(*strategy->strategy, path);
   });
-  return dt::report_strategy(strategy, outcome, error);
 }
 
 int dtrain_strategy_restore(dtrain_strategy* strategy, const char* path, dtrain_error* error) {
-  const dt::Result<> outcome = dt::guarded([&]() -> dt::Result<> {
+  return dt::report_call(error, [&]() -> dt::Result<> {
     TRY(dt::check_handle(strategy));
     if (path == nullptr) return dt::fail(dt::Errc::input, "the path of the checkpoint is NULL");
     return dt::restore_variables(*strategy->strategy, path);
   });
-  return dt::report_strategy(strategy, outcome, error);
 }

@@ -27,10 +27,8 @@ struct dtrain_replica {
 
 namespace dt {
 
-/// Returns a handle of the C functions, which the caller frees.
-dtrain_strategy* new_handle(std::unique_ptr<Strategy> strategy);
+/// Returns a handle of the C functions.
+std::unique_ptr<dtrain_strategy> new_handle(std::unique_ptr<Strategy> strategy);
 Result<> check_handle(const dtrain_strategy* strategy);
-/// Reports the outcome of a call, and returns its status.
-int report_strategy(const dtrain_strategy* strategy, const Result<>& outcome, dtrain_error* error);
 
 }  // namespace dt

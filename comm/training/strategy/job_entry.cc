@@ -25,7 +25,7 @@ constexpr Duration records_reply_max = seconds(10);
 }  // namespace
 
 OwnContext lone_context() {
-  return OwnContext(new_context(Context::alone()));
+  return OwnContext(new_context(Context::alone()).release());
 }
 
 Result<std::optional<JobEntry>> JobEntry::open(const dtrain_init_options* identity) {
@@ -75,16 +75,13 @@ bool JobEntry::is_gone(int rank) const {
   return gone;
 }
 
-Result<> JobEntry::compare(const WorkerRecord& own, Awaited awaited, int* blamed_rank) {
+Result<> JobEntry::compare(const WorkerRecord& own, Awaited awaited) {
   TRY(publish(own));
   Duration wait = records_wait_first;
   Deadline until(deadline_);
   while (true) {
     const WorkerRecords records = TRY(collect(awaited, wait));
-    if (auto difference = find_difference(records)) {
-      *blamed_rank = difference->rank;
-      return tl::unexpected(std::move(difference->error));
-    }
+    TRY(compare_records(records));
     std::optional<int> missing;
     for (int other = 0; other < (awaited == Awaited::first ? 1 : workers()); ++other) {
       if (records[static_cast<size_t>(other)]) continue;
@@ -93,29 +90,29 @@ Result<> JobEntry::compare(const WorkerRecord& own, Awaited awaited, int* blamed
     }
     if (!missing) return {};
     if (until.passed()) {
-      *blamed_rank = *missing;
-      return fail(Errc::timeout, format("rank {} has not created its strategy in time; all ranks "
-                                        "create the same one",
-                                        *missing));
+      return fail(Errc::timeout,
+                  format("rank {} has not created its strategy in time; all ranks create the same "
+                         "one",
+                         *missing),
+                  *missing);
     }
     wait = std::min({2 * wait, records_wait_max, std::max(deadline_ - Clock::now(), Duration(1))});
   }
 }
 
-Result<OwnContext> JobEntry::join(int* blamed_rank) {
-  auto context = TRY(Context::join(options_, std::move(client_), deadline_, blamed_rank));
-  return OwnContext(new_context(std::move(context)));
+Result<OwnContext> JobEntry::join() {
+  auto context = TRY(Context::join(options_, std::move(client_), deadline_));
+  return OwnContext(new_context(std::move(context)).release());
 }
 
-Result<JobEntry::HostContexts> JobEntry::join_host(int* blamed_rank) {
+Result<JobEntry::HostContexts> JobEntry::join_host() {
   const dtrain_part part = {.color = client_->self().agent, .key = rank()};
   HostContexts contexts;
-  contexts.job = TRY(join(blamed_rank));
+  contexts.job = TRY(join());
   dtrain_context* host = nullptr;
   dtrain_error error = empty_c_error();
   if (dtrain_split(contexts.job.get(), part, &host, nullptr, &error) != DTRAIN_OK) {
-    *blamed_rank = error.rank;
-    return fail(errc_of(error.code), error.text);
+    return fail(errc_of(error.code), error.text, error.rank);
   }
   contexts.host.reset(host);
   return contexts;

@@ -43,18 +43,18 @@ class JobEntry {
   };
   /// Publishes this worker's record, and compares all records of other workers for this strategy.
   /// The n-th strategy of one process belongs to the n-th of another. Fails when a worker
-  /// cannot take part or differs from rank 0. *blamed_rank is that worker then, at every rank.
-  Result<> compare(const WorkerRecord& own, Awaited awaited, int* blamed_rank);
+  /// cannot take part or differs from rank 0, and blames that worker at every rank.
+  Result<> compare(const WorkerRecord& own, Awaited awaited);
 
   /// Joins all other ranks, as dtrain_init does.
-  Result<OwnContext> join(int* blamed_rank);
+  Result<OwnContext> join();
   /// The contexts of all ranks, and of those on this host. The second one ends first.
   struct HostContexts {
     OwnContext job;
     OwnContext host;
   };
   /// Joins all other ranks, and then makes a group of those on this host.
-  Result<HostContexts> join_host(int* blamed_rank);
+  Result<HostContexts> join_host();
   /// Returns the connection for parameter servers.
   JoinedTask take() { return joined_task(options_, std::move(client_)); }
 

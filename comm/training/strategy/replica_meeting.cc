@@ -85,10 +85,10 @@ void ReplicaMeeting::fail_step(ReplicaFailure failure) {
 }
 
 tl::unexpected<Error> ReplicaMeeting::failed() const {
-  const Error& error = failure_->error;
-  return fail(error.code, failure_->replica ? format("replica {} failed: {}",
-                                                     first_ + *failure_->replica, error.message)
-                                            : error.message);
+  Error error = failure_->error;
+  if (!failure_->replica) return tl::unexpected(std::move(error));
+  return tl::unexpected(
+      std::move(error).during(format("replica {} failed", first_ + *failure_->replica)));
 }
 
 }  // namespace dt

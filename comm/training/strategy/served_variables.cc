@@ -68,8 +68,7 @@ ServedVariables::~ServedVariables() {
 
 Result<> ServedVariables::checked(int status, const dtrain_error& error) {
   if (status == DTRAIN_OK) return {};
-  blamed_rank_ = error.rank;
-  return fail(errc_of(status), error.text);
+  return fail(errc_of(status), error.text, error.rank);
 }
 
 bool ServedVariables::serves(const VariableTerms& terms) {

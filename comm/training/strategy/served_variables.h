@@ -54,8 +54,6 @@ class ServedVariables {
   Result<> assign(const VariableTerms& terms, const std::byte* wanted);
   /// Returns when all workers that live have called it.
   Result<> barrier();
-  /// The rank to blame for the last error; -1: none.
-  int blamed_rank() const { return blamed_rank_; }
 
  private:
   explicit ServedVariables(const Options& options) : options_(options) {}
@@ -68,7 +66,6 @@ class ServedVariables {
 
   Options options_;
   dtrain_ps* ps_ = nullptr;
-  int blamed_rank_ = -1;
 };
 
 }  // namespace dt

@@ -76,6 +76,12 @@ Result<std::unique_ptr<Strategy>> Strategy::open(const StrategyOptions& options,
   return made;
 }
 
+tl::unexpected<Error> Strategy::Prepared::failure_or(Error compared) const {
+  // The others have this worker's failure with its rank.
+  if (!strategy) compared = {strategy.error().code, strategy.error().message, compared.blamed_rank};
+  return tl::unexpected(std::move(compared));
+}
+
 Strategy::Prepared Strategy::prepare(const StrategyRequest& request, const Environment& environment,
                                      int workers) {
   // A failure here reaches all workers: none of them waits for this one.
@@ -99,12 +105,12 @@ Strategy::Prepared Strategy::prepare(const StrategyRequest& request, const Envir
   return prepared;
 }
 
-Result<std::unique_ptr<Strategy>> Strategy::with_workers(Prepared prepared, dtrain_context* context,
-                                                         int* blamed_rank) {
+Result<std::unique_ptr<Strategy>> Strategy::with_workers(Prepared prepared,
+                                                         dtrain_context* context) {
   const int timeout_ms = prepared.strategy ? (*prepared.strategy)->options_.timeout_ms : 0;
-  auto workers = Workers::join(context, prepared.record, timeout_ms, blamed_rank);
+  auto workers = Workers::join(context, prepared.record, timeout_ms);
+  if (!workers) return prepared.failure_or(std::move(workers).error());
   if (!prepared.strategy) return std::move(prepared.strategy);
-  if (!workers) return tl::unexpected(std::move(workers).error());
   Strategy& strategy = **prepared.strategy;
   strategy.workers_ = *std::move(workers);
   strategy.worker_ = static_cast<size_t>(strategy.workers_->rank());
@@ -113,7 +119,6 @@ Result<std::unique_ptr<Strategy>> Strategy::with_workers(Prepared prepared, dtra
   strategy.begin();
   if (auto joined = strategy.reducer_->join_nccl(timeout_ms); !joined) {
     strategy.workers_->abort(joined.error());
-    *blamed_rank = strategy.blamed_rank();
     return tl::unexpected(std::move(joined).error());
   }
   return std::move(prepared.strategy);
@@ -121,19 +126,18 @@ Result<std::unique_ptr<Strategy>> Strategy::with_workers(Prepared prepared, dtra
 
 Result<std::unique_ptr<Strategy>> Strategy::create(dtrain_context* context,
                                                    const StrategyRequest& request,
-                                                   const Environment& environment,
-                                                   int* blamed_rank) {
+                                                   const Environment& environment) {
   Prepared prepared = prepare(request, environment, dtrain_size(context));
   if (prepared.strategy && (*prepared.strategy)->name() == StrategyName::parameter_server) {
     prepared.record.failure =
         "parameter_server joins the job by itself; create the strategy without a context";
     prepared.strategy = fail(Errc::input, prepared.record.failure);
   }
-  return with_workers(std::move(prepared), context, blamed_rank);
+  return with_workers(std::move(prepared), context);
 }
 
 Result<std::unique_ptr<Strategy>> Strategy::join(const StrategyRequest& request,
-                                                 const Environment& environment, int* blamed_rank) {
+                                                 const Environment& environment) {
   std::optional<JobEntry> entry = TRY(JobEntry::open(request.identity));
   const bool ranked = entry && entry->rank() >= 0;
   Prepared prepared = prepare(request, environment, ranked ? entry->workers() : 1);
@@ -149,19 +153,18 @@ Result<std::unique_ptr<Strategy>> Strategy::join(const StrategyRequest& request,
     using enum JobEntry::Awaited;
     const bool joins = !served || options.mode.local;
     const auto awaited = joins ? all : options.mode.needs_all() ? living : first;
-    const Result<> compared = entry->compare(prepared.record, awaited, blamed_rank);
-    // The others have this worker's failure with its rank.
+    const Result<> compared = entry->compare(prepared.record, awaited);
+    if (!compared) return prepared.failure_or(compared.error());
     if (!prepared.strategy) return std::move(prepared.strategy);
-    TRY(compared);
   }
   if (!served) {
     OwnContext context = lone_context();
-    if (entry) context = TRY(entry->join(blamed_rank));
-    auto made = TRY(with_workers(std::move(prepared), context.get(), blamed_rank));
+    if (entry) context = TRY(entry->join());
+    auto made = TRY(with_workers(std::move(prepared), context.get()));
     made->own_context_ = std::move(context);
     return made;
   }
-  TRY((*prepared.strategy)->serve(*std::move(entry), blamed_rank));
+  TRY((*prepared.strategy)->serve(*std::move(entry)));
   return std::move(prepared.strategy);
 }
 
@@ -180,32 +183,28 @@ void Strategy::begin() {
   reducer_ = std::make_unique<ReplicaReducer>(*devices_, *workers_, options_.bytes_per_pack);
 }
 
-Result<> Strategy::serve(JobEntry entry, int* blamed_rank) {
+Result<> Strategy::serve(JobEntry entry) {
   worker_ = static_cast<size_t>(entry.rank());
   worker_count_ = static_cast<size_t>(entry.workers());
   const ServedVariables::Options served = {
       .mode = options_.mode, .chief = is_chief(), .timeout_ms = options_.timeout_ms};
   const WorkerRecord record = {.name = options_.name};
   if (options_.mode.local) {
-    JobEntry::HostContexts contexts = TRY(entry.join_host(blamed_rank));
+    JobEntry::HostContexts contexts = TRY(entry.join_host());
     own_context_ = std::move(contexts.job);
     host_context_ = std::move(contexts.host);
-    workers_ = TRY(Workers::join(host_context_.get(), record, options_.timeout_ms, blamed_rank));
+    workers_ = TRY(Workers::join(host_context_.get(), record, options_.timeout_ms));
     if (workers_->alone()) TRY(devices_->connect(options_.timeout_ms));
     served_ = TRY(ServedVariables::connect(served, own_context_.get()));
   } else {
     // Each worker is alone with the servers.
     own_context_ = lone_context();
-    workers_ = TRY(Workers::join(own_context_.get(), record, options_.timeout_ms, blamed_rank));
+    workers_ = TRY(Workers::join(own_context_.get(), record, options_.timeout_ms));
     TRY(devices_->connect(options_.timeout_ms));
     served_ = TRY(ServedVariables::connect(served, entry.take()));
   }
   begin();
   return {};
-}
-
-int Strategy::blamed_rank() const {
-  return served_ ? served_->blamed_rank() : workers_->blamed_rank();
 }
 
 Result<> Strategy::await_workers() {
@@ -214,7 +213,7 @@ Result<> Strategy::await_workers() {
 
 Result<> Strategy::check_open() const {
   TRY(workers_->status());
-  if (ended_) return fail(ended_->code, "the strategy has ended: " + ended_->message);
+  if (ended_) return tl::unexpected(Error(*ended_).during("the strategy has ended"));
   if (running_) return fail(Errc::input, "a step is running; call this between steps");
   return {};
 }

@@ -40,10 +40,10 @@ class Strategy {
   /// A collective of the context, which must outlive this. See dtrain_strategy_create.
   static Result<std::unique_ptr<Strategy>> create(dtrain_context* context,
                                                   const StrategyRequest& request,
-                                                  const Environment& environment, int* blamed_rank);
+                                                  const Environment& environment);
   /// Joins the job by itself, after all workers have compared their strategies.
   static Result<std::unique_ptr<Strategy>> join(const StrategyRequest& request,
-                                                const Environment& environment, int* blamed_rank);
+                                                const Environment& environment);
 
   StrategyName name() const { return options_.name; }
   size_t local_replicas() const { return devices_->count(); }
@@ -67,8 +67,6 @@ class Strategy {
   Result<> write(Variable& variable, const std::byte* from);
   /// Waits for the other workers of parameter servers; for those of a group, it is not necessary.
   Result<> await_workers();
-  /// The rank to blame for the last error; -1: none.
-  int blamed_rank() const;
   /// Reduces an array of each local replica, in memory of the host.
   Result<> reduce(const std::vector<const std::byte*>& inputs, const WorkerTensor& output,
                   ReduceOp op);
@@ -94,14 +92,15 @@ class Strategy {
   struct Prepared {
     Result<std::unique_ptr<Strategy>> strategy;
     WorkerRecord record = {};
+    /// Returns its own failure, if it has one, and blames the rank that the comparison has found.
+    tl::unexpected<Error> failure_or(Error compared) const;
   };
   static Prepared prepare(const StrategyRequest& request, const Environment& environment,
                           int workers);
   /// Makes the group of all ranks of the context. `prepared` may have failed.
-  static Result<std::unique_ptr<Strategy>> with_workers(Prepared prepared, dtrain_context* context,
-                                                        int* blamed_rank);
+  static Result<std::unique_ptr<Strategy>> with_workers(Prepared prepared, dtrain_context* context);
   /// Connects to the parameter servers.
-  Result<> serve(JobEntry entry, int* blamed_rank);
+  Result<> serve(JobEntry entry);
   void begin();
   Result<> check_open() const;
   Result<> check_gradient(const Gradient& gradient) const;

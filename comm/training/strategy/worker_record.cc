@@ -13,17 +13,17 @@ namespace {
 
 constexpr size_t failure_bytes_max = 340;
 
-/// Returns the conflict of each two workers' devices with the lowest ranks; empty: none.
-std::optional<WorkerDifference> find_device_conflict(const WorkerRecords& by_rank) {
+/// Fails where the devices of two workers conflict: those with the lowest ranks.
+Result<> check_device_conflict(const WorkerRecords& by_rank) {
   for (size_t i = 1; i < by_rank.size(); ++i) {
     for (size_t j = 0; by_rank[i] && j < i; ++j) {
       if (!by_rank[j]) continue;
       auto text = find_conflict({static_cast<int>(j), &by_rank[j]->in_use},
                                 {static_cast<int>(i), &by_rank[i]->in_use});
-      if (text) return WorkerDifference{static_cast<int>(i), {Errc::mismatch, *std::move(text)}};
+      if (text) return fail(Errc::mismatch, *std::move(text), static_cast<int>(i));
     }
   }
-  return std::nullopt;
+  return {};
 }
 
 void encode(Writer& writer, const CrossDeviceRules& rules) {
@@ -120,29 +120,27 @@ Result<WorkerRecord> decode_worker_record(ByteSpan bytes) {
   return fail(Errc::protocol, "a worker sent no record of a strategy of this version");
 }
 
-std::optional<WorkerDifference> find_difference(const WorkerRecords& by_rank) {
+Result<> compare_records(const WorkerRecords& by_rank) {
   for (size_t i = 0; i < by_rank.size(); ++i) {
     const int rank = static_cast<int>(i);
     if (!by_rank[i] || by_rank[i]->failure.empty()) continue;
     const std::string& failure = by_rank[i]->failure;
-    return WorkerDifference{
-        rank, {Errc::input, by_rank.size() == 1 ? failure : format("rank {}: {}", rank, failure)}};
+    return fail(Errc::input, by_rank.size() == 1 ? failure : format("rank {}: {}", rank, failure),
+                rank);
   }
-  if (!by_rank.front()) return std::nullopt;
+  if (!by_rank.front()) return {};
   const WorkerRecord& first = *by_rank.front();
   for (size_t i = 1; i < by_rank.size(); ++i) {
     if (!by_rank[i]) continue;
     const int rank = static_cast<int>(i);
     std::string text = difference_of(first, *by_rank[i], rank);
-    if (!text.empty()) return WorkerDifference{rank, {Errc::mismatch, std::move(text)}};
+    if (!text.empty()) return fail(Errc::mismatch, std::move(text), rank);
   }
-  if (by_rank.size() == 1) return std::nullopt;
-  if (!is_of_one_process(first.name)) return find_device_conflict(by_rank);
-  return WorkerDifference{
-      -1,
-      {Errc::input, format("{} trains in one process, and the job has {} workers; use "
-                           "multi_worker_mirrored",
-                           strategy_text(first.name), by_rank.size())}};
+  if (by_rank.size() == 1) return {};
+  if (!is_of_one_process(first.name)) return check_device_conflict(by_rank);
+  return fail(Errc::input, format("{} trains in one process, and the job has {} workers; use "
+                                  "multi_worker_mirrored",
+                                  strategy_text(first.name), by_rank.size()));
 }
 
 std::vector<std::string> doubtful_differences(const WorkerRecords& by_rank) {

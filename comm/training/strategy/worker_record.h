@@ -34,17 +34,12 @@ Bytes encode(const WorkerRecord& record);
 /// Bytes behind the record are ignored.
 Result<WorkerRecord> decode_worker_record(ByteSpan bytes);
 
-/// A rank to blame, and the reason.
-struct WorkerDifference {
-  int rank = 0;
-  Error error;
-};
 /// The records of all ranks, as far as they are known.
 using WorkerRecords = std::vector<std::optional<WorkerRecord>>;
-/// Returns the first rank that cannot take part or differs from rank 0. Its error may be that the
-/// strategy cannot have so many workers. None: they agree. The same at every rank that knows all
+/// Fails when a rank cannot take part or differs from rank 0, and blames the first such one. Fails
+/// also when the strategy cannot have so many workers. The same at every rank that knows all
 /// records.
-std::optional<WorkerDifference> find_difference(const WorkerRecords& by_rank);
+Result<> compare_records(const WorkerRecords& by_rank);
 /// Returns a sentence about each rank whose libraries differ from those of rank 0. They work
 /// together all the same.
 std::vector<std::string> doubtful_differences(const WorkerRecords& by_rank);

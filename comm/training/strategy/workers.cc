@@ -33,12 +33,10 @@ constexpr int reason_timeout_ms = 5000;
 }  // namespace
 
 Result<std::unique_ptr<Workers>> Workers::join(dtrain_context* context, const WorkerRecord& own,
-                                               int timeout_ms, int* blamed_rank) {
+                                               int timeout_ms) {
   std::unique_ptr<Workers> made(new Workers(context));
   made->timeout_ms_ = timeout_ms;
-  auto joined = made->join_all(own);
-  *blamed_rank = made->blamed_rank_;
-  if (!joined) return tl::unexpected(std::move(joined).error());
+  TRY(made->join_all(own));
   return made;
 }
 
@@ -60,10 +58,7 @@ Result<> Workers::join_all(const WorkerRecord& own) {
         std::span<const std::byte>(all).subspan(i * bytes.size(), bytes.size())));
     records.emplace_back(std::move(one));
   }
-  if (auto difference = find_difference(records)) {
-    blamed_rank_ = difference->rank;
-    return tl::unexpected(std::move(difference->error));
-  }
+  TRY(compare_records(records));
   doubts_ = doubtful_differences(records);
   reason_key_ = "dtrain.strategy/" + hex_text(records[0]->id);
   if (size == 1) return {};
@@ -85,8 +80,7 @@ dtrain_op_options Workers::call_options() const {
 
 Result<> Workers::checked(int status, const dtrain_error& error) {
   if (status == DTRAIN_OK) return {};
-  blamed_rank_ = error.rank;
-  Error ended = {errc_of(status), error.text};
+  Error ended = {errc_of(status), error.text, error.rank};
   if (group_ != nullptr) {
     const std::string reason = left_reason();
     if (!reason.empty()) ended.message = reason;
@@ -120,7 +114,7 @@ void Workers::abort(const Error& error) {
 
 Result<> Workers::status() const {
   if (!ended_) return {};
-  return fail(ended_->code, "the strategy has ended: " + ended_->message);
+  return tl::unexpected(Error(*ended_).during("the strategy has ended"));
 }
 
 Result<> Workers::all_reduce(std::span<const WorkerTensor> tensors, ReduceOp op) {
@@ -143,12 +137,11 @@ Result<> Workers::all_reduce(std::span<const WorkerTensor> tensors, ReduceOp op)
   dtrain_error error = empty_c_error();
   // Not by Context::run(), which would copy from and to the memory of CPU devices. The host can
   // access it.
-  const Result<Driver::Outcome> outcome = guarded([&]() -> Result<Driver::Outcome> {
-    TRY(usable(&group_->context));
+  const int status = report_call(&error, [&]() -> Result<> {
+    TRY(usable(group_));
     return group_->context->driver().run(call);
   });
-  return checked(outcome ? report_outcome(*outcome, &error) : report(&error, outcome.error()),
-                 error);
+  return checked(status, error);
 }
 
 Result<> Workers::agree(const std::string& call) {
@@ -216,7 +209,7 @@ Result<> Workers::end_watch() {
 
 Result<Steps> Workers::registered_steps(const std::string& name, Group ranks,
                                         const CollectiveShape& shape) const {
-  const auto context = TRY(usable(&context_->context));
+  const auto context = TRY(usable(context_));
   return context->driver().registered_steps(name, ranks, shape);
 }
 
@@ -260,8 +253,8 @@ Result<> Workers::compare(const std::string& description) {
   for (size_t i = 1; i < static_cast<size_t>(size()); ++i) {
     const char* const other = &all[i * own.size()];
     if (std::strcmp(all.data(), other) == 0) continue;
-    blamed_rank_ = static_cast<int>(i);
-    return fail(Errc::mismatch, format("rank {} has {}, but rank 0 {}", i, other, all.data()));
+    return fail(Errc::mismatch, format("rank {} has {}, but rank 0 {}", i, other, all.data()),
+                static_cast<int>(i));
   }
   return {};
 }

@@ -28,10 +28,9 @@ struct WorkerTensor {
 class Workers {
  public:
   /// All ranks of the context make a group, if their records agree. A collective, which fails at
-  /// every rank when it does at one. *blamed_rank is then the rank to blame, or -1. The context
-  /// must outlive this.
+  /// every rank when it does at one. The context must outlive this.
   static Result<std::unique_ptr<Workers>> join(dtrain_context* context, const WorkerRecord& own,
-                                               int timeout_ms, int* blamed_rank);
+                                               int timeout_ms);
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
   ~Workers();
@@ -40,8 +39,6 @@ class Workers {
   int size() const { return dtrain_size(context_); }
   bool alone() const { return size() == 1; }
   dtrain_context* group() const { return group_ == nullptr ? context_ : group_; }
-  /// The rank to blame for the last error; -1: none.
-  int blamed_rank() const { return blamed_rank_; }
 
   /// Reduces each tensor in place. Fails as all_reduce does.
   Result<> all_reduce(std::span<const WorkerTensor> tensors, ReduceOp op);
@@ -103,7 +100,6 @@ class Workers {
   std::vector<std::string> doubts_ = {};
   std::string reason_key_ = {};
   int timeout_ms_ = 0;
-  int blamed_rank_ = -1;
   std::optional<Error> ended_ = {};
 };
 

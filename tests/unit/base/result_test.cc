@@ -64,5 +64,11 @@ TEST_CASE("fail_errno names the failed call and the reason") {
   CHECK(given.error() == Error{Errc::os, "bind: Address already in use"});
 }
 
+TEST_CASE("an error keeps the rank to blame") {
+  const tl::unexpected<Error> failed = fail(Errc::timeout, "late", 3);
+  CHECK(Error(failed.value()).during("wait") == Error{Errc::timeout, "wait: late", 3});
+  CHECK(fail(Errc::timeout, "late").value().blamed_rank == -1);
+}
+
 }  // namespace
 }  // namespace dt

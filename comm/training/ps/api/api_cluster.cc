@@ -14,17 +14,11 @@ struct dtrain_cluster {
 // NOLINTEND(readability-identifier-naming)
 
 dtrain_cluster* dtrain_cluster_parse(const char* text, dtrain_error* error) {
-  const dt::Result<dtrain_cluster*> parsed = dt::guarded([&]() -> dt::Result<dtrain_cluster*> {
+  return dt::make_handle(error, [&]() -> dt::Result<std::unique_ptr<dtrain_cluster>> {
     if (text == nullptr) return dt::fail(dt::Errc::input, "the text of the cluster is NULL");
     dt::ClusterSpec spec = TRY(dt::parse_cluster_text(text));
-    return std::make_unique<dtrain_cluster>(dtrain_cluster{std::move(spec)}).release();
+    return std::make_unique<dtrain_cluster>(dtrain_cluster{std::move(spec)});
   });
-  if (!parsed) {
-    dt::report(error, parsed.error());
-    return nullptr;
-  }
-  dt::report_success(error);
-  return *parsed;
 }
 
 void dtrain_cluster_free(dtrain_cluster* cluster) {

@@ -135,7 +135,7 @@ Result<dtrain_ps*> connect(const dtrain_ps_options* given) {
     JoinedTask joined = TRY(join_task(options.identity, "dtrain_ps_connect", ps_roles));
     return connect_as(std::move(joined), std::move(client), deadline);
   }
-  const auto context = TRY(usable(&options.context->context));
+  const auto context = TRY(usable(options.context));
   if (!context->claim() || context->group() != 0 || options.identity != nullptr) {
     return fail(Errc::input,
                 "dtrain_ps_options.context must be that of dtrain_init, in a job; "
@@ -155,12 +155,11 @@ Result<> check_handle(const dtrain_ps* ps) {
 /// Calls `body` with the client, alone, and reports its result.
 template <class Body>
 int with_client(dtrain_ps* ps, dtrain_error* error, const Body& body) {
-  const Result<> done = guarded([&]() -> Result<> {
+  return report_call(error, [&]() -> Result<> {
     TRY(check_handle(ps));
     const std::scoped_lock alone(ps->mutex);
     return body(*ps->client);
   });
-  return done ? report_success(error) : report(error, done.error());
 }
 
 double given_or(double value, double otherwise) {
@@ -348,8 +347,7 @@ Result<dtrain_ps*> connect_servers(const dtrain_ps_options& options, JoinedTask 
 }  // namespace dt
 
 int dtrain_ps_serve(const dtrain_ps_serve_options* options, dtrain_error* error) {
-  const dt::Result<> served = dt::guarded([&] { return dt::serve(options); });
-  return served ? dt::report_success(error) : dt::report(error, served.error());
+  return dt::report_call(error, [&] { return dt::serve(options); });
 }
 
 dtrain_ps* dtrain_ps_connect(const dtrain_ps_options* options, dtrain_error* error) {

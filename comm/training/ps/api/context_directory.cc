@@ -7,10 +7,9 @@ namespace dt {
 Result<Reply> ContextDirectory::ask(const Request& request, Time deadline) {
   Driver& driver = context_->driver();
   const Duration left = std::max(deadline - Clock::now(), Duration::zero());
-  Driver::StoreAnswer answer = driver.ask(request, driver.running_time() + left);
-  if (!answer.result) return tl::unexpected(std::move(answer.result).error());
-  if (answer.result->error) return tl::unexpected(*std::move(answer.result->error));
-  return std::move(answer.result);
+  Reply reply = TRY(driver.ask(request, driver.running_time() + left));
+  if (reply.error) return tl::unexpected(*std::move(reply.error));
+  return reply;
 }
 
 Result<> ContextDirectory::refresh() {

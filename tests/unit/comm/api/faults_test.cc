@@ -45,9 +45,8 @@ TEST_CASE("a mismatch names the rank that differs on every rank, and the next op
 
 TEST_CASE("without an option the job's own dead-after time decides when a connection is lost") {
   RendezvousFixture server(table_of_workers(1), {.dead_after = milliseconds(50)});
-  int blamed = -1;
-  const auto joined = must(dt::Context::join(
-      {.claim = server.claim({"worker", 0}), .rendezvous = server.address()}, &blamed));
+  const auto joined = must(
+      dt::Context::join({.claim = server.claim({"worker", 0}), .rendezvous = server.address()}));
   CHECK(joined->dead_after() == milliseconds(50));
 }
 
@@ -251,16 +250,15 @@ TEST_CASE("a restarted rank gets no collectives, by name, unless it is the only 
                                                         .job = server.table().job,
                                                         .generation = server.table().generation},
                                                        variable));
-    int blamed = -1;
-    const auto joined = dt::Context::join(options, &blamed);
+    const auto joined = dt::Context::join(options);
     CHECK(joined.has_value() == (size == 1));
     if (joined) continue;
-    CHECK(blamed == 0);
     CHECK(joined.error() ==
           Error{Errc::peer_lost,
                 "worker:0 was restarted (attempt 2), and the end of its attempt before has ended "
                 "the collectives of the job; a restarted rank can use parameter servers alone "
-                "(dtrain_ps_connect without a context)"});
+                "(dtrain_ps_connect without a context)",
+                0});
   }
 }
 

@@ -15,9 +15,8 @@ TEST_CASE("a program's keys never meet those of dtrain") {
   table.tasks.push_back({.id = {"ps", 0}, .host = "node0"});
   const RendezvousFixture server(std::move(table));
   const auto observer = server.join({"ps", 0});
-  int blamed = -1;
-  const auto context = must(Context::join(
-      {.claim = server.claim({"worker", 0}), .rendezvous = server.address()}, &blamed));
+  const auto context =
+      must(Context::join({.claim = server.claim({"worker", 0}), .rendezvous = server.address()}));
   ProgramStore program(context->driver(), seconds(30));
 
   const std::string endpoint = "listen/worker/0";

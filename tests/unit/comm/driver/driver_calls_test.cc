@@ -36,12 +36,12 @@ TEST_CASE("each group has a new number, and ends when it is left") {
   driver.create_group(first, {0});
   driver.create_group(first + 5, {0});
   CHECK(driver.next_group() == first + 6);
-  CHECK(driver.run(barrier_in(first)).result.has_value());
+  CHECK(driver.run(barrier_in(first)).has_value());
   driver.leave_group(first);
-  const Driver::Outcome left = driver.run(barrier_in(first));
-  REQUIRE(!left.result);
-  CHECK(left.result.error().code == Errc::closed);
-  CHECK(driver.run(barrier_in(first + 5)).result.has_value());
+  const Result<> left = driver.run(barrier_in(first));
+  REQUIRE(!left);
+  CHECK(left.error().code == Errc::closed);
+  CHECK(driver.run(barrier_in(first + 5)).has_value());
 }
 
 TEST_CASE("a call has no argument of the call before it") {
@@ -61,11 +61,11 @@ TEST_CASE("a call has no argument of the call before it") {
     CallArguments scaled = sum;
     if (factor != 1) scaled.terms = CallTerms{.prescale = factor};
     const float before = values[2];
-    REQUIRE(lone.driver->run(scaled).result.has_value());
+    REQUIRE(lone.driver->run(scaled).has_value());
     CHECK(values[2] == factor * before);
-    REQUIRE(lone.driver->run(parts).result.has_value());
+    REQUIRE(lone.driver->run(parts).has_value());
     CHECK(parts.result->counts == std::vector<size_t>{2});
-    REQUIRE(lone.driver->run(sum).result.has_value());
+    REQUIRE(lone.driver->run(sum).has_value());
     CHECK(values[2] == factor * before);
   }
 }
@@ -74,13 +74,13 @@ TEST_CASE("a rank that is alone has a store, whose waits end by their deadline")
   const LoneDriver lone;
   Driver& driver = *lone.driver;
   const Bytes value = {std::byte{7}};
-  CHECK(driver.ask(SetRequest{"a", value}, Time::max()).result.has_value());
+  CHECK(driver.ask(SetRequest{"a", value}, Time::max()).has_value());
   const auto got = driver.ask(GetRequest{"a"}, Time::max());
-  REQUIRE(got.result);
-  CHECK(got.result->value == value);
+  REQUIRE(got);
+  CHECK(got->value == value);
   const auto missing = driver.ask(WaitRequest{"b", std::chrono::hours(1)}, driver.running_time());
-  REQUIRE(!missing.result);
-  CHECK(missing.result.error().code == Errc::timeout);
+  REQUIRE(!missing);
+  CHECK(missing.error().code == Errc::timeout);
 }
 
 TEST_CASE("calls after the end fail, and change nothing") {
@@ -91,8 +91,8 @@ TEST_CASE("calls after the end fail, and change nothing") {
   driver.leave_group(1);
   CHECK(driver.next_group() == 0);
   const auto answer = driver.ask(GetRequest{"a"}, Time::max());
-  REQUIRE(!answer.result);
-  CHECK(answer.result.error().code == Errc::closed);
+  REQUIRE(!answer);
+  CHECK(answer.error().code == Errc::closed);
 }
 
 }  // namespace

@@ -20,12 +20,10 @@ using std::chrono::milliseconds;
 TEST_CASE("a rank or size that disagrees with the job is refused") {
   const RendezvousFixture server(table_of_workers(1));
   for (const auto& [rank, size] : {std::pair{1, 1}, std::pair{0, 2}}) {
-    int blamed = -1;
     const auto joined = Context::join({.claim = server.claim({"worker", 0}),
                                        .rendezvous = server.address(),
                                        .rank = rank,
-                                       .size = size},
-                                      &blamed);
+                                       .size = size});
     REQUIRE(!joined);
     CHECK(joined.error().code == Errc::input);
     CHECK(contains(joined.error().message, rank == 1 ? "DTRAIN_RANK is 1" : "DTRAIN_SIZE is 2"));
@@ -173,9 +171,8 @@ TEST_CASE("a task without rank gets an error: collectives need one") {
   table.tasks.push_back(
       {.id = {"ps", 0}, .rank = -1, .agent = 0, .host = "node0", .addresses = {}});
   const RendezvousFixture server(std::move(table));
-  int blamed = -1;
   const auto joined =
-      Context::join({.claim = server.claim({"ps", 0}), .rendezvous = server.address()}, &blamed);
+      Context::join({.claim = server.claim({"ps", 0}), .rendezvous = server.address()});
   REQUIRE(!joined);
   CHECK(joined.error().code == Errc::input);
   CHECK(contains(joined.error().message, "ps:0 has no rank"));

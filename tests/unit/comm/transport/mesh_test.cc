@@ -39,10 +39,8 @@ struct Member {
 Member join(const RendezvousFixture& server, int rank, Transport transport) {
   Member member;
   member.client = server.join_worker(rank);
-  int blamed = -1;
-  auto mesh =
-      Mesh::join(*member.client, {.claim = server.claim({"worker", rank}), .transport = transport},
-                 soon(), &blamed);
+  auto mesh = Mesh::join(*member.client,
+                         {.claim = server.claim({"worker", rank}), .transport = transport}, soon());
   if (!mesh) FAIL(mesh.error().message);
   member.mesh = *std::move(mesh);
   member.peers = member.mesh->take_peers();
@@ -384,8 +382,7 @@ TEST_CASE("foreign connections do not disturb the joining") {
     const std::string noise = i % 2 == 0 ? "GET / HTTP/1.1\r\n\r\n" : "dtrain\n";
     CHECK(send(foreigners.back().get(), noise.data(), noise.size(), MSG_NOSIGNAL) > 0);
   }
-  int blamed = -1;
-  const auto mesh = Mesh::join(*client, {.claim = server.claim({"worker", 1})}, soon(), &blamed);
+  const auto mesh = Mesh::join(*client, {.claim = server.claim({"worker", 1})}, soon());
   CHECK(mesh.has_value());
   first.join();
   CHECK(zero.peers.size() == 1);

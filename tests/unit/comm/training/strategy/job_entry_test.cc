@@ -122,8 +122,7 @@ TEST_CASE("a worker that makes no strategy is named at the time limit") {
 }
 
 TEST_CASE("parameter servers need a job, a rank, and no context") {
-  int blamed_rank = -1;
-  const auto alone = Strategy::join({.name = served}, {}, &blamed_rank);
+  const auto alone = Strategy::join({.name = served}, {});
   REQUIRE_FALSE(alone);
   CHECK(contains(alone.error().message, "parameter_server needs the ranks of a job"));
   CHECK(error_text([] { OneProcess one({.name = served}); }) ==

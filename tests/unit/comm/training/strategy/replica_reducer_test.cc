@@ -18,10 +18,8 @@ struct Reducing {
     workers.reset();
     dtrain_finalize(context);
   }
-  int blamed_rank = -1;
   dtrain_context* context = dtrain_init(nullptr, nullptr);
-  std::unique_ptr<Workers> workers =
-      Workers::join(context, {.devices = 3}, 0, &blamed_rank).value();
+  std::unique_ptr<Workers> workers = Workers::join(context, {.devices = 3}, 0).value();
   std::unique_ptr<ReplicaDevices> devices =
       ReplicaDevices::open({}, {{"DTRAIN_CPU_DEVICES", "3"}}).value();
   ReplicaReducer reducer{*devices, *workers, 0};

@@ -20,13 +20,12 @@ struct TestedStrategy {
 /// Makes a strategy over CPU devices.
 inline dtrain::Strategy make_strategy(const dtrain::Context& world, TestedStrategy tested) {
   if (!tested.request.name) tested.request.name = tested.name;
-  int blamed_rank = -1;
   Environment environment = tested.more;
   environment["DTRAIN_CPU_DEVICES"] = std::to_string(tested.devices);
-  auto made = Strategy::create(world.get(), tested.request, environment, &blamed_rank);
-  if (made) return dtrain::Strategy(new_handle(*std::move(made)));
+  auto made = Strategy::create(world.get(), tested.request, environment);
+  if (made) return dtrain::Strategy(new_handle(*std::move(made)).release());
   dtrain_error error = new_error();
-  report(&error, made.error(), blamed_rank);
+  report(&error, made.error());
   throw dtrain::Error(error);
 }
 

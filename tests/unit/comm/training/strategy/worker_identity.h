@@ -14,12 +14,11 @@ inline dtrain::Strategy join_strategy(PsJob& job, int worker, TestedStrategy tes
   const WorkerIdentity identity(job, worker, timeout_ms);
   tested.request.identity = identity.get();
   if (!tested.request.name) tested.request.name = tested.name;
-  int blamed_rank = -1;
-  auto made = Strategy::join(
-      tested.request, {{"DTRAIN_CPU_DEVICES", std::to_string(tested.devices)}}, &blamed_rank);
-  if (made) return dtrain::Strategy(new_handle(*std::move(made)));
+  auto made =
+      Strategy::join(tested.request, {{"DTRAIN_CPU_DEVICES", std::to_string(tested.devices)}});
+  if (made) return dtrain::Strategy(new_handle(*std::move(made)).release());
   dtrain_error error = new_error();
-  report(&error, made.error(), blamed_rank);
+  report(&error, made.error());
   throw dtrain::Error(error);
 }
 

@@ -8,10 +8,10 @@ namespace {
 constexpr StrategyName several = StrategyName::multi_worker_mirrored;
 
 std::string difference(const std::vector<WorkerRecord>& records, int rank) {
-  const auto found = find_difference({records.begin(), records.end()});
-  if (!found) return "none";
-  CHECK(found->rank == rank);
-  return found->error.message;
+  const Result<> compared = compare_records({records.begin(), records.end()});
+  if (compared) return "none";
+  CHECK(compared.error().blamed_rank == rank);
+  return compared.error().message;
 }
 
 TEST_CASE("a record survives its bytes, and a long failure is cut") {
@@ -100,7 +100,7 @@ TEST_CASE("workers with one GPU or two versions of NCCL are refused, also if nei
   const WorkerRecord new_nccl = {.name = several, .in_use = {.nccl_version = 22809}};
   const WorkerRecord old_nccl = {.name = several, .in_use = {.nccl_version = 22705}};
   CHECK(difference({new_nccl, old_nccl}, 1).starts_with("rank 1 has NCCL 2.27.5 ("));
-  CHECK_FALSE(find_difference({one, std::nullopt, other}).has_value());
+  CHECK(compare_records({one, std::nullopt, other}).has_value());
 }
 
 TEST_CASE("doubtful differences have a sentence for each rank") {
