@@ -12,24 +12,14 @@ dtrain_error empty_error() {
   return error;
 }
 
-Errc code_of(int status) {
-  switch (status) {
-    case DTRAIN_ERROR_INPUT:
-      return Errc::input;
-    case DTRAIN_ERROR_UNREACHABLE:
-      return Errc::unreachable;
-    case DTRAIN_ERROR_TIMEOUT:
-      return Errc::timeout;
-    case DTRAIN_ERROR_PEER_LOST:
-      return Errc::peer_lost;
-    default:
-      return Errc::os;
-  }
+/// A program that is measured needs no other kinds of failures.
+tl::unexpected<Error> failure(int status, const dtrain_error& error) {
+  return fail(status == DTRAIN_ERROR_INPUT ? Errc::input : Errc::os, error.text);
 }
 
 Result<> result_of(int status, const dtrain_error& error) {
   if (status == DTRAIN_OK) return {};
-  return fail(code_of(status), error.text);
+  return failure(status, error);
 }
 
 int transport_number(std::string_view name) {
@@ -46,7 +36,7 @@ Result<std::unique_ptr<DtrainWorld>> DtrainWorld::join(std::string_view transpor
   options.transport = transport_number(transport);
   dtrain_error error = empty_error();
   dtrain_context* context = dtrain_init(&options, &error);
-  if (context == nullptr) return fail(code_of(error.code), error.text);
+  if (context == nullptr) return failure(error.code, error);
   return std::make_unique<DtrainWorld>(context);
 }
 
