@@ -1,6 +1,7 @@
 #include "comm/training/strategy/replica_meeting.h"
 
 #include "base/format.h"
+#include "comm/api/api_support.h"
 
 #include <algorithm>
 #include <utility>
@@ -36,7 +37,7 @@ Result<> ReplicaMeeting::meet(size_t replica, Call call, const Together& togethe
   if (result) {
     // All others wait, so that nobody changes anything meanwhile.
     lock.unlock();
-    result = together(arguments);
+    result = guarded([&] { return together(arguments); });
     lock.lock();
   }
   std::ranges::fill(calls_, std::nullopt);

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <stdexcept>
 
 namespace dt {
 namespace {
@@ -110,6 +111,17 @@ TEST_CASE("a failure of the operation reaches all replicas, and the next step be
   CHECK(failure->error.message == "no device");
   CHECK(failed == 3);
   CHECK_FALSE(step(false));
+}
+
+TEST_CASE("an operation that throws fails the step of all replicas") {
+  MeetingOfThree three;
+  const auto failure = three.run([&](size_t replica) {
+    return three.meeting.meet(replica, {"sum"}, [](const std::vector<void*>&) -> Result<> {
+      throw std::runtime_error("no memory");
+    });
+  });
+  REQUIRE(failure);
+  CHECK(failure->error == Error{Errc::os, "no memory"});
 }
 
 }  // namespace
