@@ -129,7 +129,7 @@ Result<> use_wanted_kernels() {
   return used ? used : fail(Errc::input, "DTRAIN_KERNELS: " + used.error().message);
 }
 
-Result<std::unique_ptr<dtrain_context>> init(const dtrain_init_options* given) {
+Result<OwnContext> init(const dtrain_init_options* given) {
   install_wanted_stack_dump();
   TRY(use_wanted_kernels());
   const std::optional<InitOptions> known = TRY(read_init_options(given));
@@ -144,8 +144,8 @@ const RankLayout* layout_of(const dtrain_context* context) {
 
 }  // namespace
 
-std::unique_ptr<dtrain_context> new_context(std::shared_ptr<Context> context) {
-  return std::make_unique<dtrain_context>(dtrain_context{std::move(context)});
+OwnContext new_context(std::shared_ptr<Context> context) {
+  return OwnContext(std::make_unique<dtrain_context>(dtrain_context{std::move(context)}).release());
 }
 
 void install_wanted_stack_dump() {
@@ -160,6 +160,13 @@ const char* environment_variable(const char* name) {
 Result<std::optional<InitOptions>> read_init_options(const dtrain_init_options* given) {
   const dtrain_init_options options = TRY(read_struct(given, "dtrain_init_options"));
   return init_options_of(options);
+}
+
+Errc errc_of(int status) {
+  int code = static_cast<int>(Errc::input);
+  while (code < static_cast<int>(Errc::out_of_memory) && status_of(Errc{code}) != status)
+    ++code;
+  return status_of(Errc{code}) == status ? Errc{code} : Errc::os;
 }
 
 int report(dtrain_error* into, const Error& error) {

@@ -45,8 +45,7 @@ int dtrain_split(dtrain_context* context, dtrain_part part, dtrain_context** gro
   return dt::report_call(error, [&]() -> dt::Result<> {
     const auto parent = TRY(dt::parent_of(context, group));
     const dtrain_op_options given = TRY(dt::read_call_options(options));
-    const dt::CallArguments common{.name = given.name == nullptr ? "dtrain_split" : given.name,
-                                   .in_sequence = true,
+    const dt::CallArguments common{.name = given.name == nullptr ? "" : given.name,
                                    .timeout = dt::milliseconds(given.timeout_ms)};
     auto made = TRY(dt::Context::split(*parent, {part.color, part.key}, common));
     dt::hand_over(std::move(made), group);

@@ -5,6 +5,7 @@
 #include "comm/api/context.h"
 #include "comm/api/init_options.h"
 #include "comm/api/no_cancellation.h"
+#include "comm/api/own_context.h"
 #include "comm/api/sparse_rows.h"
 #include "comm/include/dtrain/dtrain.h"
 
@@ -33,6 +34,8 @@ namespace dt {
 /// Fills the fields that the caller's struct has, and returns the status.
 int report(dtrain_error* into, const Error& error);
 int report_success(dtrain_error* into);
+/// Returns the kind of failure of a status, which is not DTRAIN_OK.
+Errc errc_of(int status);
 
 /// Reads a caller's struct, whose struct_size may be that of an older or newer header. Fields that
 /// it lacks are zero. Fields that this library does not know must be zero: otherwise it would
@@ -57,7 +60,7 @@ Result<T> read_struct(const T* given, const char* type) {
   return known;
 }
 
-std::unique_ptr<dtrain_context> new_context(std::shared_ptr<Context> context);
+OwnContext new_context(std::shared_ptr<Context> context);
 /// Called before a task joins: with --dump-stacks, SIGQUIT gets its handler.
 void install_wanted_stack_dump();
 /// Reads how a caller joins; none if this process belongs to no job.

@@ -222,6 +222,8 @@ Result<std::shared_ptr<Context>> Context::split(const Context& parent, Part part
 
   CallArguments call = options;
   call.kind = OperationKind::all_gather;
+  if (call.name.empty()) call.name = "dtrain_split";
+  call.in_sequence = true;
   call.type = ElementType::int32;
   call.group = parent.members_.group;
   call.count = sizeof(Proposal) / sizeof(int32_t);

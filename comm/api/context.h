@@ -21,8 +21,8 @@
 
 namespace dt {
 
-/// The object behind a handle of the public API. It has this rank's layout within a group, and the
-/// driver of the engine. All groups of the job share the driver.
+/// A rank in a group of ranks, for C++ and behind a handle of the public API. It has this rank's
+/// layout within the group, and the driver of the engine. All groups of the job share the driver.
 class Context {
  public:
   /// A job of one rank, without network.

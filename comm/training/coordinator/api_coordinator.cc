@@ -7,7 +7,6 @@
 #include "comm/training/coordinator/closure_worker.h"
 #include "comm/training/coordinator/coordinator.h"
 #include "comm/training/ps/api/connect_servers.h"
-#include "comm/training/strategy/call_status.h"
 
 #include <cstddef>
 #include <memory>
@@ -51,7 +50,8 @@ Result<SharedTask> task_of(const dtrain_init_options* identity, dtrain_ps* ps,
 /// Runs the caller's closure.
 ClosureOutcome run(const dtrain_closure& closure, ByteSpan argument) {
   dtrain_closure_result result = {};
-  dtrain_error error = empty_c_error();
+  dtrain_error error = {};
+  error.struct_size = sizeof error;
   const int status = closure.run({argument.data(), argument.size()}, &result, closure.data, &error);
   if (status == DTRAIN_OK) return {.result = std::move(result.bytes)};
   const std::string text(error.text, strnlen(error.text, sizeof error.text));

@@ -1,7 +1,6 @@
 #include "comm/training/strategy/api_strategy.h"
 
 #include "base/format.h"
-#include "comm/training/strategy/call_status.h"
 
 #include <unistd.h>
 

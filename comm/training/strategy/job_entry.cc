@@ -6,7 +6,6 @@
 #include "comm/api/api_support.h"
 #include "comm/api/context.h"
 #include "comm/peer/rendezvous_wait.h"
-#include "comm/training/strategy/call_status.h"
 
 #include <unistd.h>
 
@@ -25,7 +24,7 @@ constexpr Duration records_reply_max = seconds(10);
 }  // namespace
 
 OwnContext lone_context() {
-  return OwnContext(new_context(Context::alone()).release());
+  return new_context(Context::alone());
 }
 
 Result<std::optional<JobEntry>> JobEntry::open(const dtrain_init_options* identity) {
@@ -102,19 +101,15 @@ Result<> JobEntry::compare(const WorkerRecord& own, Awaited awaited) {
 
 Result<OwnContext> JobEntry::join() {
   auto context = TRY(Context::join(options_, std::move(client_), deadline_));
-  return OwnContext(new_context(std::move(context)).release());
+  return new_context(std::move(context));
 }
 
 Result<JobEntry::HostContexts> JobEntry::join_host() {
-  const dtrain_part part = {.color = client_->self().agent, .key = rank()};
+  const Context::Part part = {.color = client_->self().agent, .key = rank()};
   HostContexts contexts;
   contexts.job = TRY(join());
-  dtrain_context* host = nullptr;
-  dtrain_error error = empty_c_error();
-  if (dtrain_split(contexts.job.get(), part, &host, nullptr, &error) != DTRAIN_OK) {
-    return fail(errc_of(error.code), error.text, error.rank);
-  }
-  contexts.host.reset(host);
+  auto host = TRY(Context::split(*contexts.job->context, part, {}));
+  contexts.host = new_context(std::move(host));
   return contexts;
 }
 

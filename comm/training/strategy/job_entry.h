@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "comm/api/init_options.h"
-#include "comm/include/dtrain/dtrain.h"
+#include "comm/api/own_context.h"
 #include "comm/training/ps/api/connect_servers.h"
 #include "comm/training/strategy/worker_record.h"
 #include "rendezvous/store/client.h"
@@ -13,11 +13,6 @@
 #include <string>
 
 namespace dt {
-
-struct FinalizeContext {
-  void operator()(dtrain_context* context) const { dtrain_finalize(context); }
-};
-using OwnContext = std::unique_ptr<dtrain_context, FinalizeContext>;
 
 /// Returns the context of a process without a job.
 OwnContext lone_context();

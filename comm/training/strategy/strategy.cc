@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/kernels/array_reduction.h"
 #include "base/text.h"
+#include "comm/api/api_support.h"
 
 #include <algorithm>
 #include <cstring>
@@ -127,7 +128,7 @@ Result<std::unique_ptr<Strategy>> Strategy::with_workers(Prepared prepared,
 Result<std::unique_ptr<Strategy>> Strategy::create(dtrain_context* context,
                                                    const StrategyRequest& request,
                                                    const Environment& environment) {
-  Prepared prepared = prepare(request, environment, dtrain_size(context));
+  Prepared prepared = prepare(request, environment, context->context->layout().size);
   if (prepared.strategy && (*prepared.strategy)->name() == StrategyName::parameter_server) {
     prepared.record.failure =
         "parameter_server joins the job by itself; create the strategy without a context";

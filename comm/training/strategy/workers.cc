@@ -3,11 +3,11 @@
 #include "base/crypto.h"
 #include "base/format.h"
 #include "comm/api/api_support.h"
+#include "comm/api/program_store.h"
 #include "comm/collective/descriptor.h"
-#include "comm/include/dtrain/dtrain_work.h"
-#include "comm/training/strategy/call_status.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <vector>
 
@@ -26,36 +26,38 @@ constexpr size_t shared_text_bytes = 1024;
 /// How another worker's watched work has ended.
 enum Watched : uint8_t { has_ended = 1, has_failed = 2 };
 /// How long the notice of a failure may take.
-constexpr int notice_timeout_ms = 2000;
+constexpr Duration notice_timeout = seconds(2);
 /// How long after NCCL's notice of a death that of the launcher may come.
-constexpr int reason_timeout_ms = 5000;
+constexpr Duration reason_timeout = seconds(5);
 
 }  // namespace
+
+Workers::Workers(dtrain_context* context)
+    : context_(context),
+      rank_(context->context->layout().rank),
+      size_(context->context->layout().size) {
+}
 
 Result<std::unique_ptr<Workers>> Workers::join(dtrain_context* context, const WorkerRecord& own,
                                                int timeout_ms) {
   std::unique_ptr<Workers> made(new Workers(context));
-  made->timeout_ms_ = timeout_ms;
+  made->timeout_ = milliseconds(timeout_ms);
   TRY(made->join_all(own));
   return made;
 }
 
 Result<> Workers::join_all(const WorkerRecord& own) {
-  const auto size = static_cast<size_t>(dtrain_size(context_));
+  const auto size = static_cast<size_t>(size_);
   WorkerRecord record = own;
   TRY(random_bytes(std::as_writable_bytes(std::span(record.id))));
   Bytes bytes = encode(record);
   bytes.resize(worker_record_bytes_max);
-  std::vector<std::byte> all(bytes.size() * size);
-  dtrain_error error = empty_c_error();
-  const dtrain_op_options options = call_options();
-  TRY(checked(dtrain_all_gather(context_, {bytes.data(), all.data(), bytes.size(), DTRAIN_UINT8},
-                                &options, &error),
-              error));
+  Bytes all(bytes.size() * size);
+  TRY(all_gather(bytes, all));
   WorkerRecords records;
   for (size_t i = 0; i < size; ++i) {
-    WorkerRecord one = TRY(decode_worker_record(
-        std::span<const std::byte>(all).subspan(i * bytes.size(), bytes.size())));
+    WorkerRecord one =
+        TRY(decode_worker_record(ByteSpan(all).subspan(i * bytes.size(), bytes.size())));
     records.emplace_back(std::move(one));
   }
   TRY(compare_records(records));
@@ -63,52 +65,66 @@ Result<> Workers::join_all(const WorkerRecord& own) {
   reason_key_ = "dtrain.strategy/" + hex_text(records[0]->id);
   if (size == 1) return {};
   // All ranks call this, so they need no agreement first.
-  return checked(dtrain_split(context_, {0, rank()}, &group_, &options, &error), error);
+  auto group = TRY(in_group([&](Context& all_ranks) {
+    return Context::split(all_ranks, {.key = rank_}, {.timeout = timeout_});
+  }));
+  group_ = new_context(std::move(group));
+  return {};
 }
 
-Workers::~Workers() {
-  // A pending watch ends with the group.
-  dtrain_finalize(group_);
+template <class Body>
+auto Workers::in_group(const Body& body) -> decltype(body(std::declval<Context&>())) {
+  auto result = guarded([&]() -> decltype(body(std::declval<Context&>())) {
+    const auto context = TRY(usable(group()));
+    return body(*context);
+  });
+  if (result || group_ == nullptr || ended_) return result;
+  if (std::string reason = left_reason(); !reason.empty())
+    result.error().message = std::move(reason);
+  ended_ = result.error();
+  return result;
 }
 
-dtrain_op_options Workers::call_options() const {
-  dtrain_op_options options = {};
-  options.struct_size = sizeof options;
-  options.timeout_ms = timeout_ms_;
-  return options;
+CallArguments Workers::call_of(OperationKind kind) const {
+  return {.kind = kind, .type = ElementType::uint8, .timeout = timeout_};
 }
 
-Result<> Workers::checked(int status, const dtrain_error& error) {
-  if (status == DTRAIN_OK) return {};
-  Error ended = {errc_of(status), error.text, error.rank};
-  if (group_ != nullptr) {
-    const std::string reason = left_reason();
-    if (!reason.empty()) ended.message = reason;
-    ended_ = ended;
-  }
-  return tl::unexpected(std::move(ended));
+Result<> Workers::run(CallArguments call) {
+  return in_group([&](Context& group) {
+    call.group = group.group();
+    // Not by Context::run(), which would copy from and to the memory of CPU devices. The host can
+    // access it.
+    return group.driver().run(call);
+  });
+}
+
+Result<> Workers::all_gather(std::span<const std::byte> own, std::span<std::byte> all) {
+  CallArguments call = call_of(OperationKind::all_gather);
+  call.count = own.size();
+  call.input = own.data();
+  call.output = all.data();
+  return run(call);
 }
 
 std::string Workers::left_reason() const {
-  dtrain_value* value = nullptr;
-  if (dtrain_store_get(context_, reason_key_.c_str(), &value, nullptr, nullptr) != DTRAIN_OK)
-    return {};
-  const auto* const text = static_cast<const char*>(dtrain_value_data(value));
-  std::string reason = text == nullptr ? std::string() : std::string(text);
-  dtrain_value_free(value);
-  return reason;
+  const auto left = guarded([&]() -> Result<std::optional<Bytes>> {
+    const auto context = TRY(usable(context_));
+    return ProgramStore(context->driver(), Duration::zero()).get(reason_key_);
+  });
+  return left && *left ? std::string(as_text(**left)) : std::string();
 }
 
 void Workers::abort(const Error& error) {
   if (ended_) return;
   ended_ = error;
   if (group_ == nullptr) return;
-  const std::string reason = format("rank {}: {}", rank(), error.message);
-  static_cast<void>(dtrain_store_set(context_, reason_key_.c_str(), {reason.data(), reason.size()},
-                                     nullptr, nullptr));
+  const std::string reason = format("rank {}: {}", rank_, error.message);
+  static_cast<void>(in_group([&](Context& group) {
+    return ProgramStore(group.driver(), Duration::zero()).set(reason_key_, to_bytes(reason));
+  }));
   // Another worker may wait in that work, and not in a collective.
-  if (watch_ != nullptr) send_watch(has_failed, notice_timeout_ms, nullptr);
-  dtrain_finalize(std::exchange(group_, nullptr));
+  if (watch_ != nullptr) static_cast<void>(send_watch(has_failed, notice_timeout));
+  group_.reset();
   watch_.reset();
 }
 
@@ -120,10 +136,8 @@ Result<> Workers::status() const {
 Result<> Workers::all_reduce(std::span<const WorkerTensor> tensors, ReduceOp op) {
   if (alone()) return {};
   TRY(status());
-  CallArguments call{.kind = OperationKind::all_reduce,
-                     .reduce = op,
-                     .group = group_->context->group(),
-                     .timeout = milliseconds(timeout_ms_)};
+  CallArguments call = call_of(OperationKind::all_reduce);
+  call.reduce = op;
   std::vector<CallTensor> list;
   for (const WorkerTensor& tensor : tensors)
     list.push_back({tensor.type, tensor.count, tensor.at, tensor.at});
@@ -134,14 +148,7 @@ Result<> Workers::all_reduce(std::span<const WorkerTensor> tensors, ReduceOp op)
   } else {
     call.tensors = list;
   }
-  dtrain_error error = empty_c_error();
-  // Not by Context::run(), which would copy from and to the memory of CPU devices. The host can
-  // access it.
-  const int status = report_call(&error, [&]() -> Result<> {
-    TRY(usable(group_));
-    return group_->context->driver().run(call);
-  });
-  return checked(status, error);
+  return run(call);
 }
 
 Result<> Workers::agree(const std::string& call) {
@@ -159,48 +166,58 @@ Result<> Workers::agree(const std::string& call) {
 
 Result<> Workers::begin_watch() {
   TRY(status());
-  const int next = (rank() + 1) % size();
-  dtrain_error error = empty_c_error();
-  watch_.reset(
-      dtrain_recv_async(group_, {nullptr, &watched_, 1, DTRAIN_UINT8}, next, nullptr, &error));
-  return checked(watch_ == nullptr ? error.code : DTRAIN_OK, error);
+  CallArguments call = call_of(OperationKind::receive);
+  call.peer = (rank_ + 1) % size_;
+  call.count = 1;
+  call.output = &watched_;
+  call.timeout = Duration::zero();
+  watch_ = TRY(in_group([&](Context& group) -> Result<Driver::Work> {
+    call.group = group.group();
+    return group.driver().start(call);
+  }));
+  return {};
 }
 
 Result<> Workers::check_watch() {
-  dtrain_error error = empty_c_error();
-  return watched(dtrain_work_wait(watch_.get(), 0, &error), error);
+  TRY(wait_watch(Clock::now()));
+  return {};
 }
 
 Result<> Workers::await_reason() {
-  dtrain_error error = empty_c_error();
-  return watched(dtrain_work_wait(watch_.get(), reason_timeout_ms, &error), error);
+  TRY(wait_watch(Clock::now() + reason_timeout));
+  return {};
 }
 
-Result<> Workers::watched(int status, const dtrain_error& error) {
-  if (status == DTRAIN_PENDING) return {};
-  TRY(checked(status, error));
-  if (watched_ != has_failed) return {};
-  send_watch(has_failed, notice_timeout_ms, nullptr);
+Result<bool> Workers::wait_watch(Time deadline) {
+  if (ended_) return tl::unexpected(*ended_);
+  const bool ended = TRY(in_group([&](Context& group) -> Result<bool> {
+    const auto outcome = group.driver().wait(watch_, deadline);
+    if (outcome) TRY(*outcome);
+    return outcome.has_value();
+  }));
+  if (!ended || watched_ != has_failed) return ended;
   const std::string reason = left_reason();
   ended_ = Error{Errc::peer_lost, reason.empty() ? "another worker has failed" : reason};
+  static_cast<void>(send_watch(has_failed, notice_timeout));
   return tl::unexpected(*ended_);
 }
 
-int Workers::send_watch(uint8_t how, int timeout_ms, dtrain_error* error) const {
-  const int previous = (rank() + size() - 1) % size();
-  dtrain_op_options options = call_options();
-  options.timeout_ms = timeout_ms;
-  return dtrain_send(group_, {&how, nullptr, 1, DTRAIN_UINT8}, previous, &options, error);
+Result<> Workers::send_watch(uint8_t how, Duration timeout) {
+  CallArguments call = call_of(OperationKind::send);
+  call.peer = (rank_ + size_ - 1) % size_;
+  call.count = 1;
+  call.input = &how;
+  call.timeout = timeout;
+  return run(call);
 }
 
 Result<> Workers::end_watch() {
-  dtrain_error error = empty_c_error();
-  TRY(checked(send_watch(has_ended, timeout_ms_, &error), error));
-  const int status = dtrain_work_wait(watch_.get(), timeout_ms_ > 0 ? timeout_ms_ : -1, &error);
-  TRY(watched(status, error));
-  if (status == DTRAIN_PENDING) {
-    ended_ = Error{Errc::timeout,
-                   format("rank {} has not ended its work in time", (rank() + 1) % size())};
+  TRY(send_watch(has_ended, timeout_));
+  const bool limited = timeout_ > Duration::zero();
+  const bool ended = TRY(wait_watch(limited ? Clock::now() + timeout_ : Time::max()));
+  if (!ended) {
+    ended_ =
+        Error{Errc::timeout, format("rank {} has not ended its work in time", (rank_ + 1) % size_)};
     return tl::unexpected(*ended_);
   }
   watch_.reset();
@@ -216,11 +233,10 @@ Result<Steps> Workers::registered_steps(const std::string& name, Group ranks,
 Result<> Workers::broadcast(std::span<std::byte> bytes) {
   if (alone()) return {};
   TRY(status());
-  dtrain_error error = empty_c_error();
-  const dtrain_op_options options = call_options();
-  return checked(dtrain_broadcast(group_, {nullptr, bytes.data(), bytes.size(), DTRAIN_UINT8}, 0,
-                                  &options, &error),
-                 error);
+  CallArguments call = call_of(OperationKind::broadcast);
+  call.count = bytes.size();
+  call.input = call.output = bytes.data();
+  return run(call);
 }
 
 Result<> Workers::share(const Result<>& outcome) {
@@ -245,11 +261,7 @@ Result<> Workers::compare(const std::string& description) {
   std::vector<char> own(shared_text_bytes);
   std::memcpy(own.data(), description.data(), std::min(description.size(), own.size() - 1));
   std::vector<char> all(own.size() * static_cast<size_t>(size()));
-  dtrain_error error = empty_c_error();
-  const dtrain_op_options options = call_options();
-  TRY(checked(dtrain_all_gather(group_, {own.data(), all.data(), own.size(), DTRAIN_UINT8},
-                                &options, &error),
-              error));
+  TRY(all_gather(std::as_bytes(std::span(own)), std::as_writable_bytes(std::span(all))));
   for (size_t i = 1; i < static_cast<size_t>(size()); ++i) {
     const char* const other = &all[i * own.size()];
     if (std::strcmp(all.data(), other) == 0) continue;

@@ -2,8 +2,9 @@
 
 #include "base/kernels/element.h"
 #include "base/result.h"
-#include "comm/include/dtrain/dtrain.h"
+#include "comm/api/own_context.h"
 #include "comm/schedule/algorithm.h"
+#include "comm/schedule/operation_request.h"
 #include "comm/training/strategy/worker_record.h"
 
 #include <cstddef>
@@ -12,9 +13,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dt {
+
+class Context;
+struct CallArguments;
 
 /// Elements in memory of the host that all workers have.
 struct WorkerTensor {
@@ -33,12 +38,12 @@ class Workers {
                                                int timeout_ms);
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
-  ~Workers();
 
-  int rank() const { return dtrain_rank(context_); }
-  int size() const { return dtrain_size(context_); }
-  bool alone() const { return size() == 1; }
-  dtrain_context* group() const { return group_ == nullptr ? context_ : group_; }
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  bool alone() const { return size_ == 1; }
+  /// The group's context; that of the job where this rank is alone, and after abort().
+  dtrain_context* group() const { return group_ == nullptr ? context_ : group_.get(); }
 
   /// Reduces each tensor in place. Fails as all_reduce does.
   Result<> all_reduce(std::span<const WorkerTensor> tensors, ReduceOp op);
@@ -76,30 +81,34 @@ class Workers {
   Result<> status() const;
 
  private:
-  explicit Workers(dtrain_context* context) : context_(context) {}
+  explicit Workers(dtrain_context* context);
   Result<> join_all(const WorkerRecord& own);
-  dtrain_op_options call_options() const;
-  /// Converts the outcome of the watch.
-  Result<> watched(int status, const dtrain_error& error);
+  /// Calls a body with the context of the group. A failure ends the strategy.
+  template <class Body>
+  auto in_group(const Body& body) -> decltype(body(std::declval<Context&>()));
+  /// Returns a call with bytes and the time limit of this.
+  CallArguments call_of(OperationKind kind) const;
+  /// Performs a call of the group on memory of the host.
+  Result<> run(CallArguments call);
+  Result<> all_gather(std::span<const std::byte> own, std::span<std::byte> all);
+  /// Returns true when the other worker's watched work has ended, and false at the deadline. Fails
+  /// with the error that has ended the strategy.
+  Result<bool> wait_watch(Time deadline);
   /// Sends the previous worker, whose watch receives it, how the work here has ended.
-  int send_watch(uint8_t how, int timeout_ms, dtrain_error* error) const;
-  /// Converts the outcome of a call. A failure ends the strategy.
-  Result<> checked(int status, const dtrain_error& error);
+  Result<> send_watch(uint8_t how, Duration timeout);
   /// Returns the reason that another worker has left in the store; empty: none.
   std::string left_reason() const;
 
-  struct FreeWork {
-    void operator()(dtrain_work* work) const { dtrain_work_free(work); }
-  };
-
   dtrain_context* context_;
-  dtrain_context* group_ = nullptr;  ///< null: alone, or aborted
+  int rank_;
+  int size_;
   /// The pending receive of the end of another worker's work; null: no watch.
-  std::unique_ptr<dtrain_work, FreeWork> watch_ = {};
-  uint8_t watched_ = 0;  ///< what the watch receives
+  std::shared_ptr<Operation> watch_ = {};
+  uint8_t watched_ = 0;    ///< what the watch receives
+  OwnContext group_ = {};  ///< null: alone, or aborted. A pending watch ends with it
   std::vector<std::string> doubts_ = {};
   std::string reason_key_ = {};
-  int timeout_ms_ = 0;
+  Duration timeout_ = {};
   std::optional<Error> ended_ = {};
 };
 

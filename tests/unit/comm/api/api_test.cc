@@ -1,4 +1,4 @@
-#include "comm/include/dtrain/dtrain.h"
+#include "comm/api/api_support.h"
 #include "tests/unit/comm/api/world_fixture.h"
 
 #include <doctest/doctest.h>
@@ -20,6 +20,16 @@ namespace {
 TEST_CASE("a C99 program can use the library") {
   char text[512] = {};
   CHECK_MESSAGE(api_from_c(text) == 0, text);
+}
+
+TEST_CASE("a status has the kind of failure that it reports") {
+  for (const Errc code : {Errc::input, Errc::os, Errc::unreachable, Errc::refused, Errc::closed,
+                          Errc::timeout, Errc::protocol, Errc::mismatch, Errc::peer_lost}) {
+    dtrain_error error = {};
+    CHECK(errc_of(report(&error, {code, "text", 2})) == code);
+    CHECK(error.rank == 2);
+  }
+  CHECK(errc_of(77) == Errc::os);
 }
 
 TEST_CASE("a process that dtrain did not start is rank 0 of 1") {

@@ -200,6 +200,21 @@ TEST_CASE("workers agree on calls that are equal, and name the rank of another o
   });
 }
 
+TEST_CASE("an error of the group keeps its kind and its rank, and has one prefix") {
+  run_workers([](Workers& workers) {
+    if (workers.rank() == 3) {
+      workers.abort({Errc::input, "wrong"});
+      return;
+    }
+    std::byte value{};
+    const Result<> failed = workers.broadcast({&value, 1});
+    REQUIRE_FALSE(failed);
+    CHECK(failed.error() == Error{Errc::peer_lost, "rank 3: wrong", 3});
+    CHECK(workers.status().error() ==
+          Error{Errc::peer_lost, "the strategy has ended: rank 3: wrong", 3});
+  });
+}
+
 TEST_CASE("work of another library is watched until all have ended it") {
   run_workers([](Workers& workers) {
     for (int i = 0; i < 5; ++i) {
