@@ -97,6 +97,15 @@ def check_arrows(tree):
                 yield f"{where}: {path} stands below {target}"
 
 
+def check_c_calls(tree):
+    """Within comm/, only the C functions of an api_*.cc and comm/api/ use those of the public headers."""
+    for path, text in code_of(tree).items():
+        if not path.startswith("comm/") or path.startswith((PUBLIC, "comm/api/")) or "/api_" in path:
+            continue
+        for found in re.finditer(r"\b(dtrain_\w+)\(", bare(text)):
+            yield f"{path}:{line_of(text, found.start())}: call the C++ behind {found[1]}()"
+
+
 def check_floors(tree):
     """Each source of a folder with floors stands on one of them."""
     for path in code_of(tree):
@@ -323,8 +332,8 @@ def check_sleep(tree):
                 yield f"{path}:{line_of(code, match.start())}: {match.group()}"
 
 
-RULES = [check_arrows, check_floors, check_cycles, check_folder_size, check_file_size, check_function_size, check_homes,
-         check_preprocessor, check_header_guards, check_type_names, check_tests_exist, check_words,
+RULES = [check_arrows, check_c_calls, check_floors, check_cycles, check_folder_size, check_file_size, check_function_size,
+         check_homes, check_preprocessor, check_header_guards, check_type_names, check_tests_exist, check_words,
          check_close, check_sleep, check_try, words.check_sentences, words.check_median_length, *python_shape.RULES]
 
 H = "#pragma once\n"
@@ -346,6 +355,8 @@ BAD = [
     (check_arrows, 1, {"base/a.cc": '#include "base/io/b.h"\n', "base/io/b.h": H}),
     (check_arrows, 2, {"cmd/bench/a.cc": '#include "comm/b.h"\n#include "cmd/b.h"\n#include "comm/include/dtrain/dtrain.h"\n',
                        "comm/b.h": H, "cmd/b.h": H, "comm/include/dtrain/dtrain.h": H}),
+    (check_c_calls, 1, {"comm/training/a.cc": "// dtrain_init()\nrank = dtrain_rank(context);\n",
+                        "comm/training/api_a.cc": "dtrain_rank(context);\n", "comm/api/b.cc": "dtrain_rank(context);\n"}),
     (check_floors, 3, {"launcher/a.cc": "", "launcher/ps/b.cc": "", "launcher/job/c.cc": "", "comm/d.cc": ""}),
     (check_folder_size, 1, {f"base/{i}.cc": "" for i in range(41)} | {f"cmd/{i}.cc": "" for i in range(40)}),
     (check_try, 4, {"base/a.cc": "void f() {\n  g(TRY(h()), TRY(h()));\n  x = TRY(h()).y;\n"

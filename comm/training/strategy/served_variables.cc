@@ -1,6 +1,6 @@
 #include "comm/training/strategy/served_variables.h"
 
-#include "comm/training/strategy/call_status.h"
+#include "comm/training/ps/client.h"
 
 #include <cstring>
 #include <utility>
@@ -30,29 +30,30 @@ std::vector<std::byte> difference_of(const ServedChange& change) {
   return difference;
 }
 
+dtrain_ps_options connect_options(int timeout_ms) {
+  dtrain_ps_options options = {};
+  options.struct_size = sizeof options;
+  options.call_timeout_ms = timeout_ms;
+  return options;
+}
+
 }  // namespace
+
+ServedVariables::ServedVariables(const Options& options) : options_(options) {
+}
 
 Result<std::unique_ptr<ServedVariables>> ServedVariables::connect(const Options& options,
                                                                   JoinedTask joined) {
   std::unique_ptr<ServedVariables> made(new ServedVariables(options));
-  dtrain_ps_options given = {};
-  given.struct_size = sizeof given;
-  given.call_timeout_ms = options.timeout_ms;
-  made->ps_ = TRY(connect_servers(given, std::move(joined)));
+  made->client_ = TRY(connect_servers(connect_options(options.timeout_ms), std::move(joined)));
   TRY(made->begin());
   return made;
 }
 
 Result<std::unique_ptr<ServedVariables>> ServedVariables::connect(const Options& options,
-                                                                  dtrain_context* job) {
+                                                                  std::shared_ptr<Context> job) {
   std::unique_ptr<ServedVariables> made(new ServedVariables(options));
-  dtrain_ps_options given = {};
-  given.struct_size = sizeof given;
-  given.call_timeout_ms = options.timeout_ms;
-  given.context = job;
-  dtrain_error error = empty_c_error();
-  made->ps_ = dtrain_ps_connect(&given, &error);
-  if (made->ps_ == nullptr) return fail(errc_of(error.code), error.text);
+  made->client_ = TRY(connect_servers(connect_options(options.timeout_ms), std::move(job)));
   TRY(made->begin());
   return made;
 }
@@ -63,12 +64,16 @@ Result<> ServedVariables::begin() {
 }
 
 ServedVariables::~ServedVariables() {
-  dtrain_ps_close(ps_);
+  // A fork does not have the connections' memory, and may have other memory in its place.
+  if (fork_detector_.forked())
+    static_cast<void>(client_.release());
+  else if (client_)
+    leave_servers(*client_);
 }
 
-Result<> ServedVariables::checked(int status, const dtrain_error& error) {
-  if (status == DTRAIN_OK) return {};
-  return fail(errc_of(status), error.text, error.rank);
+Result<PsClient*> ServedVariables::client() const {
+  if (!fork_detector_.forked()) return client_.get();
+  return fail(Errc::input, "the parameter servers are connected to the parent of this process");
 }
 
 bool ServedVariables::serves(const VariableTerms& terms) {
@@ -77,54 +82,49 @@ bool ServedVariables::serves(const VariableTerms& terms) {
 }
 
 Result<> ServedVariables::set_mode(const ServerMode& mode) {
-  constexpr int modes[] = {DTRAIN_PS_SYNC, DTRAIN_PS_ASYNC, DTRAIN_PS_BOUNDED};
-  dtrain_error error = empty_c_error();
-  const int kind = modes[static_cast<size_t>(mode.kind)];
-  return checked(dtrain_ps_set_mode(ps_, kind, mode.count, &error), error);
+  using Kind = PsMode::Kind;
+  constexpr Kind kinds[] = {Kind::sync, Kind::async, Kind::bounded};
+  PsClient* const servers = TRY(client());
+  return servers->set_mode(kinds[static_cast<size_t>(mode.kind)],
+                           static_cast<uint32_t>(mode.count));
 }
 
 Result<> ServedVariables::declare(const VariableTerms& terms, const std::byte* initial) {
-  dtrain_ps_variable variable = {};
-  variable.struct_size = sizeof variable;
-  variable.name = terms.name.c_str();
-  variable.shape = &terms.count;
-  variable.dims = 1;
-  variable.type = type_number(terms.type);
-  variable.initial = initial;
-  variable.learning_rate = 1;  // servers subtract what is pushed
-  dtrain_error error = empty_c_error();
-  return checked(dtrain_ps_declare(ps_, &variable, 1, &error), error);
+  PsClient* const servers = TRY(client());
+  // Servers subtract what is pushed.
+  const PsClient::Declaration declared = {.variable = {.name = terms.name,
+                                                       .type = terms.type,
+                                                       .shape = {terms.count},
+                                                       .optimizer = {.learning_rate = 1}},
+                                          .initial = {initial, terms.bytes()}};
+  TRY(check_ps_variable(declared.variable));
+  return servers->declare({&declared, 1});
 }
 
 Result<> ServedVariables::push(std::span<const ServedChange> changes) {
+  PsClient* const servers = TRY(client());
   std::vector<std::vector<std::byte>> differences;
-  std::vector<dtrain_ps_array> arrays;
+  std::vector<PsClient::Array> arrays;
   for (const ServedChange& change : changes) {
     differences.push_back(difference_of(change));
-    dtrain_ps_array array = {};
-    array.name = change.terms->name.c_str();
-    array.gradient = differences.back().data();
-    array.values = change.value;
-    array.count = change.terms->count;
-    arrays.push_back(array);
+    arrays.push_back({.name = change.terms->name,
+                      .gradient = differences.back(),
+                      .values = {change.value, change.terms->bytes()}});
   }
-  dtrain_error error = empty_c_error();
-  return checked(dtrain_ps_push_pull(ps_, {arrays.data(), arrays.size()}, nullptr, nullptr, &error),
-                 error);
+  TRY(servers->push(arrays, true, {}));
+  return {};
 }
 
 Result<> ServedVariables::pull(const VariableTerms& terms, std::byte* value) {
-  dtrain_ps_array array = {};
-  array.name = terms.name.c_str();
-  array.values = value;
-  array.count = terms.count;
-  dtrain_error error = empty_c_error();
-  return checked(dtrain_ps_pull(ps_, {&array, 1}, nullptr, &error), error);
+  PsClient* const servers = TRY(client());
+  const PsClient::Array array = {.name = terms.name, .values = {value, terms.bytes()}};
+  TRY(servers->pull({&array, 1}));
+  return {};
 }
 
 Result<> ServedVariables::barrier() {
-  dtrain_error error = empty_c_error();
-  return checked(dtrain_ps_barrier(ps_, &error), error);
+  PsClient* const servers = TRY(client());
+  return servers->barrier();
 }
 
 Result<> ServedVariables::assign(const VariableTerms& terms, const std::byte* wanted) {

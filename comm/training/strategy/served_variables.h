@@ -2,7 +2,7 @@
 
 #include "base/result.h"
 #include "choices/strategy_name.h"
-#include "comm/include/dtrain/dtrain_ps.h"
+#include "comm/api/fork_detector.h"
 #include "comm/training/ps/api/connect_servers.h"
 #include "comm/training/strategy/variable.h"
 
@@ -13,6 +13,8 @@
 #include <vector>
 
 namespace dt {
+
+class PsClient;
 
 /// A variable that a worker has changed in its own memory.
 struct ServedChange {
@@ -35,9 +37,9 @@ class ServedVariables {
   /// Connects this task to all servers. Fails as dtrain_ps_connect does.
   static Result<std::unique_ptr<ServedVariables>> connect(const Options& options,
                                                           JoinedTask joined);
-  /// The same through the context of all ranks, which must outlive this.
+  /// The same through the context of all ranks.
   static Result<std::unique_ptr<ServedVariables>> connect(const Options& options,
-                                                          dtrain_context* job);
+                                                          std::shared_ptr<Context> job);
   ServedVariables(const ServedVariables&) = delete;
   ServedVariables& operator=(const ServedVariables&) = delete;
   ~ServedVariables();
@@ -56,16 +58,18 @@ class ServedVariables {
   Result<> barrier();
 
  private:
-  explicit ServedVariables(const Options& options) : options_(options) {}
+  explicit ServedVariables(const Options& options);
   Result<> begin();
-  Result<> checked(int status, const dtrain_error& error);
+  /// Returns the client. Fails in a fork of its process, which must not use it.
+  Result<PsClient*> client() const;
   Result<> set_mode(const ServerMode& mode);
   bool asynchronous() const { return options_.mode.kind == ServerMode::Kind::async; }
   /// Lets this worker alone move the servers' value towards `wanted`.
   Result<> move_to(const VariableTerms& terms, const std::byte* wanted);
 
   Options options_;
-  dtrain_ps* ps_ = nullptr;
+  std::unique_ptr<PsClient> client_;
+  ForkDetector fork_detector_ = ForkDetector();
 };
 
 }  // namespace dt

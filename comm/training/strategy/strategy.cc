@@ -196,7 +196,7 @@ Result<> Strategy::serve(JobEntry entry) {
     host_context_ = std::move(contexts.host);
     workers_ = TRY(Workers::join(host_context_.get(), record, options_.timeout_ms));
     if (workers_->alone()) TRY(devices_->connect(options_.timeout_ms));
-    served_ = TRY(ServedVariables::connect(served, own_context_.get()));
+    served_ = TRY(ServedVariables::connect(served, own_context_->context));
   } else {
     // Each worker is alone with the servers.
     own_context_ = lone_context();

@@ -108,42 +108,44 @@ Result<Time> connect_deadline(const dtrain_ps_options& options) {
   return Clock::now() + (timeout_ms == 0 ? join_timeout_default : milliseconds(timeout_ms));
 }
 
-Result<dtrain_ps*> connect_by(std::unique_ptr<PsDirectory> directory, PsClient::Options client,
-                              Time deadline) {
-  auto ps = std::make_unique<dtrain_ps>();
-  ps->client = TRY(PsClient::connect(std::move(directory), std::move(client), deadline));
-  const auto& tasks = ps->client->tasks().tasks;
-  const auto self = std::ranges::find(tasks, ps->client->self().id, &TaskEntry::id);
-  ps->worker = static_cast<uint32_t>(self - tasks.begin());
-  return ps.release();
-}
-
-Result<dtrain_ps*> connect_as(JoinedTask joined, PsClient::Options client, Time deadline) {
+Result<std::unique_ptr<PsClient>> connect_as(JoinedTask joined, PsClient::Options client,
+                                             Time deadline) {
   client.claim = std::move(joined.claim);
   client.dead_after = joined.dead_after;
   auto directory = std::make_unique<RendezvousDirectory>(std::move(joined.rendezvous));
-  dtrain_ps* const ps = TRY(connect_by(std::move(directory), std::move(client), deadline));
-  ps->held_port = joined.held_port;
-  return ps;
+  return PsClient::connect(std::move(directory), std::move(client), deadline);
 }
 
-Result<dtrain_ps*> connect(const dtrain_ps_options* given) {
+Result<std::unique_ptr<PsClient>> connect_through(std::shared_ptr<Context> job,
+                                                  PsClient::Options client, Time deadline) {
+  client.claim = *job->claim();
+  client.dead_after = job->dead_after();
+  auto directory = std::make_unique<ContextDirectory>(std::move(job));
+  return PsClient::connect(std::move(directory), std::move(client), deadline);
+}
+
+Result<std::unique_ptr<dtrain_ps>> connect(const dtrain_ps_options* given) {
   const dtrain_ps_options options = TRY(read_struct(given, "dtrain_ps_options"));
   const Time deadline = TRY(connect_deadline(options));
   PsClient::Options client = TRY(client_options(options));
+  auto ps = std::make_unique<dtrain_ps>();
   if (options.context == nullptr) {
     JoinedTask joined = TRY(join_task(options.identity, "dtrain_ps_connect", ps_roles));
-    return connect_as(std::move(joined), std::move(client), deadline);
+    ps->held_port = joined.held_port;
+    ps->client = TRY(connect_as(std::move(joined), std::move(client), deadline));
+  } else {
+    auto context = TRY(usable(options.context));
+    if (!context->claim() || context->group() != 0 || options.identity != nullptr) {
+      return fail(Errc::input,
+                  "dtrain_ps_options.context must be that of dtrain_init, in a job; "
+                  "it has the identity");
+    }
+    ps->client = TRY(connect_through(std::move(context), std::move(client), deadline));
   }
-  const auto context = TRY(usable(options.context));
-  if (!context->claim() || context->group() != 0 || options.identity != nullptr) {
-    return fail(Errc::input,
-                "dtrain_ps_options.context must be that of dtrain_init, in a job; "
-                "it has the identity");
-  }
-  client.claim = *context->claim();
-  client.dead_after = context->dead_after();
-  return connect_by(std::make_unique<ContextDirectory>(context), std::move(client), deadline);
+  const auto& tasks = ps->client->tasks().tasks;
+  const auto self = std::ranges::find(tasks, ps->client->self().id, &TaskEntry::id);
+  ps->worker = static_cast<uint32_t>(self - tasks.begin());
+  return ps;
 }
 
 Result<> check_handle(const dtrain_ps* ps) {
@@ -338,10 +340,27 @@ JoinedTask joined_task(const InitOptions& options, std::unique_ptr<RendezvousCli
   return joined;
 }
 
-Result<dtrain_ps*> connect_servers(const dtrain_ps_options& options, JoinedTask joined) {
+Result<std::unique_ptr<PsClient>> connect_servers(const dtrain_ps_options& options,
+                                                  JoinedTask joined) {
   const Time deadline = TRY(connect_deadline(options));
   PsClient::Options client = TRY(client_options(options));
   return connect_as(std::move(joined), std::move(client), deadline);
+}
+
+Result<std::unique_ptr<PsClient>> connect_servers(const dtrain_ps_options& options,
+                                                  std::shared_ptr<Context> job) {
+  const Time deadline = TRY(connect_deadline(options));
+  PsClient::Options client = TRY(client_options(options));
+  return connect_through(std::move(job), std::move(client), deadline);
+}
+
+void leave_servers(PsClient& client) {
+  const Result<> left = guarded([&]() -> Result<> {
+    client.leave(leave_timeout);
+    return {};
+  });
+  // The connections end anyway.
+  static_cast<void>(left);
 }
 
 }  // namespace dt
@@ -351,26 +370,15 @@ int dtrain_ps_serve(const dtrain_ps_serve_options* options, dtrain_error* error)
 }
 
 dtrain_ps* dtrain_ps_connect(const dtrain_ps_options* options, dtrain_error* error) {
-  const dt::Result<dtrain_ps*> connected = dt::guarded([&] { return dt::connect(options); });
-  if (!connected) {
-    dt::report(error, connected.error());
-    return nullptr;
-  }
-  dt::report_success(error);
-  return *connected;
+  return dt::make_handle(error, [&] { return dt::connect(options); });
 }
 
 void dtrain_ps_close(dtrain_ps* ps) {
   // A fork does not have the connections' memory, and may have other memory in its place.
   if (ps == nullptr || ps->fork_detector.forked()) return;
   const std::unique_ptr<dtrain_ps> owned(ps);
-  const dt::Result<> left = dt::guarded([&]() -> dt::Result<> {
-    const std::scoped_lock alone(ps->mutex);
-    ps->client->leave(dt::leave_timeout);
-    return {};
-  });
-  // The connections end anyway.
-  static_cast<void>(left);
+  const std::scoped_lock alone(ps->mutex);
+  dt::leave_servers(*ps->client);
 }
 
 int dtrain_ps_declare(dtrain_ps* ps, const dtrain_ps_variable* variables, size_t count,

@@ -13,6 +13,9 @@
 
 namespace dt {
 
+class Context;
+class PsClient;
+
 /// This task's connection to the rendezvous, and its claim towards other tasks.
 struct JoinedTask {
   std::unique_ptr<RendezvousClient> rendezvous;
@@ -28,7 +31,13 @@ JoinedTask joined_task(const InitOptions& options, std::unique_ptr<RendezvousCli
 
 /// As dtrain_ps_connect, for a task that is connected to the rendezvous already. `options` has
 /// neither an identity nor a context.
-Result<dtrain_ps*> connect_servers(const dtrain_ps_options& options, JoinedTask joined);
+Result<std::unique_ptr<PsClient>> connect_servers(const dtrain_ps_options& options,
+                                                  JoinedTask joined);
+/// The same through the context of all ranks, in a job.
+Result<std::unique_ptr<PsClient>> connect_servers(const dtrain_ps_options& options,
+                                                  std::shared_ptr<Context> job);
+/// Ends the use of the servers, as dtrain_ps_close does.
+void leave_servers(PsClient& client);
 
 /// The connection to the rendezvous that parameter servers' clients use, for another thread.
 struct SharedTask {

@@ -1,6 +1,5 @@
 #include "comm/training/strategy/served_variables.h"
 
-#include "comm/training/strategy/call_status.h"
 #include "tests/unit/comm/training/ps/ps_job.h"
 #include "tests/unit/comm/training/strategy/strategies.h"
 #include "tests/unit/comm/training/strategy/worker_identity.h"
@@ -52,13 +51,6 @@ TEST_CASE("a worker's change becomes the servers', and an assigned value is exac
   REQUIRE(
       served->assign(three_doubles, reinterpret_cast<const std::byte*>(wanted.data())).has_value());
   CHECK(pulled(*served) == wanted);
-}
-
-TEST_CASE("a status of the C functions has its kind of failure") {
-  CHECK(errc_of(DTRAIN_ERROR_PEER_LOST) == Errc::peer_lost);
-  CHECK(errc_of(DTRAIN_ERROR_INPUT) == Errc::input);
-  CHECK(errc_of(DTRAIN_ERROR_SYSTEM) == Errc::os);
-  CHECK(empty_c_error().rank == -1);
 }
 
 /// Makes the strategies of two workers on threads, and returns the first exception's text.
