@@ -4,6 +4,7 @@
 #include "comm/api/api_support.h"
 #include "comm/api/context.h"
 #include "comm/api/init_options.h"
+#include "comm/driver/driver.h"
 #include "comm/driver/stack_dump.h"
 #include "comm/include/dtrain/dtrain.h"
 

@@ -1,6 +1,7 @@
 #include "base/format.h"
 #include "choices/algorithm_text.h"
 #include "comm/api/api_support.h"
+#include "comm/driver/driver.h"
 #include "comm/include/dtrain/dtrain_algorithm.h"
 
 #include <optional>

@@ -1,5 +1,6 @@
 #include "base/format.h"
 #include "comm/api/api_support.h"
+#include "comm/driver/call_arguments.h"
 #include "comm/include/dtrain/dtrain.h"
 
 #include <algorithm>

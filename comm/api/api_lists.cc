@@ -1,5 +1,6 @@
 #include "base/format.h"
 #include "comm/api/api_support.h"
+#include "comm/driver/driver.h"
 #include "comm/include/dtrain/dtrain_work.h"
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 #include "comm/api/api_support.h"
 #include "comm/include/dtrain/dtrain_memory.h"
+#include "comm/memory/program_memory.h"
 
 int dtrain_alloc(dtrain_context* context, size_t bytes, void** memory, dtrain_error* error) {
   return dt::report_call(error, [&]() -> dt::Result<> {

@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "comm/api/api_support.h"
 #include "comm/collective/reduce.h"
+#include "comm/driver/driver.h"
 #include "comm/engine/engine.h"
 #include "comm/include/dtrain/dtrain.h"
 

@@ -1,6 +1,8 @@
 #include "base/format.h"
 #include "comm/api/api_support.h"
 #include "comm/api/sparse_rows.h"
+#include "comm/device/device_calls.h"
+#include "comm/driver/driver.h"
 #include "comm/include/dtrain/dtrain_work.h"
 
 #include <limits>

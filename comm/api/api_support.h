@@ -1,12 +1,11 @@
 #pragma once
 
 #include "base/format.h"
+#include "base/kernels/element.h"
 #include "base/result.h"
 #include "comm/api/context.h"
-#include "comm/api/init_options.h"
 #include "comm/api/no_cancellation.h"
 #include "comm/api/own_context.h"
-#include "comm/api/sparse_rows.h"
 #include "comm/include/dtrain/dtrain.h"
 
 #include <algorithm>
@@ -16,13 +15,20 @@
 #include <memory>
 #include <optional>
 
+namespace dt {
+struct CallTerms;
+struct InitOptions;
+struct OperationResult;
+struct SparseRows;
+}  // namespace dt
+
 // NOLINTBEGIN(readability-identifier-naming): the names of C's opaque types
 struct dtrain_context {
   std::shared_ptr<dt::Context> context;
 };
 struct dtrain_work {
   std::shared_ptr<dt::Context> context;
-  dt::Driver::Work work;
+  std::shared_ptr<dt::Operation> work;
   std::shared_ptr<dt::OperationResult> result = {};  ///< of operations with own counts
   int result_type = DTRAIN_FLOAT32;
   std::shared_ptr<dt::SparseRows> sparse = {};  ///< of dtrain_all_reduce_sparse

@@ -3,9 +3,13 @@
 #include "base/finally.h"
 #include "base/format.h"
 #include "base/text.h"
+#include "comm/api/init_options.h"
 #include "comm/api/program_store.h"
+#include "comm/device/device_calls.h"
 #include "comm/driver/cores.h"
+#include "comm/driver/driver.h"
 #include "comm/engine/groups.h"
+#include "comm/memory/program_memory.h"
 #include "comm/transport/mesh.h"
 #include "rendezvous/store/client.h"
 
@@ -14,6 +18,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <mutex>
 #include <new>
 #include <string>
 
@@ -111,6 +116,26 @@ Result<Transport> job_transport(const EngineSettings& settings, Transport chosen
 
 }  // namespace
 
+struct Context::Shared {
+  explicit Shared(Driver::Parts parts)
+      : memory(parts.mesh ? parts.mesh->shared_heap() : nullptr), driver(std::move(parts)) {}
+  Shared(const Shared&) = delete;
+  Shared& operator=(const Shared&) = delete;
+  ~Shared() { finish(); }
+  /// Ends all operations, then the members that operations use.
+  void finish();
+  /// NCCL may connect the devices of the ranks.
+  void allow_nccl(uint32_t generation, std::string host, bool required);
+  ProgramMemory memory;
+  DeviceCalls devices;
+  Driver driver;
+  std::optional<Claim> claim;  ///< none: a job of one rank
+  Duration dead_after = {};
+  bool host_memory = false;  ///< ranks of one host share memory; equal on all ranks
+  std::mutex splitting;
+  ForkDetector fork_detector;
+};
+
 Result<std::unique_ptr<RendezvousClient>> Context::connect(const InitOptions& options,
                                                            Time deadline) {
   auto client =
@@ -131,7 +156,27 @@ Result<Context::Connected> Context::connect(const InitOptions& options) {
 }
 
 Context::Context(Members members, RankLayout layout, std::shared_ptr<Shared> shared)
-    : members_(std::move(members)), layout_(std::move(layout)), shared_(std::move(shared)) {
+    : members_(std::move(members)),
+      layout_(std::move(layout)),
+      shared_(std::move(shared)),
+      driver_(shared_->driver),
+      fork_detector_(shared_->fork_detector) {
+}
+
+const std::optional<Claim>& Context::claim() const {
+  return shared_->claim;
+}
+
+Duration Context::dead_after() const {
+  return shared_->dead_after;
+}
+
+ProgramMemory& Context::memory() {
+  return shared_->memory;
+}
+
+bool Context::uses_nccl() const {
+  return shared_->devices.uses_nccl();
 }
 
 std::shared_ptr<Context> Context::alone() {
@@ -207,7 +252,7 @@ Result<std::shared_ptr<Context>> Context::split(const Context& parent, Part part
                                                 const CallArguments& options) {
   // Each rank proposes the lowest number that is new to it, and the members use the highest.
   const std::scoped_lock one_at_a_time(parent.shared_->splitting);
-  Driver& driver = parent.shared_->driver;
+  Driver& driver = parent.driver_;
   const auto size = static_cast<size_t>(parent.layout_.size);
   const auto rank = static_cast<size_t>(parent.layout_.rank);
   struct Proposal {
@@ -274,7 +319,7 @@ Result<std::shared_ptr<Context>> Context::group(const Context& parent, std::span
   CallArguments call{.name = "dtrain_group", .in_sequence = true, .timeout = options.timeout};
   made = TRY(split(*by_links, {.color = 0, .key = by_links->layout_.rank}, call));
   call.group = by_links->members_.group;
-  TRY(by_links->shared_->driver.run(call));
+  TRY(by_links->driver_.run(call));
   complete = true;
   // Others may still need the answers of this rank there.
   made->agreed_ = std::move(by_links);
@@ -303,7 +348,7 @@ Result<std::shared_ptr<Context>> Context::agreed_group(const Context& parent,
   call.group = parent.members_.group;
   call.members = job_ranks;
   call.result = std::make_shared<OperationResult>();
-  TRY(parent.shared_->driver.run(call));
+  TRY(parent.driver_.run(call));
   uint32_t number = 0;
   std::memcpy(&number, call.result->data.get(), sizeof number);
   return context_of_group(parent, number, ranks);
@@ -314,7 +359,7 @@ Result<std::shared_ptr<Context>> Context::create_group(const Context& parent, ui
                                                        const GroupMembers& chosen) {
   if (number >= Groups::numbers_max) return fail(Errc::unsupported, std::string(no_more_groups));
   std::shared_ptr<Context> context = TRY(context_of_group(parent, number, chosen.ranks));
-  parent.shared_->driver.create_group(number, {context->members_.job_ranks, chosen.places});
+  parent.driver_.create_group(number, {context->members_.job_ranks, chosen.places});
   return context;
 }
 
@@ -338,21 +383,26 @@ Result<std::shared_ptr<Context>> Context::context_of_group(const Context& parent
 }
 
 /// Returns null for an operation on memory of the host.
-Result<Driver::Work> Context::stage(const CallArguments& call) {
+Result<std::shared_ptr<Operation>> Context::stage(const CallArguments& call) {
   return shared_->devices.stage(call, {.rank = layout_.rank, .size = layout_.size});
 }
 
 Result<> Context::run_on_device(const CallArguments& call) {
   const Driver::Work staged = TRY(stage(call));
-  if (!staged) return shared_->driver.run(call);
-  return shared_->driver.run_staged(staged);
+  if (!staged) return driver_.run(call);
+  return driver_.run_staged(staged);
 }
 
-Result<Driver::Work> Context::start(const CallArguments& call) {
-  if (!shared_->devices.may_concern(call)) return shared_->driver.start(call);
+Result<> Context::run(const CallArguments& call) {
+  if (!shared_->devices.may_concern(call)) return driver_.run(call);
+  return run_on_device(call);
+}
+
+Result<std::shared_ptr<Operation>> Context::start(const CallArguments& call) {
+  if (!shared_->devices.may_concern(call)) return driver_.start(call);
   Driver::Work staged = TRY(stage(call));
-  if (!staged) return shared_->driver.start(call);
-  shared_->driver.start_staged(staged);
+  if (!staged) return driver_.start(call);
+  driver_.start_staged(staged);
   return staged;
 }
 
@@ -383,7 +433,7 @@ void Context::finalize() {
     // No operation of this rank uses a buffer any more.
     shared_->memory.free_all();
   } else {
-    shared_->driver.leave_group(members_.group);
+    driver_.leave_group(members_.group);
     if (agreed_) agreed_->finalize();
   }
 }

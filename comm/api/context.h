@@ -3,23 +3,25 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "comm/api/fork_detector.h"
-#include "comm/api/init_options.h"
 #include "comm/api/rank_layout.h"
-#include "comm/device/device_calls.h"
-#include "comm/driver/driver.h"
-#include "comm/engine/engine.h"
-#include "comm/memory/program_memory.h"
 #include "rendezvous/cluster/task.h"
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 namespace dt {
+
+class Driver;
+class ProgramMemory;
+class RendezvousClient;
+struct CallArguments;
+struct Claim;
+struct GroupMembers;
+struct InitOptions;
+struct Operation;
 
 /// A rank in a group of ranks, for C++ and behind a handle of the public API. It has this rank's
 /// layout within the group, and the driver of the engine. All groups of the job share the driver.
@@ -49,21 +51,18 @@ class Context {
   Context& operator=(const Context&) = delete;
 
   const RankLayout& layout() const { return layout_; }
-  Driver& driver() { return shared_->driver; }
+  Driver& driver() { return driver_; }
   /// As Driver::run(), for an operation whose buffers may lie in memory of a device.
-  Result<> run(const CallArguments& call) {
-    if (!shared_->devices.may_concern(call)) return shared_->driver.run(call);
-    return run_on_device(call);
-  }
+  Result<> run(const CallArguments& call);
   /// As Driver::start(), for such an operation.
-  Result<Driver::Work> start(const CallArguments& call);
+  Result<std::shared_ptr<Operation>> start(const CallArguments& call);
   /// All tasks of the job, also those without rank; those of a group for its context.
   const TaskTable& tasks() const { return members_.tasks; }
   /// This task's claim towards other tasks; none when it is alone.
-  const std::optional<Claim>& claim() const { return shared_->claim; }
-  Duration dead_after() const { return shared_->dead_after; }
-  ProgramMemory& memory() { return shared_->memory; }
-  bool uses_nccl() const { return shared_->devices.uses_nccl(); }
+  const std::optional<Claim>& claim() const;
+  Duration dead_after() const;
+  ProgramMemory& memory();
+  bool uses_nccl() const;
   /// The number of the group in the engine; 0: all ranks of the job.
   uint32_t group() const { return members_.group; }
   /// Fails all pending operations of the group. For the group of the whole job, fails those of all
@@ -71,7 +70,7 @@ class Context {
   void finalize();
   /// True in a fork of the process that made the context. The fork must not use the context. A
   /// thread of the parent may have locked the mutex, and the sockets belong to the parent.
-  bool forked() const { return shared_->fork_detector.forked(); }
+  bool forked() const { return fork_detector_.forked(); }
 
   /// The arguments of one rank to split().
   struct Part {
@@ -91,25 +90,7 @@ class Context {
 
  private:
   /// The parts that the contexts of all groups share.
-  struct Shared {
-    explicit Shared(Driver::Parts parts)
-        : memory(parts.mesh ? parts.mesh->shared_heap() : nullptr), driver(std::move(parts)) {}
-    Shared(const Shared&) = delete;
-    Shared& operator=(const Shared&) = delete;
-    ~Shared() { finish(); }
-    /// Ends all operations, then the members that operations use.
-    void finish();
-    /// NCCL may connect the devices of the ranks.
-    void allow_nccl(uint32_t generation, std::string host, bool required);
-    ProgramMemory memory;
-    DeviceCalls devices;
-    Driver driver;
-    std::optional<Claim> claim;  ///< none: a job of one rank
-    Duration dead_after = {};
-    bool host_memory = false;  ///< ranks of one host share memory; equal on all ranks
-    std::mutex splitting;
-    ForkDetector fork_detector;
-  };
+  struct Shared;
   /// The ranks of the group.
   struct Members {
     uint32_t group = 0;
@@ -122,7 +103,7 @@ class Context {
                                                        std::span<const int> ranks,
                                                        const CallArguments& options);
   bool can_share_memory() const;
-  Result<Driver::Work> stage(const CallArguments& call);
+  Result<std::shared_ptr<Operation>> stage(const CallArguments& call);
   Result<> run_on_device(const CallArguments& call);
   static Result<std::shared_ptr<Context>> create_group(const Context& parent, uint32_t number,
                                                        const GroupMembers& chosen);
@@ -132,6 +113,9 @@ class Context {
   Members members_;
   RankLayout layout_;
   std::shared_ptr<Shared> shared_;
+  // Parts of `shared_` that each call needs.
+  Driver& driver_;
+  const ForkDetector& fork_detector_;
   std::shared_ptr<Context> agreed_ = {};  ///< the group whose members have made this one of memory
 };
 

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/io/socket.h"
 #include "base/result.h"
-#include "comm/transport/mesh_builder.h"
+#include "comm/transport/peer_endpoint.h"
 #include "rendezvous/secure/handshake.h"
 
 #include <functional>

@@ -2,6 +2,8 @@
 
 #include "base/format.h"
 #include "comm/api/context.h"
+#include "comm/api/init_options.h"
+#include "comm/driver/driver.h"
 #include "gpu/cpu/cpu_device.h"
 #include "tests/sim/call_request.h"
 #include "tests/sim/device_plan.h"

@@ -1,6 +1,7 @@
 #include "comm/training/ps/api/context_directory.h"
 
 #include "base/running_time_clock.h"
+#include "comm/driver/driver.h"
 
 namespace dt {
 

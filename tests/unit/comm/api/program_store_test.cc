@@ -1,6 +1,7 @@
 #include "comm/api/program_store.h"
 
 #include "comm/api/context.h"
+#include "comm/api/init_options.h"
 #include "tests/unit/rendezvous/fixture.h"
 
 #include <doctest/doctest.h>

@@ -2,6 +2,7 @@
 
 #include "base/io/socket.h"
 #include "comm/api/context.h"
+#include "comm/api/init_options.h"
 #include "comm/transport/peer_endpoint.h"
 #include "tests/unit/comm/api/world_fixture.h"
 
