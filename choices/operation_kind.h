@@ -22,14 +22,12 @@ enum class OperationKind : uint8_t {
   barrier,
   send,
   receive,
-  join,   ///< a collective: this rank makes no further named calls until all have joined
-  group,  ///< the members of a new group agree on its number
+  join,  ///< a collective: this rank makes no further named calls until all have joined
 };
 
-inline constexpr std::array<std::string_view, 15> kind_names = {
-    "all_reduce", "broadcast", "all_gather", "reduce_scatter", "reduce",
-    "gather",     "scatter",   "all_to_all", "all_to_all_v",   "all_gather_v",
-    "barrier",    "send",      "receive",    "join",           "group"};
+inline constexpr std::array<std::string_view, 14> kind_names = {
+    "all_reduce", "broadcast",    "all_gather",   "reduce_scatter", "reduce", "gather",  "scatter",
+    "all_to_all", "all_to_all_v", "all_gather_v", "barrier",        "send",   "receive", "join"};
 constexpr std::string_view kind_name(OperationKind kind) {
   return kind_names.at(static_cast<size_t>(kind));
 }

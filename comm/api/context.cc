@@ -1,14 +1,13 @@
 #include "comm/api/context.h"
 
-#include "base/finally.h"
 #include "base/format.h"
 #include "base/text.h"
+#include "comm/api/group_agreement.h"
 #include "comm/api/init_options.h"
 #include "comm/api/program_store.h"
 #include "comm/device/device_calls.h"
 #include "comm/driver/cores.h"
 #include "comm/driver/driver.h"
-#include "comm/engine/groups.h"
 #include "comm/memory/program_memory.h"
 #include "comm/transport/mesh.h"
 #include "rendezvous/store/client.h"
@@ -17,7 +16,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <mutex>
 #include <new>
 #include <string>
@@ -117,8 +115,10 @@ Result<Transport> job_transport(const EngineSettings& settings, Transport chosen
 }  // namespace
 
 struct Context::Shared {
-  explicit Shared(Driver::Parts parts)
-      : memory(parts.mesh ? parts.mesh->shared_heap() : nullptr), driver(std::move(parts)) {}
+  Shared(Driver::Parts parts, int rank, uint32_t generation)
+      : memory(parts.mesh ? parts.mesh->shared_heap() : nullptr),
+        driver(std::move(parts)),
+        agreement(driver, rank, generation) {}
   Shared(const Shared&) = delete;
   Shared& operator=(const Shared&) = delete;
   ~Shared() { finish(); }
@@ -131,8 +131,8 @@ struct Context::Shared {
   Driver driver;
   std::optional<Claim> claim;  ///< none: a job of one rank
   Duration dead_after = {};
-  bool host_memory = false;  ///< ranks of one host share memory; equal on all ranks
-  std::mutex splitting;
+  std::mutex making_group;
+  GroupAgreement agreement;
   ForkDetector fork_detector;
 };
 
@@ -191,7 +191,7 @@ std::shared_ptr<Context> Context::alone() {
       std::make_unique<Engine>(Engine::Options{.shared = memory_of_one()}, std::move(peers));
   return std::shared_ptr<Context>(
       new Context(std::move(members), std::move(layout),
-                  std::make_shared<Shared>(Driver::Parts{.engine = std::move(engine)})));
+                  std::make_shared<Shared>(Driver::Parts{.engine = std::move(engine)}, 0, 0)));
 }
 
 Result<std::shared_ptr<Context>> Context::join(const InitOptions& options) {
@@ -238,32 +238,32 @@ Result<std::shared_ptr<Context>> Context::join(const InitOptions& options,
                                                        .mesh = std::move(mesh),
                                                        .spin = sharing ? spin_sharing : spin_alone,
                                                        .yield = sharing,
-                                                       .stall_after = stall_after});
+                                                       .stall_after = stall_after},
+                                         layout.rank, claim.generation);
   if (wanted != DeviceCollectives::staged)
     shared->allow_nccl(claim.generation, layout.host, wanted == DeviceCollectives::nccl);
   shared->claim = std::move(claim);
   shared->dead_after = dead_after;
-  shared->host_memory = transport != Transport::tcp;
   return std::shared_ptr<Context>(
       new Context(std::move(members), std::move(layout), std::move(shared)));
 }
 
 Result<std::shared_ptr<Context>> Context::split(const Context& parent, Part part,
                                                 const CallArguments& options) {
-  // Each rank proposes the lowest number that is new to it, and the members use the highest.
-  const std::scoped_lock one_at_a_time(parent.shared_->splitting);
+  const std::scoped_lock one_at_a_time(parent.shared_->making_group);
   Driver& driver = parent.driver_;
-  const auto size = static_cast<size_t>(parent.layout_.size);
-  const auto rank = static_cast<size_t>(parent.layout_.rank);
-  struct Proposal {
+  GroupAgreement& agreement = parent.shared_->agreement;
+  // After an error, ranks may have called it at different times. The highest count is then right.
+  uint32_t& count = agreement.splits(parent.members_.group);
+  struct Given {
     int32_t color;
     int32_t key;
-    int32_t number;
-    int32_t place;
+    uint32_t count;
   };
-  std::vector<Proposal> proposals(size);
-  const int place = part.color < 0 ? -1 : driver.reserve_place();
-  proposals[rank] = {part.color, part.key, static_cast<int32_t>(driver.next_group()), place};
+  const Time begin = driver.running_time();
+  std::vector<Given> given(static_cast<size_t>(parent.layout_.size));
+  const auto rank = static_cast<size_t>(parent.layout_.rank);
+  given[rank] = {part.color, part.key, ++count};
 
   CallArguments call = options;
   call.kind = OperationKind::all_gather;
@@ -271,96 +271,45 @@ Result<std::shared_ptr<Context>> Context::split(const Context& parent, Part part
   call.in_sequence = true;
   call.type = ElementType::int32;
   call.group = parent.members_.group;
-  call.count = sizeof(Proposal) / sizeof(int32_t);
-  call.input = &proposals[rank];
-  call.output = proposals.data();
-  // If this fails, its place stays reserved: others may have the proposal, and use that memory.
-  TRY(driver.run(call));
+  call.count = sizeof(Given) / sizeof(int32_t);
+  call.input = &given[rank];
+  call.output = given.data();
+  const Result<> exchanged = driver.run(call);
+  if (exchanged) count = std::ranges::max(given, {}, &Given::count).count;
+  GroupCall made{.name = std::string(options.name)};
+  made.split = agreement.split_key(parent.members_.group, parent.members_.job_ranks, part.color);
+  if (!exchanged) {
+    // The others may have the values of all, and wait for this rank.
+    if (part.color >= 0) agreement.refuse(made.split, exchanged.error());
+    return tl::unexpected(exchanged.error());
+  }
   if (part.color < 0) return nullptr;
 
-  struct Candidate {
-    int key;
-    int rank;
-    auto operator<=>(const Candidate&) const = default;
-  };
-  std::vector<Candidate> candidates;
-  int32_t number = 0;
-  for (size_t other = 0; other < size; ++other) {
-    if (proposals[other].color != part.color) continue;
-    candidates.push_back({proposals[other].key, static_cast<int>(other)});
-    number = std::max(number, proposals[other].number);
-  }
-  std::ranges::sort(candidates);
   std::vector<int> ranks;
-  std::vector<int> places;
-  for (const Candidate& candidate : candidates) {
-    ranks.push_back(candidate.rank);
-    places.push_back(proposals[static_cast<size_t>(candidate.rank)].place);
-  }
-  auto made = create_group(parent, static_cast<uint32_t>(number), {ranks, places});
-  if (!made) driver.release_place(place);
-  return made;
+  for (int other = 0; other < parent.layout_.size; ++other)
+    if (given[static_cast<size_t>(other)].color == part.color) ranks.push_back(other);
+  const auto key = [&](int other) { return given[static_cast<size_t>(other)].key; };
+  std::ranges::stable_sort(ranks, {}, key);
+  if (options.timeout > Duration::zero())
+    made.timeout = std::max(begin + options.timeout - driver.running_time(), Duration(1));
+  return agree(parent, ranks, std::move(made));
 }
 
-/// The agreement on a list of ranks has no places in the memory of hosts. So the members make a
-/// group by links, and split it as a whole. A barrier shows that all of them have the new group.
 Result<std::shared_ptr<Context>> Context::group(const Context& parent, std::span<const int> ranks,
                                                 const CallArguments& options) {
-  std::shared_ptr<Context> by_links = TRY(agreed_group(parent, ranks, options));
-  if (!by_links->can_share_memory()) return by_links;
-  std::shared_ptr<Context> made;
-  bool complete = false;
-  const Finally end([&] {  // also when memory has run out
-    if (complete) return;
-    // The others get errors.
-    if (made) made->finalize();
-    by_links->finalize();
-  });
-  CallArguments call{.name = "dtrain_group", .in_sequence = true, .timeout = options.timeout};
-  made = TRY(split(*by_links, {.color = 0, .key = by_links->layout_.rank}, call));
-  call.group = by_links->members_.group;
-  TRY(by_links->driver_.run(call));
-  complete = true;
-  // Others may still need the answers of this rank there.
-  made->agreed_ = std::move(by_links);
-  return made;
+  const std::scoped_lock one_at_a_time(parent.shared_->making_group);
+  return agree(parent, ranks, {.name = std::string(options.name), .timeout = options.timeout});
 }
 
-/// True when some of the ranks are on one host, and hosts have memory.
-bool Context::can_share_memory() const {
-  std::vector<int> hosts;
-  for (const TaskEntry& task : members_.tasks.tasks)
-    hosts.push_back(task.agent);
-  std::ranges::sort(hosts);
-  return shared_->host_memory && std::ranges::adjacent_find(hosts) != hosts.end();
-}
-
-Result<std::shared_ptr<Context>> Context::agreed_group(const Context& parent,
-                                                       std::span<const int> ranks,
-                                                       const CallArguments& options) {
-  // The number must stay the lowest new one until the members have agreed.
-  const std::scoped_lock one_at_a_time(parent.shared_->splitting);
-  std::vector<int> job_ranks;
+/// `ranks` are those of the parent's members that form the group.
+Result<std::shared_ptr<Context>> Context::agree(const Context& parent, std::span<const int> ranks,
+                                                GroupCall call) {
   for (const int rank : ranks)
-    job_ranks.push_back(parent.members_.job_ranks[static_cast<size_t>(rank)]);
-  CallArguments call = options;
-  call.kind = OperationKind::group;
-  call.group = parent.members_.group;
-  call.members = job_ranks;
-  call.result = std::make_shared<OperationResult>();
-  TRY(parent.driver_.run(call));
-  uint32_t number = 0;
-  std::memcpy(&number, call.result->data.get(), sizeof number);
-  return context_of_group(parent, number, ranks);
-}
-
-/// `chosen` has the ranks of the parent's members that form the group.
-Result<std::shared_ptr<Context>> Context::create_group(const Context& parent, uint32_t number,
-                                                       const GroupMembers& chosen) {
-  if (number >= Groups::numbers_max) return fail(Errc::unsupported, std::string(no_more_groups));
-  std::shared_ptr<Context> context = TRY(context_of_group(parent, number, chosen.ranks));
-  parent.driver_.create_group(number, {context->members_.job_ranks, chosen.places});
-  return context;
+    call.ranks.push_back(parent.members_.job_ranks[static_cast<size_t>(rank)]);
+  const uint32_t number = TRY(parent.shared_->agreement.make(call));
+  auto made = context_of_group(parent, number, ranks);
+  if (!made) parent.driver_.leave_group(number);
+  return made;
 }
 
 /// Returns the context of a group, whether or not the engine has created that yet.
@@ -407,6 +356,11 @@ Result<std::shared_ptr<Operation>> Context::start(const CallArguments& call) {
 }
 
 void Context::Shared::finish() {
+  {
+    // Another thread may be in a call, which ends now.
+    const std::unique_lock free(making_group, std::try_to_lock);
+    if (free) agreement.erase_failed();
+  }
   driver.finish();
   devices.disconnect();
 }
@@ -434,7 +388,6 @@ void Context::finalize() {
     shared_->memory.free_all();
   } else {
     driver_.leave_group(members_.group);
-    if (agreed_) agreed_->finalize();
   }
 }
 

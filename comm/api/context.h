@@ -19,7 +19,7 @@ class ProgramMemory;
 class RendezvousClient;
 struct CallArguments;
 struct Claim;
-struct GroupMembers;
+struct GroupCall;
 struct InitOptions;
 struct Operation;
 
@@ -78,13 +78,12 @@ class Context {
     int key = 0;    ///< orders the ranks of a group; equal keys are ordered by rank
   };
   /// Splits the parent's group into smaller ones. Returns null for a rank that is in no group. A
-  /// collective of that group, with the name and the timeout of `options`. Threads of one rank
-  /// split one after the other.
+  /// collective of that group, with the name and the timeout of `options`. Either all members of a
+  /// new group have it afterwards, or none. Threads of one rank split one after the other.
   static Result<std::shared_ptr<Context>> split(const Context& parent, Part part,
                                                 const CallArguments& options);
   /// Makes a group of these ranks of the parent's group, in their order. This rank is one of them.
-  /// Only they call it. Threads of one rank make groups one after the other. The timeout of
-  /// `options` is for the agreement of the members, and for both calls for their memory.
+  /// Only they call it. Threads of one rank make groups one after the other.
   static Result<std::shared_ptr<Context>> group(const Context& parent, std::span<const int> ranks,
                                                 const CallArguments& options);
 
@@ -99,14 +98,10 @@ class Context {
   };
 
   Context(Members members, RankLayout layout, std::shared_ptr<Shared> shared);
-  static Result<std::shared_ptr<Context>> agreed_group(const Context& parent,
-                                                       std::span<const int> ranks,
-                                                       const CallArguments& options);
-  bool can_share_memory() const;
+  static Result<std::shared_ptr<Context>> agree(const Context& parent, std::span<const int> ranks,
+                                                GroupCall call);
   Result<std::shared_ptr<Operation>> stage(const CallArguments& call);
   Result<> run_on_device(const CallArguments& call);
-  static Result<std::shared_ptr<Context>> create_group(const Context& parent, uint32_t number,
-                                                       const GroupMembers& chosen);
   static Result<std::shared_ptr<Context>> context_of_group(const Context& parent, uint32_t number,
                                                            std::span<const int> ranks);
 
@@ -116,7 +111,6 @@ class Context {
   // Parts of `shared_` that each call needs.
   Driver& driver_;
   const ForkDetector& fork_detector_;
-  std::shared_ptr<Context> agreed_ = {};  ///< the group whose members have made this one of memory
 };
 
 }  // namespace dt

@@ -12,7 +12,6 @@ namespace dt {
 ///
 ///   collective:  sender ─ call, collective_data ▶ receiver; large: receiver ─ call ▶ sender first
 ///   agreement:   rank 0 ─ roll_call ▶ every rank ─ descriptor ▶ rank 0 ─ verdict ▶ every rank
-///   group:       member ─ group_call ▶ lowest member ─ group_made | group_failed ▶ every member
 ///   message:     sender ─ offer ▶ receiver ─ accept | refuse ▶ sender ─ message_data ▶ receiver
 enum class EngineMessageType : uint8_t {
   descriptor = 1,  ///< the collective that this rank has called
@@ -22,17 +21,13 @@ enum class EngineMessageType : uint8_t {
   offer,
   accept,
   refuse,
-  cancel,           ///< the send of a message timed out
-  left_group,       ///< the sender takes no part in messages of that group any more
-  call,             ///< a hash of the collective that the sender has called
-  roll_call,        ///< rank 0 asks all for their descriptors
-  name_call,        ///< the named collectives that the sender has called, for rank 0
-  name_decision,    ///< the named collectives that run next, or one that fails
-  leaving,          ///< the last message: the sender has finalized
-  group_call,       ///< the sender makes a group with the receiver
-  group_withdrawn,  ///< that call has ended at the sender, without a group
-  group_failed,     ///< the receiver's call of a group cannot succeed
-  group_made,       ///< the group of the receiver's call exists
+  cancel,         ///< the send of a message timed out
+  left_group,     ///< the sender takes no part in messages of that group any more
+  call,           ///< a hash of the collective that the sender has called
+  roll_call,      ///< rank 0 asks all for their descriptors
+  name_call,      ///< the named collectives that the sender has called, for rank 0
+  name_decision,  ///< the named collectives that run next, or one that fails
+  leaving,        ///< the last message: the sender has finalized
   collective_data = data_frame_bit,
   message_data,
 };

@@ -60,7 +60,6 @@ Sizes sizes_of(const OperationRequest& request, int rank, int size) {
       return {.output = part};
     case OperationKind::barrier:
     case OperationKind::join:
-    case OperationKind::group:
       break;
   }
   return {};

@@ -16,7 +16,6 @@ void CallArguments::fill(OperationRequest& request) const {
   request.timeout = timeout;
   request.priority = priority;
   request.counts.assign(counts.begin(), counts.end());
-  request.members.assign(members.begin(), members.end());
   request.tensors.clear();
   if (!tensors.empty()) fill_tensors(request);
   request.algorithm.reset();

@@ -48,7 +48,6 @@ struct CallArguments {
   Duration timeout = Duration::zero();
   int priority = 0;
   std::span<const size_t> counts = {};
-  std::span<const int> members = {};
   std::span<const CallTensor> tensors = {};
   std::shared_ptr<OperationResult> result = {};
   std::optional<CallTerms> terms = {};

@@ -109,11 +109,17 @@ class Driver {
   Result<Steps> registered_steps(const std::string& name, Group ranks,
                                  const CollectiveShape& shape);
   std::string algorithms_text(uint32_t group);
+  /// As Engine::lost_among().
+  std::optional<OperationFailure> lost_among(std::span<const int> ranks);
+  /// As Engine::name_of().
+  std::string name_of(int rank);
   LateSteps::Counts quorum_counts(uint32_t group);
   int reserve_place();
   void release_place(int place);
   void create_group(uint32_t number, const GroupMembers& members);
   void leave_group(uint32_t number);
+  /// The launcher learns of this wait when it is long, see WaitReporter::set_group_wait().
+  void note_group_wait(std::optional<RankWait> wait, Time since);
 
   /// Ends the engine. Pending operations fail with Errc::closed, and no buffer is used any more.
   /// Waits at most 2 s until the peers have received all that was sent. May be called again, but

@@ -1,6 +1,7 @@
 // The driver's calls to the job's store, about groups, about operations that were started, and on
 // memory of devices.
 #include "base/finally.h"
+#include "base/format.h"
 #include "comm/collective/operation.h"
 #include "comm/driver/driver.h"
 #include "comm/driver/stack_dump.h"
@@ -110,6 +111,16 @@ Result<Steps> Driver::registered_steps(const std::string& name, Group ranks,
 std::string Driver::algorithms_text(uint32_t group) {
   const Lock lock = enter();
   return finished_ ? "" : parts_.engine->algorithms_text(group);
+}
+
+std::optional<OperationFailure> Driver::lost_among(std::span<const int> ranks) {
+  const Lock lock = enter();
+  return finished_ ? std::nullopt : parts_.engine->lost_among(ranks);
+}
+
+std::string Driver::name_of(int rank) {
+  const Lock lock = enter();
+  return finished_ ? format("rank {}", rank) : parts_.engine->name_of(rank);
 }
 
 LateSteps::Counts Driver::quorum_counts(uint32_t group) {

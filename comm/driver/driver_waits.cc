@@ -1,7 +1,15 @@
 // The driver's reports of long waits to the launcher.
 #include "comm/driver/driver.h"
 
+#include <utility>
+
 namespace dt {
+
+void Driver::note_group_wait(std::optional<RankWait> wait, Time since) {
+  const Lock lock = enter();
+  wait_reporter_.set_group_wait(std::move(wait), since);
+  wake_driver();
+}
 
 /// Returns true when it has sent a report, and read what had arrived. So operations may have ended.
 bool Driver::report_waits() {

@@ -25,7 +25,7 @@ constexpr int frames_max = 64;
 struct ThreadEntry {
   std::atomic<uintptr_t> thread = 0;  ///< pthread_self(); 0: the entry is free
   std::atomic<int> id = 0;            ///< as the kernel numbers threads
-  std::atomic<OperationKind> kind = OperationKind::barrier;
+  std::atomic<const char*> call = "";
   std::atomic<bool> returned = false;
   std::array<std::atomic<char>, noted_bytes_max> name = {};  ///< ends at a zero, or at the limit
 };
@@ -96,7 +96,7 @@ class Line {
 void write_operation(const ThreadEntry& entry) {
   Line line;
   line.text("libdtrain: thread ").number(entry.id);
-  line.text(entry.returned ? " has returned from " : " is in ").text(kind_name(entry.kind));
+  line.text(entry.returned ? " has returned from " : " is in ").text(entry.call.load());
   if (entry.name[0] != '\0') line.text(" \"").printable(entry.name).text("\"");
   line.write();
 }
@@ -140,11 +140,11 @@ void install_stack_dump() {
   ::sigaction(SIGQUIT, &ours, nullptr);
 }
 
-OperationMark::OperationMark(OperationKind kind, std::string_view name) {
+OperationMark::OperationMark(const char* call, std::string_view name) {
   if (!threads().wanted.load(std::memory_order_relaxed)) return;
   ThreadEntry* const entry = own_entry();
   if (entry == nullptr) return;
-  entry->kind = kind;
+  entry->call = call;
   const size_t size = std::min(name.size(), noted_bytes_max);
   for (size_t at = 0; at < size; ++at)
     entry->name.at(at) = name[at];

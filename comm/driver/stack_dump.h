@@ -16,7 +16,10 @@ void install_stack_dump();
 /// Costs one load unless install_stack_dump() has installed the handler.
 class OperationMark {
  public:
-  OperationMark(OperationKind kind, std::string_view name);
+  OperationMark(OperationKind kind, std::string_view name)
+      : OperationMark(kind_name(kind).data(), name) {}
+  /// The same for a call that is no operation. `call` is a text for the life of the process.
+  OperationMark(const char* call, std::string_view name);
   OperationMark(const OperationMark&) = delete;
   OperationMark& operator=(const OperationMark&) = delete;
   ~OperationMark();

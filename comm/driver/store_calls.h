@@ -8,9 +8,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dt {
+
+/// The prefix of the keys by which ranks make groups.
+inline constexpr std::string_view group_key_prefix = "groups/";
 
 /// A request to the job's store for which a thread waits.
 struct StoreCall {

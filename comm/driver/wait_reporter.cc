@@ -4,6 +4,7 @@
 #include "comm/collective/operation.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace dt {
 
@@ -22,6 +23,11 @@ WaitReporter::WaitReporter(Duration after) : after_(after) {
   pending_.reserve(usual_waits);
 }
 
+void WaitReporter::set_group_wait(std::optional<RankWait> wait, Time since) {
+  group_wait_ = std::move(wait);
+  group_since_ = since;
+}
+
 std::optional<WaitReport> WaitReporter::update(const Engine& engine, const StoreCalls& calls,
                                                Time now) {
   if (after_ == Duration::zero()) return std::nullopt;
@@ -36,9 +42,16 @@ std::optional<WaitReport> WaitReporter::update(const Engine& engine, const Store
     due |= is_long(wait, now);
     if (!is_long(wait, now)) next_update_ = std::min(next_update_, wait.since + after_);
   }
+  due |= group_wait_ ? group_is_long(now) && group_reported_ != Reported::all
+                     : group_reported_ != Reported::nothing;
+  if (group_wait_ && !group_is_long(now))
+    next_update_ = std::min(next_update_, group_since_ + after_);
   if (!due) return std::nullopt;
   const bool with_keys = queried_ || keys_reported_ > 0;
+  const bool with_group = group_wait_ && (queried_ || group_is_long(now));
   WaitReport all = report(engine, now);
+  group_reported_ = Reported::nothing;
+  if (with_group) add_group(all, now);
   keys_reported_ = 0;
   if (with_keys) add_keys(all, calls);
   reported_ = !all.waits.empty();
@@ -86,8 +99,17 @@ WaitReport WaitReporter::report(const Engine& engine, Time now) {
   return report;
 }
 
+void WaitReporter::add_group(WaitReport& report, Time now) {
+  if (report.waits.size() == reported_waits_max) report.waits.pop_back();
+  RankWait& wait = report.waits.emplace_back(*group_wait_);
+  wait.operation = wait.operation.substr(0, key_bytes_max);
+  wait.waited = now - group_since_;
+  group_reported_ = group_is_long(now) ? Reported::all : Reported::while_short;
+}
+
 void WaitReporter::add_keys(WaitReport& report, const StoreCalls& calls) {
   for (const std::string& key : calls.awaited_keys()) {
+    if (key.starts_with(group_key_prefix)) continue;
     if (report.waits.size() == reported_waits_max) return;
     const std::string wait = format("a wait for the key '{}'", key).substr(0, key_bytes_max);
     report.waits.push_back({.operation = wait});

@@ -7,7 +7,6 @@
 #include "comm/collective/operation.h"
 #include "comm/collective/peers.h"
 #include "comm/collective/uneven_parts.h"
-#include "comm/engine/group_agreement.h"
 #include "comm/engine/groups.h"
 #include "comm/engine/point_to_point.h"
 #include "comm/engine/tensor_list.h"
@@ -29,7 +28,6 @@ struct Engine::State final : MessageReceiver {
                [this](const GroupPeers& group, OperationRequest& request) {
                  return choose_algorithm(group, request);
                }),
-        new_groups(peers, groups),
         messages(peers) {}
 
   Result<> control(const Message& message, ByteSpan payload) override;
@@ -48,7 +46,6 @@ struct Engine::State final : MessageReceiver {
 
   Peers peers;
   Groups groups;
-  GroupAgreement new_groups;
   PointToPoint messages;
   std::map<std::string, StepMaker> registered;
   std::optional<OperationFailure> aborted;  ///< the failure of all operations from now on
@@ -81,14 +78,6 @@ Result<> Engine::State::control(const Message& message, ByteSpan payload) {
     case EngineMessageType::leaving:
       peers.left(message.from, now);
       return {};
-    case EngineMessageType::group_call:
-      return new_groups.call(message, payload);
-    case EngineMessageType::group_withdrawn:
-      return new_groups.withdrawn(message, payload);
-    case EngineMessageType::group_failed:
-      return new_groups.failed(message, payload);
-    case EngineMessageType::group_made:
-      return new_groups.made(message, payload, now);
     case EngineMessageType::collective_data:
     case EngineMessageType::message_data:
       break;
@@ -116,7 +105,6 @@ Result<> Engine::State::arrived(const Message& message) {
 void Engine::State::fail_all(OperationFailure why) {
   if (aborted) return;
   groups.fail_all(why);
-  new_groups.fail_all(why);
   messages.fail_all(why);
   aborted = std::move(why);
 }
@@ -208,8 +196,6 @@ void Engine::State::submit(const std::shared_ptr<Operation>& operation) {
   OperationRequest& request = operation->request;
   const GroupPeers* group = groups.find(request.group);
   if (group == nullptr) return end(*operation, {Errc::closed, -1, "the group has been finalized"});
-  if (request.kind == OperationKind::group)
-    return aborted ? end(*operation, *aborted) : new_groups.submit(operation);
   const Result<> checked = check_request(request, group->rank(), group->size());
   if (!checked) return end(*operation, {checked.error().code, -1, checked.error().message});
   if (has_uneven_parts(request)) even_parts(request, group->rank());
@@ -242,6 +228,9 @@ int Engine::rank() const {
 }
 int Engine::size() const {
   return state_->peers.size();
+}
+std::string Engine::name_of(int rank) const {
+  return state_->peers.name(rank);
 }
 
 std::shared_ptr<Operation> Engine::submit(OperationRequest request, Time now) {
@@ -311,7 +300,6 @@ bool Engine::step(Time now) {
   bool moved = s.peers.receive(s, now);
   s.peers.settle(now);
   if (!s.aborted) {
-    moved |= s.new_groups.step(now);
     moved |= s.groups.step(now);
     moved |= s.messages.step(now);
   }
@@ -350,12 +338,11 @@ bool Engine::poll(const Operation& operation) {
 Time Engine::next_deadline() const {
   if (state_->aborted) return Time::max();
   return std::min({state_->peers.next_deadline(), state_->groups.next_deadline(),
-                   state_->new_groups.next_deadline(), state_->messages.next_deadline()});
+                   state_->messages.next_deadline()});
 }
 
 bool Engine::idle() const {
-  return state_->groups.idle() && state_->new_groups.idle() && state_->messages.idle() &&
-         state_->peers.all_sent();
+  return state_->groups.idle() && state_->messages.idle() && state_->peers.all_sent();
 }
 
 bool Engine::serves() const {
@@ -373,7 +360,11 @@ size_t Engine::named_entries() const {
 std::optional<OperationFailure> Engine::lost() const {
   if (state_->aborted) return state_->aborted;
   if (const CollectiveStop* const stop = state_->groups.stopped(0)) return stop->why;
-  const int rank = state_->peers.first_lost(ranks_from_0(size()));
+  return lost_among(ranks_from_0(size()));
+}
+
+std::optional<OperationFailure> Engine::lost_among(std::span<const int> ranks) const {
+  const int rank = state_->peers.first_lost(ranks);
   if (rank < 0) return std::nullopt;
   return OperationFailure{Errc::peer_lost, rank, state_->peers.gone_reason(rank)};
 }
@@ -389,12 +380,10 @@ const OperationFailure* Engine::aborted() const {
 
 void Engine::add_waits(std::vector<PendingWait>& waits) const {
   state_->groups.add_waits(waits);
-  state_->new_groups.add_waits(waits);
   state_->messages.add_waits(waits);
 }
 
 std::vector<int> Engine::awaited(const Operation& operation) const {
-  if (operation.request.kind == OperationKind::group) return state_->new_groups.awaited();
   if (!is_collective(operation.request.kind)) return {operation.request.peer};
   return state_->groups.awaited(operation);
 }

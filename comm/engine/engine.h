@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,8 @@ class Engine {
 
   int rank() const;
   int size() const;
+  /// Returns "rank 3 (host b)".
+  std::string name_of(int rank) const;
 
   /// Checks the request (peer in range, average of integers, …) and queues it. An operation with
   /// wrong arguments fails at once, on this rank only.
@@ -109,6 +112,8 @@ class Engine {
   /// has left or cannot be reached. Returns none while all ranks can. A rank that has left may have
   /// ended its part before.
   std::optional<OperationFailure> lost() const;
+  /// Returns which of these ranks has left or cannot be reached; none if all can.
+  std::optional<OperationFailure> lost_among(std::span<const int> ranks) const;
   /// The same about calls by name of the job alone: they have failed.
   std::optional<OperationFailure> lost_by_name() const;
 

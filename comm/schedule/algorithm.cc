@@ -210,7 +210,6 @@ AlgorithmRules default_rules(OperationKind kind, RankCounts counts) {
     case OperationKind::send:
     case OperationKind::receive:
     case OperationKind::join:
-    case OperationKind::group:
       break;
   }
   return {{Algorithm::pairwise}};

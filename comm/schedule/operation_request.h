@@ -55,7 +55,6 @@ struct OperationRequest {
   int priority = 0;                     ///< of a collective that matches by name; see NameArrival
   /// all_to_all_v, reduce_scatter: of the part for each rank. Empty: these are even.
   std::vector<size_t> counts = {};
-  std::vector<int> members = {};  ///< group: the job's rank of each member, in their order
   /// all_reduce: instead of the buffers and the type above. Each is a named collective of its own.
   std::vector<TensorOfList> tensors = {};
   std::optional<OperationTerms> terms = {};  ///< none: those of a default OperationTerms

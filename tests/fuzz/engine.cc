@@ -1,13 +1,12 @@
 // The frames between the engines of ranks. The first byte of the input chooses the run. After 'd',
 // the rest is a descriptor. After 'a', it is announcements of named calls, and after 'n', a
-// decision about some. After 'g', 'f' or 'm', it is a message about a new group. After 's', the
-// rest arrives on a link whose frames have MACs, from a sender without the key. After any other
-// byte, rank 2 of three ranks has proved itself, and sends what the input commands. The other two
-// make calls meanwhile. After its death, each call must have ended.
+// decision about some. After 's', the rest arrives on a link whose frames have MACs, from a sender
+// without the key. After any other byte, rank 2 of three ranks has proved itself, and sends what
+// the input commands. The other two make calls meanwhile. After its death, each call must have
+// ended.
 
 #include "comm/collective/descriptor.h"
 #include "comm/collective/messages.h"
-#include "comm/engine/group_call.h"
 #include "comm/named/name_messages.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/comm/engine/engine_group.h"
@@ -23,6 +22,7 @@ namespace dt {
 namespace {
 
 constexpr int attacker = 2;
+constexpr uint32_t groups_max = 8;
 
 void read_descriptor(ByteSpan bytes) {
   const Result<Arrival> arrival = decode_arrival(bytes);
@@ -49,17 +49,6 @@ void read_decision(ByteSpan bytes) {
   assert(!decision->names.empty() && decision->names.size() <= names_per_decision_max);
   const Bytes again = encode(*decision);
   assert(std::ranges::equal(again, bytes));
-}
-
-/// Reads a message about a new group. Texts become printable, so its own encoding is read again.
-template <class Message>
-void read_group_message(Result<Message> (*decode)(ByteSpan), ByteSpan bytes) {
-  const Result<Message> message = decode(bytes);
-  if (!message) return check_message(message.error());
-  const Bytes again = encode(*message);
-  const Result<Message> second = decode(again);
-  assert(second.has_value());
-  assert(std::ranges::equal(encode(*second), again));
 }
 
 /// Counts the frames that reach it.
@@ -235,15 +224,9 @@ class Attack {
   /// The honest ranks make a group, with the attacker or without.
   void make_group() {
     const bool with_attacker = input_.number<uint8_t>() % 2 == 1;
-    if (calls_.size() == calls_max) return;
-    calls_.push_back(std::make_unique<FuzzedCall>());
-    for (const int rank : {0, 1}) {
-      OperationRequest request{.kind = OperationKind::group, .members = {0, 1}};
-      if (with_attacker) request.members.push_back(attacker);
-      request.result = std::make_shared<OperationResult>();
-      calls_.back()->operations[static_cast<size_t>(rank)] =
-          group_.submit(rank, std::move(request));
-    }
+    const uint32_t number = group_[0].next_group();
+    if (number > groups_max) return;
+    group_.create(number, with_attacker ? std::vector{0, 1, attacker} : std::vector{0, 1});
     settle(false);
   }
 
@@ -299,12 +282,6 @@ void fuzz_one(ByteSpan bytes) {
       return read_arrivals(input.rest());
     case 'n':
       return read_decision(input.rest());
-    case 'g':
-      return read_group_message(decode_group_call, input.rest());
-    case 'f':
-      return read_group_message(decode_group_call_end, input.rest());
-    case 'm':
-      return read_group_message(decode_made_group, input.rest());
     case 's':
       return receive_without_key(input.rest());
     default:

@@ -178,7 +178,6 @@ inline size_t input_count(const Call& call, int rank, int size) {
   switch (call.kind) {
     case OperationKind::barrier:
     case OperationKind::join:
-    case OperationKind::group:
       return 0;
     case OperationKind::reduce_scatter:
     case OperationKind::scatter:

@@ -350,9 +350,9 @@ DTRAIN_API int dtrain_join(dtrain_context* context, int* last, const dtrain_op_o
  * alone, which fail with _PEER_LOST on its other members from then on. dtrain_finalize of the job's
  * context ends all groups, whose handles still have to be finalized.
  *
- * Threads of a rank that make groups must take turns in the same order on all ranks. Fails with
- * _SYSTEM after 524,287 groups in one job, or half as many from lists. A group costs other ranks
- * nothing. */
+ * Either all members have a new group, or all get an error. Threads of a rank that make groups must
+ * take turns in the same order on all ranks. Fails with _SYSTEM after 524,287 groups in one job. A
+ * group costs other ranks nothing. */
 
 /* The arguments of one rank to dtrain_split; this struct will never get further fields. */
 typedef struct dtrain_part {
@@ -372,9 +372,10 @@ DTRAIN_API int dtrain_split(dtrain_context* context, dtrain_part part, dtrain_co
                             const dtrain_op_options* options, dtrain_error* error);
 /* *group = the group of the ranks in the list, in its order. Only these ranks need to call it; any
  * other one gets NULL at once. Ranks must make the groups that they have in common in one order,
- * with equal lists and names; else the members of both lists get _MISMATCH. _TIMEOUT ends the call
- * on all of them. A rank that context does not have, or that is twice in the list, is _INPUT on
- * this rank alone. */
+ * with equal lists and names. Another order of the list or another name is _MISMATCH; ranks whose
+ * lists have other members wait for each other. _TIMEOUT names their lists, and ends the call on
+ * all members, also on one that calls later. A rank that context does not have, or that is twice
+ * in the list, is _INPUT on this rank alone. */
 DTRAIN_API int dtrain_group(dtrain_context* context, dtrain_rank_list list, dtrain_context** group,
                             const dtrain_op_options* options, dtrain_error* error);
 

@@ -302,8 +302,7 @@ TEST_CASE("operations that match by their order wait for the input of those befo
                                          {send, request(OperationKind::send, 2), false},
                                          {send, request(OperationKind::receive, 1), false},
                                          {collective(), send, false},
-                                         {send, collective(), false},
-                                         {collective(), request(OperationKind::group, 0), false}}) {
+                                         {send, collective(), false}}) {
     Queue queue;
     const Staged first(c.first);
     queue.staged.add(first.work);

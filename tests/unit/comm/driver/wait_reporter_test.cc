@@ -184,5 +184,27 @@ TEST_CASE("without a time, nothing is reported") {
   CHECK(reporter.next_update() == Time::max());
 }
 
+TEST_CASE_FIXTURE(Fixture, "a wait for the members of a new group is reported as an operation is") {
+  const RankWait wait{.operation = "group of [0, 1]", .awaited = {1}};
+  reporter.set_group_wait(wait, now);
+  CHECK(!update_after(seconds(29)));
+  CHECK(reporter.next_update() == now + seconds(1));
+  RankWait reported = wait;
+  reported.waited = seconds(30);
+  CHECK(update_after(seconds(1)) == WaitReport{{reported}});
+  CHECK(!update_after(seconds(1)));
+  CHECK(reporter.must_update());
+  reporter.set_group_wait(std::nullopt, {});
+  CHECK(update() == WaitReport());
+  CHECK(!update());
+
+  reporter.set_group_wait(wait, now);
+  reporter.query();
+  reported.waited = seconds(3);
+  CHECK(update_after(seconds(3)) == WaitReport{{reported}});
+  reporter.set_group_wait(std::nullopt, {});
+  CHECK(update() == WaitReport());
+}
+
 }  // namespace
 }  // namespace dt
