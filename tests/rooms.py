@@ -30,6 +30,7 @@ FLOORS = {
     "launcher": ("ssh", "config", "process", "protocol", "plan", "environment", "network", "agent",
                  "connect", "console", "report", "job", "check"),
     "launcher/ssh": ("config", "keys", ""),
+    "launcher/job": ("supervision", ""),
     "launcher/config": ("hosts", "", "files"),
 }
 

@@ -3,7 +3,7 @@
 #include "base/io/log.h"
 #include "base/io/loop.h"
 #include "launcher/console/task_output.h"
-#include "launcher/job/supervisor.h"
+#include "launcher/job/supervision/job_verdict.h"
 #include "launcher/report/job_record.h"
 
 #include <string>
@@ -17,7 +17,7 @@ class FailureReporter {
   /// All of it outlives this object.
   struct Dependencies {
     Loop& loop;
-    Supervisor& supervisor;
+    JobVerdict& verdict;
     const TaskOutput& output;
     Log& log;
     JobRecord& record;

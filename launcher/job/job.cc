@@ -48,7 +48,7 @@ Job::Job(Dependencies parts, Plan plan, const RunConfig& config, Time start_dead
       plan_(std::move(plan)),
       config_(config),
       supervisor_(plan_, supervisor_options(config, start_deadline), parts_.loop.now()),
-      failures_({parts_.loop, supervisor_, parts_.output, parts_.log, parts_.record},
+      failures_({parts_.loop, supervisor_.verdict(), parts_.output, parts_.log, parts_.record},
                 config.merge_stderr ? "output" : "stderr"),
       stalls_({parts_.loop,
                [this](size_t agent, const StatesWanted& wanted) { ask_agent(agent, wanted); },
@@ -232,12 +232,12 @@ Result<size_t> Job::task_of(size_t agent, const TaskId& id) const {
 Result<Actions> Job::on_started(size_t agent, ByteSpan payload) {
   const auto started = TRY(decode<Started>(payload));
   const size_t task = TRY(task_of(agent, started.task));
-  if (!supervisor_.starting(task)) return repeated_start(started.task);
+  if (!supervisor_.lives().starting(task)) return repeated_start(started.task);
   const Time now = parts_.loop.now();
   parts_.log.info("{} started: pid {}", started.task.text(), started.pid);
   parts_.record.tasks[task].pid = started.pid;
   parts_.record.tasks[task].started = now;
-  if (supervisor_.attempt(task) == first_attempt) {
+  if (supervisor_.lives().attempt(task) == first_attempt) {
     parts_.status.ranks(++started_, plan_.tasks.size());
   } else {
     parts_.output.restarted(task);
@@ -248,7 +248,7 @@ Result<Actions> Job::on_started(size_t agent, ByteSpan payload) {
 Result<Actions> Job::on_start_failed(size_t agent, ByteSpan payload) {
   const auto failed = TRY(decode<StartFailed>(payload));
   const size_t task = TRY(task_of(agent, failed.task));
-  if (!supervisor_.starting(task)) return repeated_start(failed.task);
+  if (!supervisor_.lives().starting(task)) return repeated_start(failed.task);
   input_.task_ended(task);
   return supervisor_.start_failed(task, failed.status, failed.why, parts_.loop.now());
 }
@@ -256,11 +256,11 @@ Result<Actions> Job::on_start_failed(size_t agent, ByteSpan payload) {
 Result<Actions> Job::on_exited(size_t agent, ByteSpan payload) {
   const auto exited = TRY(decode<Exited>(payload));
   const size_t task = TRY(task_of(agent, exited.task));
-  if (supervisor_.starting(task)) {
+  if (supervisor_.lives().starting(task)) {
     return fail(Errc::protocol,
                 format("reported the end of {} before its start", exited.task.text()));
   }
-  if (supervisor_.ended(task) || supervisor_.waits(task)) {
+  if (supervisor_.lives().ended(task) || supervisor_.lives().waits(task)) {
     return fail(Errc::protocol, format("reported the end of {} twice", exited.task.text()));
   }
   const Time now = parts_.loop.now();
@@ -271,7 +271,7 @@ Result<Actions> Job::on_exited(size_t agent, ByteSpan payload) {
   record.ended = now;
   record.exit = exited.status;
   record.used = exited.used;
-  record.completed = supervisor_.completed(task);
+  record.completed = supervisor_.lives().completed(task);
   parts_.log.info("{} ended: {}{}", exited.task.text(), exited.status.text(),
                   record.completed && !exited.status.good() ? "; it has completed" : "");
   return actions;
@@ -280,8 +280,8 @@ Result<Actions> Job::on_exited(size_t agent, ByteSpan payload) {
 /// True if a task has ended whose output has not come to its end.
 bool Job::awaits_output(size_t agent) const {
   return std::ranges::any_of(plan_.hosts[agent].tasks, [this](size_t task) {
-    return supervisor_.ended(task) && !(parts_.output.ended(task, TaskStream::output) &&
-                                        parts_.output.ended(task, TaskStream::error));
+    return supervisor_.lives().ended(task) && !(parts_.output.ended(task, TaskStream::output) &&
+                                                parts_.output.ended(task, TaskStream::error));
   });
 }
 

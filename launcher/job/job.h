@@ -15,7 +15,7 @@
 #include "launcher/job/reach.h"
 #include "launcher/job/running_reporter.h"
 #include "launcher/job/stall_reporter.h"
-#include "launcher/job/supervisor.h"
+#include "launcher/job/supervision/supervisor.h"
 #include "launcher/network/relay_endpoints.h"
 #include "launcher/plan/plan.h"
 #include "launcher/protocol/message.h"

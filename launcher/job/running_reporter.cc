@@ -20,14 +20,14 @@ RunningReporter::RunningReporter(Dependencies parts)
 void RunningReporter::schedule() {
   timer_ = Timer();
   const Time limit = parts_.supervisor.time_limit();
-  if (limit == Time::max() || parts_.supervisor.timed_out()) return;
+  if (limit == Time::max() || parts_.supervisor.verdict().timed_out()) return;
   const Time when = limit - asked_before;
   if (when > parts_.loop.now()) timer_ = parts_.loop.at(when, [this] { ask(); });
 }
 
 void RunningReporter::ask() {
   std::vector<StatesWanted> wanted(parts_.plan.hosts.size());
-  for (const size_t task : parts_.supervisor.running()) {
+  for (const size_t task : parts_.supervisor.lives().running()) {
     const auto agent = static_cast<size_t>(parts_.plan.tasks[task].agent);
     wanted[agent].tasks.push_back({.task = parts_.plan.tasks[task].id});
   }
@@ -37,9 +37,9 @@ void RunningReporter::ask() {
 }
 
 void RunningReporter::report() {
-  if (!parts_.supervisor.timed_out() || std::exchange(reported_, true)) return;
+  if (!parts_.supervisor.verdict().timed_out() || std::exchange(reported_, true)) return;
   for (const std::string& line :
-       signs_.lines(parts_.plan, parts_.supervisor.running(), parts_.loop.now()))
+       signs_.lines(parts_.plan, parts_.supervisor.lives().running(), parts_.loop.now()))
     parts_.log.print("{}", line);
 }
 

@@ -3,7 +3,7 @@
 #include "base/io/log.h"
 #include "base/io/loop.h"
 #include "launcher/job/last_signs.h"
-#include "launcher/job/supervisor.h"
+#include "launcher/job/supervision/supervisor.h"
 #include "launcher/plan/plan.h"
 #include "launcher/protocol/state_messages.h"
 

@@ -3,7 +3,7 @@
 #include "base/io/log.h"
 #include "base/io/loop.h"
 #include "launcher/job/stall_watch.h"
-#include "launcher/job/supervisor.h"
+#include "launcher/job/supervision/supervisor.h"
 #include "launcher/protocol/state_messages.h"
 #include "launcher/report/job_record.h"
 #include "rendezvous/store/server.h"

@@ -1,7 +1,7 @@
 // The supervisor under any sequence of events. The input is readable: a character of flags, then
 // events of two characters each, for example "0 s0 s1 s2 f3 +5 x0 x1". `happen` has their meaning.
 
-#include "launcher/job/supervisor.h"
+#include "launcher/job/supervision/supervisor.h"
 
 #include "tests/fuzz/fuzz.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "launcher/job/supervisor.h"
+#include "launcher/job/supervision/supervisor.h"
 #include "launcher/report/job_record.h"
 #include "tests/sim/job/scenario.h"
 

@@ -1,5 +1,6 @@
 #include "launcher/job/failure_reporter.h"
 
+#include "launcher/job/supervision/supervisor.h"
 #include "tests/unit/temporary_folder.h"
 
 #include <doctest/doctest.h>
@@ -26,7 +27,7 @@ struct Fixture {
   Supervisor supervisor{plan, {}, Time()};
   std::unique_ptr<TaskOutput> output = TaskOutput::open(plan, {}, *sink, *sink, log).value();
   JobRecord record;
-  FailureReporter reporter{{*loop, supervisor, *output, log, record}, "stderr"};
+  FailureReporter reporter{{*loop, supervisor.verdict(), *output, log, record}, "stderr"};
 
   void fail_task(size_t task, const std::optional<TaskError>& error = {}) {
     supervisor.started(task, 7, Time());
@@ -39,7 +40,7 @@ TEST_CASE_FIXTURE(Fixture, "FailureReporter waits for the end of stderr, and rep
   reporter.report_now();
   CHECK(logged.empty());
   fail_task(1);
-  CHECK(supervisor.failed_task() == 1);
+  CHECK(supervisor.verdict().failed_task() == 1);
   output->add(1, TaskStream::error, as_bytes("no such file\n"), [] {});
   reporter.report_if_complete();
   CHECK(logged.empty());

@@ -2,7 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "launcher/job/supervisor.h"
+#include "launcher/job/supervision/supervisor.h"
 
 #include <doctest/doctest.h>
 
@@ -160,7 +160,7 @@ TEST_CASE_FIXTURE(Fixture, "when the chief is done, servers are ended and have c
   CHECK(words(job.exited(3, {.signal = SIGKILL}, now)) == "finish");
   CHECK(job.outcome() == Outcome{});
   for (size_t task = 0; task < 4; ++task)
-    CHECK(job.completed(task));
+    CHECK(job.lives().completed(task));
 }
 
 TEST_CASE_FIXTURE(Fixture, "the chief's workers get the grace to end by themselves before TERM") {
@@ -195,7 +195,7 @@ TEST_CASE_FIXTURE(Fixture,
     CHECK(words(job.exited(task, bad, now)) == "TERM");
     CHECK(job.outcome().exit_status == 3);
     CHECK_FALSE(job.done());
-    CHECK_FALSE(job.completed(task));
+    CHECK_FALSE(job.lives().completed(task));
   }
 }
 
@@ -206,7 +206,7 @@ TEST_CASE_FIXTURE(Fixture,
   REQUIRE(words(actions) == "warn");
   CHECK(actions.back().text ==
         "evaluator:0 (host node, pid 102) failed: exit status 3; the training goes on without it");
-  CHECK_FALSE(job.completed(2));
+  CHECK_FALSE(job.lives().completed(2));
   job.exited(1, good, now);
   CHECK(words(job.exited(0, good, now)) == "finish");
   CHECK(job.outcome() == Outcome{});
@@ -305,7 +305,7 @@ TEST_CASE_FIXTURE(Fixture,
   const Actions actions = job.agent_lost(0, "no heartbeat for 5s", now);
   CHECK(words(actions) == "warn");
   CHECK(actions.back().text == "agent on a lost: no heartbeat for 5s; the job was done without it");
-  CHECK_FALSE(job.completed(0));
+  CHECK_FALSE(job.lives().completed(0));
   CHECK(words(job.exited(1, waits ? good : termed, now)) == (finished ? "" : "finish"));
   CHECK(job.outcome() == Outcome{});
 }
@@ -356,7 +356,7 @@ TEST_CASE_FIXTURE(Fixture, "training continues without workers down to the least
   Supervisor job = start("worker worker worker worker ps");
   CHECK(words(job.exited(1, {.signal = SIGKILL}, now)) == "warn");
   CHECK(words(job.exited(0, bad, now)) == "warn");
-  CHECK_FALSE(job.completed(1));
+  CHECK_FALSE(job.lives().completed(1));
   SUBCASE("and succeeds when the others do") {
     CHECK(words(job.exited(2, good, now)).empty());
     CHECK(words(job.exited(3, good, now)) == "TERM");
@@ -373,27 +373,6 @@ TEST_CASE_FIXTURE(Fixture, "training continues without workers down to the least
   SUBCASE("and a server is never excused") {
     CHECK(words(job.exited(4, bad, now)) == "TERM");
     CHECK(job.outcome().exit_status == 3);
-  }
-}
-
-TEST_CASE_FIXTURE(Fixture, "a replicated server is excused while those next to it live") {
-  options.success.servers_replicated = true;
-  Supervisor job = start("worker ps ps ps ps");
-  CHECK(words(job.exited(2, {.signal = SIGKILL}, now)) == "warn");
-  SUBCASE("and so is one that is not next to it") {
-    CHECK(words(job.exited(4, bad, now)) == "warn");
-    CHECK(words(job.exited(0, good, now)) == "TERM");
-    CHECK(words(job.exited(1, termed, now)).empty());
-    CHECK(words(job.exited(3, termed, now)) == "finish");
-    CHECK(job.outcome() == Outcome{});
-  }
-  SUBCASE("and the one after it is the failure of the job") {
-    CHECK(words(job.exited(3, bad, now)) == "TERM");
-    CHECK(job.outcome().failure->task == TaskId{"ps", 2});
-  }
-  SUBCASE("and the one before it is the failure of the job") {
-    CHECK(words(job.exited(1, bad, now)) == "TERM");
-    CHECK(job.outcome().failure->task == TaskId{"ps", 0});
   }
 }
 

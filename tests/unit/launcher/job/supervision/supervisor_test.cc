@@ -1,8 +1,8 @@
-#include "launcher/job/supervisor.h"
+#include "launcher/job/supervision/supervisor.h"
 
 #include "base/format.h"
 #include "launcher/report/outcome.h"
-#include "tests/unit/launcher/job/supervisor_fixture.h"
+#include "tests/unit/launcher/job/supervision/supervisor_fixture.h"
 
 #include <doctest/doctest.h>
 
@@ -59,25 +59,6 @@ TEST_CASE_FIXTURE(SupervisorFixture,
 }
 
 TEST_CASE_FIXTURE(SupervisorFixture,
-                  "the oldest error that tasks wrote is the cause, until it was reported") {
-  const auto error = [](int64_t when_ns) { return TaskError{"E: x", "a.py:3", when_ns}; };
-  Supervisor job = start(2);
-  job.exited(1, {.code = 3}, now, error(20));
-  job.exited(0, {.code = 1}, now, error(30));
-  CHECK(job.outcome().failure->task == TaskId{"worker", 1});
-  job.exited(2, {.code = 1}, now, error(10));
-  CHECK(job.outcome().failure->task == TaskId{"worker", 2});
-  CHECK(job.outcome().failure->error == error(10));
-  CHECK(job.outcome().exit_status == 3);
-  CHECK(job.has_unreported_failure());
-  job.failure_reported();
-  CHECK_FALSE(job.has_unreported_failure());
-  job.exited(3, {.code = 1}, now, error(5));
-  CHECK(job.outcome().failure->task == TaskId{"worker", 2});
-  CHECK(job.outcome().failed_tasks == 4);
-}
-
-TEST_CASE_FIXTURE(SupervisorFixture,
                   "a task that got SIGTERM while it ended of the oldest error is the cause") {
   Supervisor job = start(2);
   job.exited(1, {.code = 1}, now, TaskError{"Lost: peer", "a.py:3", 20});
@@ -93,13 +74,6 @@ TEST_CASE_FIXTURE(SupervisorFixture,
   of_shells.exited(0, {.code = 128 + SIGTERM}, now, TaskError{"E: x", "a.py:3", 10});
   CHECK(of_shells.outcome().failure->cause ==
         "exit status 143 (sent by dtrain: other tasks ended first, because of this task's error)");
-}
-
-TEST_CASE_FIXTURE(SupervisorFixture, "a first error without a time stays the cause") {
-  Supervisor job = start(2);
-  job.exited(1, {.signal = SIGSEGV}, now);
-  job.exited(0, {.code = 1}, now, TaskError{"E: x", "", 10});
-  CHECK(job.outcome().failure->task == TaskId{"worker", 1});
 }
 
 TEST_CASE_FIXTURE(SupervisorFixture, "a worker killed by a signal gives 128 + n") {
@@ -125,7 +99,7 @@ TEST_CASE_FIXTURE(SupervisorFixture,
   CHECK(job.tick(now + options.grace) == Actions{signal_all(SIGKILL)});
   const Time give_up = job.next_deadline();
   CHECK(give_up > now + options.grace);
-  CHECK(job.running() == std::vector<size_t>{1});
+  CHECK(job.lives().running() == std::vector<size_t>{1});
   CHECK(job.tick(give_up) == Actions{finish});
   CHECK(job.finishing());
 }
@@ -268,7 +242,7 @@ TEST_CASE_FIXTURE(SupervisorFixture,
   const Action warned = {.kind = Action::Kind::warn, .notice = {}, .text = cause};
   CHECK(job.agent_lost(1, "its connection ended", now) ==
         Actions{dead(2, cause), dead(3, cause), warned});
-  CHECK_FALSE(job.lost_host_decided());
+  CHECK_FALSE(job.verdict().by_lost_host());
   CHECK(job.outcome().exit_status == 130);
   CHECK(job.outcome().reason == "interrupted by SIGINT");
 }
@@ -277,7 +251,7 @@ TEST_CASE_FIXTURE(SupervisorFixture,
                   "a second lost host, and a host lost after a failure, add no reason") {
   Supervisor lost = start(2);
   lost.agent_lost(0, "its connection ended", now);
-  CHECK(lost.lost_host_decided());
+  CHECK(lost.verdict().by_lost_host());
   const std::string cause = "agent on node1 lost: its connection ended";
   CHECK(lost.agent_lost(1, "its connection ended", now) ==
         Actions{dead(2, cause), dead(3, cause), finish});
@@ -285,7 +259,7 @@ TEST_CASE_FIXTURE(SupervisorFixture,
   failed.exited(0, {.code = 3}, now);
   CHECK(failed.agent_lost(1, "its connection ended", now) ==
         Actions{dead(2, cause), dead(3, cause)});
-  CHECK_FALSE(failed.lost_host_decided());
+  CHECK_FALSE(failed.verdict().by_lost_host());
 }
 
 TEST_CASE_FIXTURE(SupervisorFixture,
@@ -294,7 +268,7 @@ TEST_CASE_FIXTURE(SupervisorFixture,
   job.exited(0, {}, now);
   job.exited(1, {}, now);
   CHECK(job.agent_lost(0, "its connection ended", now) == Actions{signal_all(SIGTERM)});
-  CHECK(job.lost_host_decided());
+  CHECK(job.verdict().by_lost_host());
   CHECK(job.outcome().exit_status == 3);
 }
 
@@ -389,12 +363,6 @@ TEST_CASE_FIXTURE(SupervisorFixture,
   CHECK(job.paused(1, now + seconds(61)) == Actions{suspend});
 }
 
-TEST_CASE_FIXTURE(SupervisorFixture, "the answer to a pause that nobody wanted has no effect") {
-  Supervisor job = start(2);
-  CHECK(job.paused(1, now).empty());
-  CHECK(job.resumed(now).empty());
-}
-
 TEST_CASE_FIXTURE(SupervisorFixture, "a pause stops the time limit and the start deadline") {
   options.timeout = seconds(100);
   Supervisor job(plan_of(1), options, now);
@@ -441,16 +409,6 @@ TEST_CASE_FIXTURE(SupervisorFixture,
   done.pause_wanted(now);
   done.exited(0, {}, now);
   CHECK(done.exited(1, {}, now) == Actions{left(1), resume, finish});
-}
-
-TEST_CASE_FIXTURE(SupervisorFixture,
-                  "the answer to a cancelled pause does not count for the next") {
-  Supervisor job = start();
-  job.pause_wanted(now);
-  job.interrupted(SIGTERM, now);
-  CHECK(job.pause_wanted(now) == Actions{pause});
-  CHECK(job.paused(0, now).empty());
-  CHECK(job.paused(0, now) == Actions{suspend});
 }
 
 TEST_CASE_FIXTURE(SupervisorFixture,

@@ -1,6 +1,6 @@
 // --dump-stacks: the phase `dumping`.
-#include "launcher/job/supervisor.h"
-#include "tests/unit/launcher/job/supervisor_fixture.h"
+#include "launcher/job/supervision/supervisor.h"
+#include "tests/unit/launcher/job/supervision/supervisor_fixture.h"
 
 #include <doctest/doctest.h>
 
@@ -17,7 +17,7 @@ TEST_CASE_FIXTURE(SupervisorFixture,
   options.timeout = seconds(60);
   Supervisor job = start();
   CHECK(job.tick(now + seconds(60)) == Actions{dump});
-  CHECK(job.timed_out());
+  CHECK(job.verdict().timed_out());
   CHECK(job.next_deadline() == now + seconds(62));
   job.agent_lost(0, "gone", now + seconds(61));
   CHECK(job.finishing());

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "launcher/job/supervisor.h"
+#include "launcher/job/supervision/supervisor.h"
 
 #include <doctest/doctest.h>
 

@@ -2,8 +2,11 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "launcher/job/supervision/job_verdict.h"
+#include "launcher/job/supervision/needed_tasks.h"
+#include "launcher/job/supervision/pause.h"
+#include "launcher/job/supervision/task_lives.h"
 #include "launcher/plan/plan.h"
-#include "launcher/plan/success_rule.h"
 #include "launcher/protocol/message.h"
 #include "launcher/report/outcome.h"
 #include "rendezvous/cluster/task.h"
@@ -58,8 +61,8 @@ using Actions = std::vector<Action>;
 ///   Killing ────▶ finishing:  all tasks have exited, or the kernel could not end them in time.
 ///   Finishing ──▶ the end:    all agents have finished.
 ///
-/// While the job runs, a failed task of a role with restarts does not end. It waits a moment, and
-/// starts again as its next attempt. When the job leaves this phase, a task that waits has failed.
+/// While the job runs, a failed task with restarts (TaskLives) waits a moment, and starts again as
+/// its next attempt. When the job leaves this phase, a task that waits has failed.
 ///
 /// A task that ends while the job is completing has completed too: that is no failure. A task that
 /// is then lost with its host is no failure either, but has not completed.
@@ -86,14 +89,6 @@ class Supervisor {
   /// `error`: the exception that the task reported, if any.
   Actions exited(size_t task, const ExitStatus& status, Time now,
                  const std::optional<TaskError>& error = {});
-  /// The outcome has a failure that the user does not know yet.
-  bool has_unreported_failure() const { return outcome_.failure && !failure_reported_; }
-  /// The index of the task that outcome().failure is about. Requires a failure.
-  size_t failed_task() const { return failed_task_; }
-  /// The user knows the failure: no older one replaces it any more.
-  void failure_reported() { failure_reported_ = true; }
-  /// The user knows the outcome's reason.
-  void reason_reported() { outcome_.reason_reported = true; }
   /// The tasks of this agent count as dead. `why` is half a sentence: "no heartbeat for 5s".
   Actions agent_lost(size_t agent, const std::string& why, Time now);
   /// That agent was lost after tasks of it ended, and before all their output had come. A job that
@@ -119,71 +114,37 @@ class Supervisor {
   Actions tick(Time now);
   Time next_deadline() const;
   /// When --timeout ends the job, unless it is paused; Time::max() without one.
-  Time time_limit() const { return paused_at_ ? Time::max() : time_limit_; }
-  /// The time limit has ended the job.
-  bool timed_out() const { return timed_out_; }
+  Time time_limit() const { return pause_.on() ? Time::max() : time_limit_; }
 
   /// The tasks that decide have ended, and the job does not need the tasks that still run. False
   /// when no phase `completing` came before the end.
   bool done() const { return done_; }
-  /// The task ended well, or after the job was done. False for a task that was lost with its host.
-  bool completed(size_t task) const { return ended(task) && !tasks_[task].failed; }
   /// Action::finish has been returned: the agents may end the processes that are left.
   bool finishing() const { return phase_ == Phase::finishing; }
-  const Outcome& outcome() const { return outcome_; }
-  /// agent_lost() or port_taken() gave the outcome's reason.
-  bool lost_host_decided() const;
-  /// The last attempt of the task so far.
-  uint32_t attempt(size_t task) const { return tasks_[task].attempt; }
-  /// The task has failed, and will be restarted.
-  bool waits(size_t task) const { return tasks_[task].life == Life::waiting; }
-  /// The task has neither started nor failed to start.
-  bool starting(size_t task) const { return tasks_[task].life == Life::starting; }
-  bool ended(size_t task) const { return tasks_[task].life == Life::ended; }
-  /// Tasks that have not ended, for messages.
-  std::vector<size_t> running() const;
+  const Outcome& outcome() const { return verdict_.outcome(); }
+  /// For those that report it.
+  JobVerdict& verdict() { return verdict_; }
+  const JobVerdict& verdict() const { return verdict_; }
+  const TaskLives& lives() const { return lives_; }
 
  private:
   enum class Phase { running, completing, dumping, stopping, killing, finishing };
-  enum class Life { starting, running, waiting, ended };
-  struct TaskState {
-    Life life = Life::starting;
-    int64_t pid = 0;
-    bool failed = false;
-    uint32_t attempt = first_attempt;
-    int restarts = 0;               ///< the most of them
-    Time restart_at = Time::max();  ///< while it waits
-    std::string cause = {};         ///< of the end of its last attempt, while it waits
-  };
-
-  std::string cause_of(const ExitStatus& status) const;
-  Failure failure_of(size_t task, std::string cause) const;
   void fail_task(size_t task, int status, std::string cause,
                  const std::optional<TaskError>& error = {});
+  Failure failure_of(size_t task, std::string cause) const;
   Action notify(Notice::Kind kind, size_t task, std::string cause, bool returns = false) const;
-  bool may_restart(size_t task) const;
   void restart_later(size_t task, const ExitStatus& status, Time now, Actions& actions);
   void restart_due(Time now, Actions& actions);
   void abandon_restarts(Time now, Actions& actions);
-  Time next_restart() const;
-  /// True when training continues without the task, which has failed.
-  bool excuses(size_t task) const;
-  /// True when the servers that have the same variables as this one have not failed.
-  bool neighbours_live(size_t server) const;
   void excuse_task(size_t task, const std::string& cause, Actions& actions);
   /// Excuses all tasks of a lost host; false when the job needs one of them.
   bool excuse_host(size_t agent, const std::string& cause, Time now, Actions& actions);
-  void stop(int signal, Time now, Actions& actions);
   void stop_on_request(int signal, Time now, Actions& actions);
   void send_stop(int signal, Time now, Actions& actions);
   void kill_all(Time now, Actions& actions);
   void end_task(size_t task, Time now, Actions& actions);
-  void decide_after_failure(Time now, Actions& actions);
-  void complete(Time now, Actions& actions);
+  void complete(Time now, Actions& actions, bool failed = false);
   void end_rest(Time now, Actions& actions);
-  /// A signal or a time limit has decided the outcome, not a failure or a lost host.
-  bool ends_on_request() const;
-  void note_waiting(Actions& actions);
   /// Nothing has stopped the job yet.
   bool not_stopped() const { return phase_ == Phase::running || phase_ == Phase::completing; }
   void finish(Actions& actions, Time now);
@@ -192,29 +153,18 @@ class Supervisor {
 
   Plan plan_;
   Options options_;
-  std::vector<TaskRule> rules_;
-  std::vector<TaskState> tasks_;
-  ptrdiff_t deciding_ = 0;   ///< tasks that decide and have not ended
-  ptrdiff_t spares_ = 0;     ///< workers that may still fail
-  ptrdiff_t lingering_ = 0;  ///< tasks that have time to end by themselves, and have not ended
-  size_t ended_ = 0;
-  size_t started_ = 0;
+  TaskLives lives_;
+  NeededTasks needed_;
+  Pause pause_;  ///< in it no deadline passes
+  JobVerdict verdict_;
   Phase phase_ = Phase::running;
+  Time phase_deadline_ = Time::max();
   Time same_request_until_;  ///< until then a stop signal belongs to the last one
-  Outcome outcome_;
-  bool decided_ = false;  ///< the exit status is final
-  bool timed_out_ = false;
-  bool failure_reported_ = false;
-  size_t failed_task_ = 0;
-  bool done_ = false;  ///< the tasks that decide have ended
+  bool done_ = false;        ///< the tasks that decide have ended
   Time time_limit_;
   Time note_at_ = Time::max();  ///< when the user learns for which tasks a stop signal waits
   int stop_signal_ = 0;         ///< the first signal to dtrain that meant stop
   int after_dump_ = SIGTERM;    ///< the signal for the tasks when they have written their stacks
-  Time phase_deadline_ = Time::max();
-  std::vector<int> pauses_unanswered_;  ///< by each agent
-  std::vector<bool> agents_ended_;
-  std::optional<Time> paused_at_;  ///< from then on no deadline passes
 };
 
 }  // namespace dt

@@ -1,6 +1,6 @@
 // --restart-role: a failed task waits, and starts again.
 #include "launcher/report/outcome.h"
-#include "tests/unit/launcher/job/supervisor_fixture.h"
+#include "tests/unit/launcher/job/supervision/supervisor_fixture.h"
 
 #include <doctest/doctest.h>
 
@@ -46,13 +46,13 @@ TEST_CASE_FIXTURE(RestartFixture, "a task that fails is restarted at once, and t
   CHECK(job.exited(1, killed, now) ==
         Actions{news(Notice::Kind::dead, "killed by SIGKILL", 1, true),
                 warning("rank 1 (host node0, pid 101) failed: killed by SIGKILL; restart 1 of 2")});
-  CHECK(job.waits(1));
-  CHECK_FALSE(job.ended(1));
-  CHECK(job.running() == std::vector<size_t>{0, 2});
+  CHECK(job.lives().waits(1));
+  CHECK_FALSE(job.lives().ended(1));
+  CHECK(job.lives().running() == std::vector<size_t>{0, 2});
   CHECK(job.next_deadline() == now);
   CHECK(job.tick(now) == Actions{restarted(2), start_of(2)});
-  CHECK(job.starting(1));
-  CHECK(job.attempt(1) == 2);
+  CHECK(job.lives().starting(1));
+  CHECK(job.lives().attempt(1) == 2);
   CHECK(job.next_deadline() == Time::max());
   CHECK(job.started(1, 200, now).empty());
   CHECK(job.exited(0, {}, now) == Actions{left(0)});
@@ -60,7 +60,7 @@ TEST_CASE_FIXTURE(RestartFixture, "a task that fails is restarted at once, and t
   CHECK(last.front() == news(Notice::Kind::left, "", 2, false));
   CHECK(job.done());
   CHECK(job.outcome() == Outcome{});
-  CHECK(job.completed(1));
+  CHECK(job.lives().completed(1));
 }
 
 TEST_CASE_FIXTURE(RestartFixture, "later restarts wait longer, and the last failure is the job's") {
@@ -83,19 +83,6 @@ TEST_CASE_FIXTURE(RestartFixture, "later restarts wait longer, and the last fail
   CHECK(job.outcome().exit_status == 7);
   CHECK(job.outcome().failed_tasks == 1);
   CHECK(job.outcome().failure->pid == 203);
-}
-
-TEST_CASE_FIXTURE(RestartFixture, "no wait is longer than 30 s") {
-  Supervisor job = start_with(1000);
-  Duration longest = {};
-  for (int i = 0; i < 100; ++i) {
-    job.exited(1, killed, now);
-    longest = std::max(longest, job.next_deadline() - now);
-    now = job.next_deadline();
-    job.tick(now);
-    job.started(1, 300, now);
-  }
-  CHECK(longest == seconds(30));
 }
 
 TEST_CASE_FIXTURE(RestartFixture, "a task of another role ends the job as ever") {
@@ -127,8 +114,8 @@ TEST_CASE_FIXTURE(RestartFixture, "an end of the job cancels a restart that wait
     CHECK(job.outcome().exit_status == 4);
     CHECK(job.outcome().failed_tasks == 2);
   }
-  CHECK(job.ended(1));
-  CHECK_FALSE(job.completed(1));
+  CHECK(job.lives().ended(1));
+  CHECK_FALSE(job.lives().completed(1));
   CHECK(std::ranges::count(job.tick(now + seconds(1)), Action::Kind::start, &Action::kind) == 0);
 }
 
@@ -151,8 +138,8 @@ TEST_CASE_FIXTURE(RestartFixture, "a job that is done needs no restart") {
   job.exited(1, killed, now);
   job.exited(0, {}, now);
   CHECK(job.done());
-  CHECK(job.ended(1));
-  CHECK_FALSE(job.completed(1));
+  CHECK(job.lives().ended(1));
+  CHECK_FALSE(job.lives().completed(1));
   CHECK(job.outcome() == Outcome{});
 }
 
@@ -208,7 +195,7 @@ TEST_CASE_FIXTURE(RestartFixture, "with --on-failure continue the others go on m
   options.continue_on_failure = true;
   Supervisor job = start_with(1);
   job.exited(0, {.code = 5}, now);
-  CHECK(job.waits(0));
+  CHECK(job.lives().waits(0));
   job.exited(2, {.code = 9}, now);
   CHECK(job.tick(now).size() == 2);
   CHECK(job.outcome().exit_status == 9);

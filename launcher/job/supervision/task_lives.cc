@@ -1,0 +1,98 @@
+#include "launcher/job/supervision/task_lives.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+/// Returns the wait before the n-th restart. It doubles from 1 s to 30 s, and the first has none.
+Duration restart_delay(uint32_t restart) {
+  constexpr Duration longest = seconds(30);
+  constexpr uint32_t doublings_max = 5;
+  if (restart <= 1) return Duration::zero();
+  return std::min<Duration>(longest, seconds(1) * (1 << std::min(restart - 2, doublings_max)));
+}
+
+}  // namespace
+
+TaskLives::TaskLives(const Plan& plan) : tasks_(plan.tasks.size()) {
+  for (size_t task = 0; task < tasks_.size(); ++task) {
+    const Role* const role = find_role(plan.roles, plan.tasks[task].id.role);
+    if (role != nullptr) tasks_[task].restarts = role->restarts;
+  }
+}
+
+std::vector<size_t> TaskLives::all_with(Life life) const {
+  std::vector<size_t> all;
+  for (size_t task = 0; task < tasks_.size(); ++task) {
+    if (tasks_[task].life == life) all.push_back(task);
+  }
+  return all;
+}
+
+std::vector<size_t> TaskLives::running() const {
+  return all_with(Life::running);
+}
+
+std::vector<size_t> TaskLives::waiting() const {
+  return all_with(Life::waiting);
+}
+
+void TaskLives::start(size_t task, int64_t pid) {
+  Task& state = tasks_[task];
+  state.life = Life::running;
+  state.pid = pid;
+  if (state.attempt == first_attempt) ++started_;
+}
+
+void TaskLives::end(size_t task) {
+  Task& state = tasks_[task];
+  if (state.life == Life::starting && state.attempt == first_attempt) ++started_;
+  state.life = Life::ended;
+  state.restart_at = Time::max();
+  ++ended_;
+}
+
+bool TaskLives::has_restart(size_t task) const {
+  const Task& state = tasks_[task];
+  return state.attempt - first_attempt < static_cast<uint32_t>(state.restarts);
+}
+
+TaskLives::Restart TaskLives::restart_later(size_t task, std::string cause, Time now) {
+  Task& state = tasks_[task];
+  const uint32_t number = state.attempt - first_attempt + 1;
+  const Restart restart{.number = number, .of = state.restarts, .delay = restart_delay(number)};
+  state.life = Life::waiting;
+  state.restart_at = now + restart.delay;
+  state.cause = std::move(cause);
+  return restart;
+}
+
+std::vector<size_t> TaskLives::take_due(Time now) {
+  std::vector<size_t> due = waiting();
+  std::erase_if(due, [&](size_t task) { return now < tasks_[task].restart_at; });
+  for (const size_t task : due) {
+    Task& state = tasks_[task];
+    state.life = Life::starting;
+    state.pid = 0;
+    state.restart_at = Time::max();
+    ++state.attempt;
+  }
+  return due;
+}
+
+Time TaskLives::next_restart() const {
+  Time next = Time::max();
+  for (const Task& state : tasks_)
+    next = std::min(next, state.restart_at);
+  return next;
+}
+
+void TaskLives::postpone(Duration by) {
+  for (Task& state : tasks_)
+    if (state.life == Life::waiting) state.restart_at += by;
+}
+
+}  // namespace dt

@@ -1,0 +1,54 @@
+#include "launcher/job/supervision/job_verdict.h"
+
+#include <doctest/doctest.h>
+
+namespace dt {
+namespace {
+
+Failure failure_of(int rank, std::optional<TaskError> error) {
+  return {.task = {"worker", rank}, .rank = rank, .error = std::move(error)};
+}
+
+TaskError error(int64_t when_ns) {
+  return {"E: x", "a.py:3", when_ns};
+}
+
+TEST_CASE("the oldest error that tasks wrote is the cause, until it was reported") {
+  JobVerdict verdict;
+  verdict.fail(1, 3, failure_of(1, error(20)));
+  verdict.fail(0, 1, failure_of(0, error(30)));
+  CHECK(verdict.failed_task() == 1);
+  verdict.fail(2, 1, failure_of(2, error(10)));
+  CHECK(verdict.failed_task() == 2);
+  CHECK(verdict.outcome().failure->error == error(10));
+  CHECK(verdict.outcome().exit_status == 3);
+  CHECK(verdict.has_unreported_failure());
+  verdict.failure_reported();
+  CHECK_FALSE(verdict.has_unreported_failure());
+  verdict.fail(3, 1, failure_of(3, error(5)));
+  CHECK(verdict.failed_task() == 2);
+  CHECK(verdict.outcome().failed_tasks == 4);
+}
+
+TEST_CASE("a first error without a time stays the cause") {
+  JobVerdict verdict;
+  verdict.fail(1, 139, failure_of(1, {}));
+  verdict.fail(0, 1, failure_of(0, error(10)));
+  CHECK(verdict.failed_task() == 1);
+}
+
+TEST_CASE("a limit after a failure gives the reason, but not the status") {
+  JobVerdict verdict;
+  verdict.fail(1, 3, failure_of(1, {}));
+  verdict.lose_host("agent on node0 lost");
+  CHECK(verdict.outcome().reason.empty());
+  verdict.time_out("time limit of 1m reached");
+  CHECK(verdict.timed_out());
+  CHECK_FALSE(verdict.on_request());
+  CHECK_FALSE(verdict.by_lost_host());
+  CHECK(verdict.outcome().exit_status == 3);
+  CHECK(verdict.outcome().reason == "time limit of 1m reached");
+}
+
+}  // namespace
+}  // namespace dt
