@@ -95,10 +95,11 @@ Result<PsClient::Options> client_options(const dtrain_ps_options& options) {
       TRY(number_in_range<int>("dtrain_ps_options.call_timeout_ms", options.call_timeout_ms,
                                std::numeric_limits<int>::max()));
   const Placement::Options placement = TRY(placement_of(options));
-  PsClient::Options client{.call_timeout = milliseconds(call_timeout_ms), .placement = placement};
-  if (options.role != nullptr) client.role = options.role;
-  client.copies = TRY(ps_copies("dtrain_ps_options.replicas", options.replicas,
-                                environment_variable("DTRAIN_PS_REPLICAS")));
+  PsClient::Options client{.links = {.call_timeout = milliseconds(call_timeout_ms)},
+                           .placement = placement};
+  if (options.role != nullptr) client.links.role = options.role;
+  client.links.copies = TRY(ps_copies("dtrain_ps_options.replicas", options.replicas,
+                                      environment_variable("DTRAIN_PS_REPLICAS")));
   return client;
 }
 
@@ -110,16 +111,16 @@ Result<Time> connect_deadline(const dtrain_ps_options& options) {
 
 Result<std::unique_ptr<PsClient>> connect_as(JoinedTask joined, PsClient::Options client,
                                              Time deadline) {
-  client.claim = std::move(joined.claim);
-  client.dead_after = joined.dead_after;
+  client.links.claim = std::move(joined.claim);
+  client.links.dead_after = joined.dead_after;
   auto directory = std::make_unique<RendezvousDirectory>(std::move(joined.rendezvous));
   return PsClient::connect(std::move(directory), std::move(client), deadline);
 }
 
 Result<std::unique_ptr<PsClient>> connect_through(std::shared_ptr<Context> job,
                                                   PsClient::Options client, Time deadline) {
-  client.claim = *job->claim();
-  client.dead_after = job->dead_after();
+  client.links.claim = *job->claim();
+  client.links.dead_after = job->dead_after();
   auto directory = std::make_unique<ContextDirectory>(std::move(job));
   return PsClient::connect(std::move(directory), std::move(client), deadline);
 }
@@ -142,8 +143,8 @@ Result<std::unique_ptr<dtrain_ps>> connect(const dtrain_ps_options* given) {
     }
     ps->client = TRY(connect_through(std::move(context), std::move(client), deadline));
   }
-  const auto& tasks = ps->client->tasks().tasks;
-  const auto self = std::ranges::find(tasks, ps->client->self().id, &TaskEntry::id);
+  const auto& tasks = ps->client->links().tasks().tasks;
+  const auto self = std::ranges::find(tasks, ps->client->links().self().id, &TaskEntry::id);
   ps->worker = static_cast<uint32_t>(self - tasks.begin());
   return ps;
 }
@@ -325,10 +326,10 @@ Result<SharedTask> share_task(dtrain_ps* ps) {
   TRY(check_handle(ps));
   const std::scoped_lock alone(ps->mutex);
   SharedTask shared = {.directory = {},
-                       .claim = ps->client->options().claim,
+                       .claim = ps->client->links().options().claim,
                        .held_port = ps->held_port,
-                       .dead_after = ps->client->options().dead_after};
-  shared.directory = TRY(ps->client->another_directory());
+                       .dead_after = ps->client->links().options().dead_after};
+  shared.directory = TRY(ps->client->links().another_directory());
   return shared;
 }
 

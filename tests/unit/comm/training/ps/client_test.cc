@@ -201,45 +201,6 @@ TEST_CASE("a worker whose declaration differs gets an error that names both work
         "float32[2], sgd");
 }
 
-void check_death_of_server(Network network) {
-  PsJob job({.workers = 2, .servers = 2, .network = network});
-  const PsJob::Worker worker = job.join(0);
-  declare(*worker.ps, {"w", {1}});
-  SUBCASE("while the call waits") {
-    std::thread death(
-        [&] { job.rendezvous().notify({Notice::Kind::dead, {"ps", 1}, "killed by SIGKILL"}); });
-    const Result<> waited = worker.ps->barrier();
-    death.join();
-    REQUIRE_FALSE(waited);
-    CHECK(waited.error().code == Errc::peer_lost);
-    CHECK(waited.error().message == "the parameter server ps:1 on store1 died: killed by SIGKILL");
-  }
-  SUBCASE("before the call") {
-    job.stop(1);
-    job.rendezvous().notify({Notice::Kind::dead, {"ps", 1}, "exit status 3"});
-    const auto status = worker.ps->status();
-    REQUIRE_FALSE(status);
-    CHECK(status.error().message == "the parameter server ps:1 on store1 died: exit status 3");
-  }
-  SUBCASE("also without a notice") {
-    job.stop(0);
-    const auto step = worker.ps->step();
-    REQUIRE_FALSE(step);
-    CHECK(step.error().code == Errc::peer_lost);
-    CHECK(step.error().message.starts_with(
-        "the connection to the parameter server ps:0 on store0 is broken: "));
-  }
-  CHECK_FALSE(worker.ps->step());
-}
-
-TEST_CASE("the death of a server ends a call with an error that names it") {
-  check_death_of_server(Network::tcp);
-}
-
-TEST_CASE("the death of a server of this host ends a call with an error that names it") {
-  check_death_of_server(Network::one_host);
-}
-
 TEST_CASE("after a worker's death, a synchronous step of all workers ends by name") {
   PsJob job({.workers = 2});
   const PsJob::Worker worker = job.join(0);
@@ -258,36 +219,6 @@ TEST_CASE("after a worker's death, a synchronous step of all workers ends by nam
   // Asynchronous training continues.
   must(worker.ps->set_mode(PsMode::Kind::async, 0));
   CHECK(push(*worker.ps, "w", {1}).counted);
-}
-
-TEST_CASE("a job without parameter servers is named, and so is a server that does not serve") {
-  RendezvousFixture rendezvous(table_with_servers(2, 1));
-  const auto directory = [&](int worker) {
-    return std::make_unique<RendezvousDirectory>(rendezvous.join_worker(worker));
-  };
-  const auto none = PsClient::connect(
-      directory(0), {.claim = rendezvous.claim({"worker", 0}), .role = "store"}, soon());
-  REQUIRE_FALSE(none);
-  CHECK(none.error().message ==
-        "the job has no task of role store; start parameter servers by --role store=1");
-  const auto late = PsClient::connect(directory(1), {.claim = rendezvous.claim({"worker", 1})},
-                                      Clock::now() + milliseconds(50));
-  REQUIRE_FALSE(late);
-  CHECK(late.error().message ==
-        "ps:0 on store0 serves no parameters: it has not called dtrain_ps_serve in time");
-}
-
-TEST_CASE("a call that takes too long fails, and so do all later ones") {
-  PsJob job({.workers = 2});
-  const auto ps = must(PsClient::connect(
-      job.directory(0), {.claim = job.claim({"worker", 0}), .call_timeout = milliseconds(50)},
-      soon()));
-  const Result<> waited = ps->barrier();
-  REQUIRE_FALSE(waited);
-  CHECK(waited.error().message ==
-        "the parameter server ps:0 on store0 has not answered in time; "
-        "the calls that follow fail, too");
-  CHECK_FALSE(ps->step());
 }
 
 TEST_CASE("all servers save and load; files of different steps are refused") {

@@ -94,9 +94,9 @@ class PsJob {
     return std::make_unique<RendezvousDirectory>(rendezvous_.join_worker(index));
   }
   Worker join(int index) {
-    PsClient::Options options{.claim = claim({"worker", index}),
-                              .copies = options_.server.copies,
-                              .shares_memory = options_.network == Network::one_host};
+    PsClient::Options options{.links = {.claim = claim({"worker", index}),
+                                        .copies = options_.server.copies,
+                                        .shares_memory = options_.network == Network::one_host}};
     return {must(PsClient::connect(directory(index), std::move(options), soon()))};
   }
   /// Runs `body` for each worker on a thread. Returns the text of the first exception.

@@ -18,7 +18,7 @@ Result<std::unique_ptr<PsClient>> connect_as(PsJob& job, uint32_t attempt, uint3
       RendezvousClient::connect({.server = job.rendezvous().address(), .claim = claim}, soon()));
   claim.attempt = attempt;
   return PsClient::connect(std::make_unique<RendezvousDirectory>(std::move(client)),
-                           {.claim = claim, .copies = copies}, soon());
+                           {.links = {.claim = claim, .copies = copies}}, soon());
 }
 
 void restart_worker(PsJob& job) {

@@ -77,8 +77,7 @@ TEST_CASE("the server that takes over may reply before the request is sent again
   auto worker = std::async(std::launch::async, [&] {
     const auto ps =
         must(PsClient::connect(std::make_unique<RendezvousDirectory>(rendezvous.join_worker(0)),
-                               {.claim = rendezvous.claim({"worker", 0}),
-                                .copies = 2,
+                               {.links = {.claim = rendezvous.claim({"worker", 0}), .copies = 2},
                                 .placement = {.sharding = {.fixed = 1}}},
                                soon()));
     const PsClient::Declaration declared{plain_variable("w", {gradient.size()}), {}};
@@ -198,7 +197,7 @@ TEST_CASE("a server's last checkpoint has the parts that it has taken over") {
 TEST_CASE("a worker that expects another number of copies is refused by name") {
   PsJob job({.workers = 1, .servers = 2, .server = two_copies});
   const auto connected =
-      PsClient::connect(job.directory(0), {.claim = job.claim({"worker", 0})}, soon());
+      PsClient::connect(job.directory(0), {.links = {.claim = job.claim({"worker", 0})}}, soon());
   REQUIRE_FALSE(connected);
   CHECK(connected.error().code == Errc::mismatch);
   CHECK(connected.error().message ==
