@@ -4,11 +4,23 @@
 
 namespace dt {
 
-ReplicaConnection::ReplicaConnection(std::unique_ptr<MessageConnection> connection, PartCopy& head)
-    : connection_(std::move(connection)), head_(head) {
+ReplicaConnection::ReplicaConnection(std::unique_ptr<MessageConnection> connection, PartCopy& head,
+                                     Duration notice_patience)
+    : connection_(std::move(connection)), head_(head), notice_patience_(notice_patience) {
 }
 
-Result<> ReplicaConnection::advance() {
+Result<> ReplicaConnection::advance(Time now) {
+  if (now >= deadline_) return tl::unexpected(*broken_);
+  if (broken_) return {};
+  if (const Result<> exchanged = exchange(); !exchanged) {
+    connection_.reset();
+    broken_ = exchanged.error();
+    deadline_ = now + notice_patience_;
+  }
+  return {};
+}
+
+Result<> ReplicaConnection::exchange() {
   while (true) {
     TRY(connection_->advance());
     while (const auto message = connection_->take()) {

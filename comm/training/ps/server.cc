@@ -54,7 +54,10 @@ Result<std::unique_ptr<PsServer>> PsServer::start(RendezvousClient& client, Opti
 }
 
 PsServer::PsServer(RendezvousClient& client, Options options)
-    : client_(client), options_(std::move(options)), poll_(client.table(), client.self().agent) {
+    : client_(client),
+      options_(std::move(options)),
+      connections_(options_.copies),
+      poll_(client.table(), client.self().agent) {
   const TaskEntry& self = client.self();
   std::vector<PsWorker> workers;
   for (uint32_t number = 0; number < client.table().tasks.size(); ++number) {
@@ -132,17 +135,14 @@ bool PsServer::is_stopped() {
 Result<> PsServer::connect_replica(Time deadline) {
   const TaskEntry& previous = task(servers_[ring_.previous(index_)]);
   const TaskEntry& next = task(servers_[ring_.next(index_)]);
-  if (index_ > 0) TRY(await_server(previous, [this] { return has_previous(); }, deadline));
+  if (index_ > 0)
+    TRY(await_server(previous, [this] { return connections_.has_follower(); }, deadline));
   if (stopped_) return {};
   TRY(dial_replica(next, deadline));
   if (stopped_) return {};
   TRY(await_server(next, [this] { return !own().copy().awaits_replica(); }, deadline));
   connected_ = true;
   return {};
-}
-
-bool PsServer::has_previous() const {
-  return std::ranges::any_of(clients_, [](const auto& entry) { return entry.second.follows; });
 }
 
 /// Serves until another server has made its connection, or until this one is stopped.
@@ -185,7 +185,9 @@ Result<> PsServer::dial_replica(const TaskEntry& next, Time deadline) {
         // The checkpoint has no ends and attempts of tasks.
         for (const Notice& notice : notices_)
           own().copy().take(notice);
-        replica_ = std::make_unique<ReplicaConnection>(*std::move(dialled), own().copy());
+        // The launcher may report the end of a host a little later than its silence breaks this.
+        replica_ = std::make_unique<ReplicaConnection>(*std::move(dialled), own().copy(),
+                                                       2 * options_.dead_after);
         return {};
       }
       if (dialled.error().code == Errc::refused) return tl::unexpected(dialled.error());
@@ -215,7 +217,7 @@ bool PsServer::all_gone() const {
 /// Returns false at the end.
 Result<bool> PsServer::round() {
   accept();
-  advance_clients();
+  advance_connections();
   // Only after the last requests of workers that have ended.
   if (std::exchange(rendezvous_ready_, false)) TRY(read_rendezvous());
   for (auto& [number, part] : parts_)
@@ -223,8 +225,9 @@ Result<bool> PsServer::round() {
   // After all inputs, and before the replies that acknowledgements let leave.
   TRY(advance_replica());
   for (auto& [number, part] : parts_)
-    deliver(number, part.copy());
-  std::erase_if(clients_, [](const auto& entry) { return entry.second.connection == nullptr; });
+    for (PsDelivery& delivery : part.copy().take_deliveries())
+      connections_.deliver(number, std::move(delivery));
+  connections_.remove_closed();
   return !stopped_ && !all_gone();
 }
 
@@ -240,20 +243,14 @@ void PsServer::wait(Time until) {
                      .revents = 0});
   const size_t doorbell = polled_.size();
   polled_.push_back({.fd = doorbell_.get(), .events = POLLIN, .revents = 0});
-  const size_t first_client = polled_.size();
+  const size_t first_connection = polled_.size();
   waiting_.clear();
-  for (const auto& [id, client] : clients_) {
-    polled_.push_back(
-        {.fd = client.connection->fd(), .events = client.connection->events(), .revents = 0});
-    waiting_.push_back(client.connection.get());
-  }
-  const Time now = Clock::now();
-  for (auto& [id, client] : clients_)
-    until = std::min(until, client.connection->free_unused_memory(now));
+  connections_.collect_fds(polled_, waiting_);
+  until =
+      std::min({until, connections_.free_unused_memory(Clock::now()), listener_->next_deadline()});
+  if (replica_ != nullptr) until = std::min(until, replica_->deadline());
   // A connection that has sent a reply may have received a request meanwhile.
-  const bool ready =
-      std::ranges::any_of(clients_, [](const auto& entry) { return entry.second.ready; });
-  until = ready ? Time::min() : std::min({until, replica_deadline_, listener_->next_deadline()});
+  if (connections_.any_ready()) until = Time::min();
   // After a failure of poll, the next round tries every connection.
   if (poll_.wait(polled_, waiting_, until) < 0) {
     for (pollfd& fd : polled_)
@@ -263,11 +260,7 @@ void PsServer::wait(Time until) {
   rendezvous_ready_ = polled_[listening].revents != 0;
   stopped_ = polled_[listening + 1].revents != 0;
   if (polled_[doorbell].revents != 0) silence(doorbell_.get());
-  size_t at = first_client;
-  for (auto& [id, client] : clients_) {
-    const bool event = polled_[at++].revents != 0;
-    client.ready = event || client.connection->changed() || client.ready;
-  }
+  connections_.take_events(std::span(polled_).subspan(first_connection));
 }
 
 std::optional<uint32_t> PsServer::number_of(const TaskId& id) const {
@@ -307,81 +300,63 @@ void PsServer::accept() {
   if (!connected) return report(connected.error().message);
   for (const auto& handshake : *connected) {
     const uint32_t attempt = handshake->peer_attempt();
-    add_client(handshake->take(), number_of(handshake->peer()).value(), attempt);
+    add_connection(handshake->take(), number_of(handshake->peer()).value(), attempt);
   }
 }
 
-void PsServer::add_client(AuthenticatedConnection connection, uint32_t number, uint32_t attempt) {
-  const bool ended = std::ranges::any_of(clients_, [&](const auto& entry) {
-    return entry.second.task == number && entry.second.attempt > attempt;
-  });
-  if (ended) return;
-  // The newest connection of a task that has no part yet counts: one for each copy.
-  size_t without_part = 0;
-  for (auto at = clients_.rbegin(); at != clients_.rend(); ++at) {
-    const bool waits = at->second.task == number && !at->second.part && at->second.connection;
-    if (waits && ++without_part >= ring_.copies) at->second.connection.reset();
-  }
-  std::erase_if(clients_, [](const auto& entry) { return entry.second.connection == nullptr; });
-  Client client{
-      .task = number, .connection = {}, .follows = is_previous(number), .attempt = attempt};
+void PsServer::add_connection(AuthenticatedConnection connection, uint32_t number,
+                              uint32_t attempt) {
+  if (!connections_.make_room(number, attempt)) return;
+  const bool follows = is_previous(number);
   MessageConnection::Options options{.generation = options_.claim.generation,
                                      .message_bytes_max = options_.message_bytes_max,
                                      .incoming_max = options_.limits.requests_per_worker};
   // A checkpoint of all variables is one message.
   constexpr size_t overhead = 1 << 20;
-  if (client.follows)
+  if (follows)
     options.message_bytes_max =
         std::max(options.message_bytes_max, options_.limits.bytes) + overhead;
   auto made = accepted_connection(std::move(connection), options);
   if (!made) return report(std::move(made.error()).during(task(number).id.text()).message);
-  client.connection = *std::move(made);
-  clients_.emplace(++last_client_, std::move(client));
+  connections_.add(
+      {.task = number, .connection = *std::move(made), .follows = follows, .attempt = attempt});
 }
 
 Result<> PsServer::advance_replica() {
-  if (replica_broken_ && Clock::now() >= replica_deadline_) {
-    return fail(Errc::peer_lost, format("the connection to {}, which has copies of this server's "
-                                        "variables, is broken: {}",
-                                        describe_task(task(servers_[ring_.next(index_)])),
-                                        replica_broken_->message));
-  }
   if (replica_ == nullptr) return {};
-  const Result<> advanced = replica_->advance();
+  const Result<> advanced = replica_->advance(Clock::now());
   if (advanced) return {};
-  // The launcher's notice decides: a replica that lives may take over any time.
-  replica_.reset();
-  replica_broken_ = advanced.error();
-  // It may report the end of a host a little later than its silence ends the connection.
-  replica_deadline_ = Clock::now() + 2 * options_.dead_after;
-  return {};
+  return fail(Errc::peer_lost,
+              format("the connection to {}, which has copies of this server's "
+                     "variables, is broken: {}",
+                     describe_task(task(servers_[ring_.next(index_)])), advanced.error().message));
 }
 
-void PsServer::advance_clients() {
-  for (auto& [id, client] : clients_)
-    if (client.connection != nullptr && std::exchange(client.ready, false)) advance(id, client);
+void PsServer::advance_connections() {
+  for (TaskConnection& client : connections_)
+    if (client.connection != nullptr && std::exchange(client.ready, false)) advance(client);
 }
 
-void PsServer::advance(uint64_t id, Client& client) {
+void PsServer::advance(TaskConnection& client) {
   const Result<> advanced = client.connection->advance();
   Result<> received;
   // An early client gets no further requests carried out.
   while (received && client.connection != nullptr && !client.early) {
     auto message = client.connection->take();
     if (!message) break;
-    received = receive(id, client, *std::move(message));
+    received = receive(client, *std::move(message));
   }
   if (received && client.follows && client.connection != nullptr) received = acknowledge(client);
-  if (!received) return close(id, client, received.error());
-  if (!advanced) close(id, client, advanced.error());
+  if (!received) return close(client, received.error());
+  if (!advanced) close(client, advanced.error());
 }
 
-Result<> PsServer::receive(uint64_t id, Client& client, MessageConnection::Received message) {
+Result<> PsServer::receive(TaskConnection& client, MessageConnection::Received message) {
   poll_.note_request();
   if (client.follows) {
     return parts_.at(ring_.previous(index_)).copy().follow(message.body);
   }
-  if (!client.part) return attach(id, client, std::move(message));
+  if (!client.part) return attach(client, std::move(message));
   ServedPart& part = parts_.at(*client.part);
   if (message.too_long) {
     part.copy().refuse(client.task, message.id,
@@ -395,7 +370,7 @@ Result<> PsServer::receive(uint64_t id, Client& client, MessageConnection::Recei
 }
 
 /// Takes the first request of a connection.
-Result<> PsServer::attach(uint64_t id, Client& client, MessageConnection::Received message) {
+Result<> PsServer::attach(TaskConnection& client, MessageConnection::Received message) {
   const PsRequest decoded = TRY(decode_ps_request(*message.body));
   const auto* const request = std::get_if<AttachRequest>(&decoded);
   if (request == nullptr) return fail(Errc::protocol, "its first request does not choose a part");
@@ -419,19 +394,13 @@ Result<> PsServer::attach(uint64_t id, Client& client, MessageConnection::Receiv
   PartCopy& copy = at->second.copy();
   if (const Result<> current = copy.state().check_attempt(client.task, client.attempt); !current)
     return refuse(Errc::refused, current.error().message);
-  client.part = request->part;
-  const auto [entry, first] = attached_.try_emplace({request->part, client.task}, id);
-  // The newest connection of a task counts.
-  if (!first) {
-    const auto before = clients_.find(std::exchange(entry->second, id));
-    if (before != clients_.end()) before->second.connection.reset();
-  }
+  connections_.attach(client, request->part);
   copy.take(PsIncoming{client.task, message.id, message.body, *message.body, client.attempt});
   return {};
 }
 
 /// Reports to the server before this one which of its inputs have had their effect here.
-Result<> PsServer::acknowledge(Client& client) {
+Result<> PsServer::acknowledge(TaskConnection& client) {
   const uint64_t number = parts_.at(ring_.previous(index_)).copy().number();
   // Each one counts for those before it, so there is never more than one under way.
   if (number == client.acknowledged || client.connection->outgoing() > 0) return {};
@@ -441,33 +410,74 @@ Result<> PsServer::acknowledge(Client& client) {
   return client.connection->advance();
 }
 
-void PsServer::close(uint64_t id, Client& client, const Error& why) {
+void PsServer::close(TaskConnection& client, const Error& why) {
   // The end of a task is the launcher's to report.
   if (why.code != Errc::closed)
     report(format("{} is disconnected: {}", task(client.task).id.text(), why.message));
-  drop(id, client);
+  connections_.close(client);
 }
 
-void PsServer::drop(uint64_t id, Client& client) {
-  client.connection.reset();
-  if (!client.part) return;
-  const auto at = attached_.find({*client.part, client.task});
-  if (at != attached_.end() && at->second == id) attached_.erase(at);
+Result<> PsServer::read_rendezvous() {
+  if (const Result<> pumped = client_.pump(); !pumped)
+    return fail(Errc::closed, format("the launcher is lost: {}", pumped.error().message));
+  while (const auto notice = client_.next_notice()) {
+    note(*notice);
+    if (notice->kind == Notice::Kind::restarted) continue;
+    for (uint32_t server = 0; server < ring_.count && ring_.copies > 1; ++server)
+      if (task(servers_[server]).id == notice->task) TRY(server_ended(server, *notice));
+  }
+  return {};
 }
 
-void PsServer::deliver(uint32_t number, PartCopy& copy) {
-  for (PsDelivery& delivery : copy.take_deliveries()) {
-    const auto entry = attached_.find({number, delivery.worker});
-    if (entry == attached_.end()) continue;
-    Client& client = clients_.at(entry->second);
-    // A reply that waited for the replica may be of the attempt before.
-    if (client.connection == nullptr || client.attempt != delivery.attempt) continue;
-    if (!client.connection->send(delivery.request, std::move(delivery.reply)) ||
-        !client.connection->advance()) {
-      client.connection.reset();
-      attached_.erase(entry);
-      continue;
-    }
+void PsServer::note(const Notice& notice) {
+  std::erase_if(notices_, [&](const Notice& before) { return before.task == notice.task; });
+  notices_.push_back(notice);
+  for (auto& [number, part] : parts_)
+    if (part.is_head()) part.copy().take(notice);
+  if (notice.kind != Notice::Kind::restarted) return;
+  // The messages that wait in connections of the attempt before count no more.
+  for (TaskConnection& client : connections_)
+    if (task(client.task).id == notice.task && client.attempt < notice.attempt)
+      connections_.close(client);
+}
+
+Result<> PsServer::server_ended(uint32_t server, const Notice& notice) {
+  // A server that comes back has no copies: the first end counts.
+  if (!ring_.dead.insert(server).second) return {};
+  const bool neighbour = server == ring_.next(index_) || server == ring_.previous(index_);
+  if (!neighbour) return {};
+  const bool died = notice.kind == Notice::Kind::dead;
+  if (!connected_) {
+    return fail(Errc::peer_lost,
+                format("{} {} before it kept copies of this server's variables",
+                       describe_task(task(servers_[server])),
+                       died ? "died: " + printable(notice.cause) : "has left the job"));
+  }
+  if (server == ring_.next(index_)) {
+    replica_.reset();
+    own().copy().replica_lost();
+  }
+  if (server == ring_.previous(index_)) take_over(server, died);
+  return {};
+}
+
+/// Serves the part of a server that died; drops that of a server which has left.
+void PsServer::take_over(uint32_t server, bool died) {
+  for (TaskConnection& client : connections_)
+    if (client.follows) client.connection.reset();
+  if (!died) {
+    parts_.erase(server);
+    return;
+  }
+  PartCopy& copy = parts_.at(server).copy();
+  copy.take_over();
+  for (const Notice& notice : notices_)
+    copy.take(notice);
+  report(format("has taken over the variables of {}", describe_task(task(servers_[server]))));
+  for (TaskConnection& client : connections_) {
+    if (!client.early || client.connection == nullptr) continue;
+    const Result<> attached = attach(client, *std::exchange(client.early, std::nullopt));
+    if (!attached) close(client, attached.error());
     client.ready = true;
   }
 }

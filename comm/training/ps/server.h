@@ -9,6 +9,7 @@
 #include "comm/training/ps/served_part.h"
 #include "comm/training/ps/state/part_copy.h"
 #include "comm/training/ps/state/server_state.h"
+#include "comm/training/ps/task_connections.h"
 #include "comm/transport/peer_listener.h"
 #include "rendezvous/secure/handshake.h"
 #include "rendezvous/store/client.h"
@@ -21,7 +22,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace dt {
@@ -61,43 +61,28 @@ class PsServer {
   Result<> run();
 
  private:
-  struct Client {
-    uint32_t task = 0;
-    std::unique_ptr<MessageConnection> connection;
-    bool follows = false;               ///< it is the server before this one
-    uint32_t attempt = first_attempt;   ///< of the task
-    uint64_t acknowledged = 0;          ///< the last of its inputs
-    uint32_t last_message = 0;          ///< to it
-    std::optional<uint32_t> part = {};  ///< after its first request
-    /// The first request, for a part whose server lives.
-    std::optional<MessageConnection::Received> early = {};
-    bool ready = true;
-  };
   PsServer(RendezvousClient& client, Options options);
   Result<> restore(Time deadline);
   Result<> listen(Time deadline);
   Result<> connect_replica(Time deadline);
   Result<> dial_replica(const TaskEntry& next, Time deadline);
-  bool has_previous() const;
   Result<> await_server(const TaskEntry& other, const std::function<bool()>& done, Time deadline);
   Result<bool> round();
   void wait(Time until);
   void accept();
-  void add_client(AuthenticatedConnection connection, uint32_t task, uint32_t attempt);
+  void add_connection(AuthenticatedConnection connection, uint32_t task, uint32_t attempt);
   Result<> admit(PeerHandshake& handshake) const;
   Result<> read_rendezvous();
   void note(const Notice& notice);
   Result<> server_ended(uint32_t server, const Notice& notice);
   void take_over(uint32_t server, bool died);
   Result<> advance_replica();
-  void advance_clients();
-  void advance(uint64_t id, Client& client);
-  Result<> receive(uint64_t id, Client& client, MessageConnection::Received message);
-  Result<> attach(uint64_t id, Client& client, MessageConnection::Received message);
-  Result<> acknowledge(Client& client);
-  void close(uint64_t id, Client& client, const Error& why);
-  void drop(uint64_t id, Client& client);
-  void deliver(uint32_t number, PartCopy& copy);
+  void advance_connections();
+  void advance(TaskConnection& client);
+  Result<> receive(TaskConnection& client, MessageConnection::Received message);
+  Result<> attach(TaskConnection& client, MessageConnection::Received message);
+  Result<> acknowledge(TaskConnection& client);
+  void close(TaskConnection& client, const Error& why);
   bool all_gone() const;
   bool is_previous(uint32_t number) const;
   bool is_stopped();
@@ -115,13 +100,9 @@ class PsServer {
   std::map<uint32_t, ServedPart> parts_;
   std::optional<PeerListener> listener_;
   Fd doorbell_;  ///< tasks of this host ring it; none with --transport tcp
-  std::map<uint64_t, Client> clients_;
-  uint64_t last_client_ = 0;
-  std::map<std::pair<uint32_t, uint32_t>, uint64_t> attached_;  ///< clients by part and task
+  TaskConnections connections_;
   std::unique_ptr<ReplicaConnection> replica_;
-  std::optional<Error> replica_broken_;
-  Time replica_deadline_ = Time::max();  ///< until then the launcher reports a broken replica's end
-  std::vector<Notice> notices_;          ///< the last one about each other task
+  std::vector<Notice> notices_;  ///< the last one about each other task
   std::vector<pollfd> polled_;
   std::vector<MessageConnection*> waiting_;
   AwakePoll poll_;
