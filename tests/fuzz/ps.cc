@@ -68,7 +68,7 @@ class World {
     const uint32_t attempt = ++attempts_[worker] + 1;
     std::erase_if(asked_, [worker](const auto& entry) { return entry.second == worker; });
     sessions_.erase(worker);
-    assert(state_.check_attempt(worker, attempt));
+    assert(state_.sessions().check_attempt(worker, attempt));
     if (attempt % 2 == 1) return ask(worker, encode(PsRequest(StatusRequest{})));
     state_.note({Notice::Kind::restarted, {"worker", static_cast<int>(worker)}, "", attempt});
     collect();

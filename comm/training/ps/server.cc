@@ -282,7 +282,8 @@ Result<> PsServer::admit(PeerHandshake& handshake) const {
                                  printable(handshake.peer().text())));
     return fail(Errc::refused, "unexpected peer");
   }
-  Result<> current = own().copy().state().check_attempt(*number, handshake.peer_attempt());
+  Result<> current =
+      own().copy().state().sessions().check_attempt(*number, handshake.peer_attempt());
   if (!current) {
     handshake.refuse_peer(current.error().message);
     return current;
@@ -392,7 +393,8 @@ Result<> PsServer::attach(TaskConnection& client, MessageConnection::Received me
     return {};
   }
   PartCopy& copy = at->second.copy();
-  if (const Result<> current = copy.state().check_attempt(client.task, client.attempt); !current)
+  if (const Result<> current = copy.state().sessions().check_attempt(client.task, client.attempt);
+      !current)
     return refuse(Errc::refused, current.error().message);
   connections_.attach(client, request->part);
   copy.take(PsIncoming{client.task, message.id, message.body, *message.body, client.attempt});

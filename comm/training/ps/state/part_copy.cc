@@ -101,7 +101,7 @@ Result<> PartCopy::follow(const std::shared_ptr<const Bytes>& message) {
   if ((first != nullptr) != (number_ == 0))
     return fail(Errc::protocol, "a replica starts once, by its first input");
   const auto* const asked = std::get_if<PsIncoming>(&next.input);
-  if (asked != nullptr && asked->worker >= state_.workers())
+  if (asked != nullptr && asked->worker >= state_.sessions().size())
     return fail(Errc::protocol, format("a request is of worker {}", asked->worker));
   if (first != nullptr) {
     TRY(start(*first));

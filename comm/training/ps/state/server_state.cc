@@ -14,9 +14,31 @@ namespace {
 
 constexpr std::string_view checkpoint_magic = "dtrain parameters 1";
 
-std::string ending(const Notice& notice) {
-  return notice.kind == Notice::Kind::left ? "has left"
-                                           : format("died: {}", printable(notice.cause));
+/// Loads a checkpoint of this server. Returns the step.
+Result<uint64_t> load_into(VariableStore& store, ByteSpan saved,
+                           const PsServerState::Options& options) {
+  constexpr size_t digest_bytes = sizeof(Digest);
+  Reader start(saved);
+  if (start.text() != checkpoint_magic)
+    return fail(Errc::protocol, "it is no checkpoint of this version of dtrain");
+  const bool whole = saved.size() > digest_bytes &&
+                     std::ranges::equal(sha256(saved.first(saved.size() - digest_bytes)),
+                                        saved.last(digest_bytes));
+  if (!whole) return fail(Errc::protocol, "its checksum does not fit: it is damaged or cut short");
+  const ByteSpan content = saved.first(saved.size() - digest_bytes);
+  Reader reader(content);
+  static_cast<void>(reader.text());
+  const auto server = reader.number<uint32_t>();
+  const auto servers = reader.number<uint32_t>();
+  const auto step = reader.number<uint64_t>();
+  if (server != options.server || servers != options.servers) {
+    return fail(Errc::mismatch,
+                format("it is of parameter server {} of {}, and this one is {} of {}", server,
+                       servers, options.server, options.servers));
+  }
+  TRY(store.load(reader, content));
+  TRY(reader.finish("the checkpoint"));
+  return step;
 }
 
 }  // namespace
@@ -25,86 +47,43 @@ PsServerState::PsServerState(Options options)
     : options_(std::move(options)),
       coordinator_(options_.workers),
       store_(options_.limits),
-      workers_(options_.workers.size()) {
+      sessions_(options_.workers, options_.limits.requests_per_worker) {
 }
 
-std::string PsServerState::name(uint32_t worker) const {
-  const PsWorker& which = options_.workers[worker];
-  return format("{} on {}", which.id.text(), printable(which.host));
-}
-
-void PsServerState::drop_waits(uint32_t worker) {
+/// Drops what waits of the worker: its requests get no reply.
+void PsServerState::drop_requests(uint32_t worker) {
   std::erase_if(declares_, [worker](const auto& entry) { return entry.asked.worker == worker; });
-  under_way_.erase(worker);
-}
-
-void PsServerState::drop_file_requests(uint32_t worker) {
   std::erase_if(file_requests_, [worker](const auto& file) { return file.worker == worker; });
 }
 
-Result<> PsServerState::check_attempt(uint32_t worker, uint32_t attempt) const {
-  const uint32_t last = workers_[worker].attempt;
-  if (attempt >= last) return {};
-  return fail(Errc::refused, format("attempt {} of {} has ended, and attempt {} has begun", attempt,
-                                    name(worker), last));
-}
-
 void PsServerState::restarted(uint32_t worker, uint32_t attempt) {
-  workers_[worker] = {.attempt = attempt};
-  sessions_.erase(worker);
-  drop_waits(worker);
-  drop_file_requests(worker);
+  sessions_.restart(worker, attempt);
+  drop_requests(worker);
   coordinator_.restarted(worker);
   answer_waits();
 }
 
 void PsServerState::note(const Notice& notice) {
-  const auto at = std::ranges::find(options_.workers, notice.task, &PsWorker::id);
-  if (at == options_.workers.end()) return;
-  const auto worker = static_cast<uint32_t>(at - options_.workers.begin());
-  WorkerState& state = workers_[worker];
-  if (notice.attempt > state.attempt) restarted(worker, notice.attempt);
-  // News of an attempt that has ended for this server already.
-  if (notice.kind == Notice::Kind::restarted || notice.attempt < state.attempt) return;
-  if (state.end && (!state.end->returns || notice.returns)) return;
-  state.end = notice;
-  drop_waits(worker);
-  coordinator_.gone(worker, ending(notice), notice.returns);
+  const std::optional<uint32_t> known = sessions_.find(notice.task);
+  if (!known) return;
+  const uint32_t worker = *known;
+  if (notice.attempt > sessions_.attempt(worker)) restarted(worker, notice.attempt);
+  if (notice.kind == Notice::Kind::restarted || !sessions_.end(worker, notice)) return;
+  std::erase_if(declares_, [worker](const auto& entry) { return entry.asked.worker == worker; });
+  coordinator_.gone(worker, sessions_.ending(worker), notice.returns);
   answer_waits();
   answer_declares();
 }
 
 bool PsServerState::all_gone() const {
-  for (uint32_t worker = 0; worker < workers_.size(); ++worker)
-    if (coordinator_.takes_part(worker) && !workers_[worker].gone()) return false;
+  for (uint32_t worker = 0; worker < sessions_.size(); ++worker)
+    if (coordinator_.takes_part(worker) && !sessions_.gone(worker)) return false;
   return true;
 }
 
-Result<> PsServerState::check_current(const Asked& asked) const {
-  TRY(check_attempt(asked.worker, asked.attempt));
-  const std::optional<Notice>& end = workers_[asked.worker].end;
-  if (!end) return {};
-  return fail(Errc::refused,
-              format("{} {}, so its requests are refused", name(asked.worker), ending(*end)));
-}
-
-Result<> PsServerState::admit(const Asked& asked) {
-  size_t& under_way = under_way_[asked.worker];
-  ++under_way;
-  if (under_way <= options_.limits.requests_per_worker) return {};
-  return fail(Errc::refused,
-              format("{} has {} requests under way, more than {}", name(asked.worker), under_way,
-                     options_.limits.requests_per_worker));
-}
-
 void PsServerState::refuse(uint32_t worker, uint32_t request, std::string why) {
-  ++under_way_[worker];
+  sessions_.add_request(worker);
   reply_error({worker, request}, {Errc::refused, std::move(why)});
-}
-
-bool PsServerState::handle(uint32_t worker, uint32_t request, std::shared_ptr<const Bytes> body) {
-  const ByteSpan whole = *body;
-  return handle({worker, request, std::move(body), whole});
 }
 
 /// A repeated request of this kind can be carried out again.
@@ -114,45 +93,34 @@ bool PsServerState::only_reads(const PsRequest& request) const {
   return std::holds_alternative<StatusRequest>(request);
 }
 
-void PsServerState::begin_session(uint32_t worker, uint64_t id) {
-  Session& session = sessions_[worker];
-  session.resumed = session.id == id;
-  if (session.resumed) return;
-  session.id = id;
-  session.last = 0;
-  // A client never gets replies to requests of another one.
-  drop_waits(worker);
-  drop_file_requests(worker);
-  coordinator_.connected(worker);
-}
-
 bool PsServerState::handle(const PsIncoming& asked) {
   // It may ask before the notice of its restart arrives.
-  const bool begins = asked.attempt > workers_[asked.worker].attempt;
+  const bool begins = asked.attempt > sessions_.attempt(asked.worker);
   if (begins) restarted(asked.worker, asked.attempt);
-  if (const Result<> current = check_current(asked); !current) {
+  if (const Result<> current = sessions_.check_current(asked.worker, asked.attempt); !current) {
     PsReply refused{.error = current.error()};
     deliver(asked, asked.attempt, refused, {});
     return false;
   }
-  Session& session = sessions_[asked.worker];
-  if (session.resumed && asked.request == session.last) {
+  if (sessions_.repeats(asked.worker, asked.request)) {
     // Without an answer, the reply is still to come.
-    if (session.answered) repeat(asked, session.answer);
+    if (const PsReply* const answer = sessions_.answer(asked.worker)) repeat(asked, *answer);
     return false;
   }
   const Result<PsRequest> decoded = decode_ps_request(asked.body);
   const auto* const attach = decoded ? std::get_if<AttachRequest>(&*decoded) : nullptr;
-  if (attach != nullptr) begin_session(asked.worker, attach->session);
+  if (attach != nullptr && sessions_.begin(asked.worker, attach->session)) {
+    // A client never gets replies to requests of another one.
+    drop_requests(asked.worker);
+    coordinator_.connected(asked.worker);
+  }
   bool changes = false;
   const auto answer = [&]() -> Verdict {
-    TRY(admit(asked));
+    sessions_.add_request(asked.worker);
+    TRY(sessions_.check_requests(asked.worker));
     if (!decoded) return tl::unexpected(decoded.error());
     changes = !only_reads(*decoded);
-    if (changes && attach == nullptr) {
-      session.last = asked.request;
-      session.answered = false;
-    }
+    if (changes && attach == nullptr) sessions_.begin_change(asked.worker, asked.request);
     return std::visit([&](const auto& which) { return on(asked, which); }, *decoded);
   };
   Verdict verdict = answer();
@@ -167,7 +135,7 @@ bool PsServerState::handle(const PsIncoming& asked) {
 
 /// Answers a repeated request, whose effect has already happened, with the current values.
 void PsServerState::repeat(const Asked& asked, PsReply answer) {
-  ++under_way_[asked.worker];
+  sessions_.add_request(asked.worker);
   const Result<PsRequest> decoded = decode_ps_request(asked.body);
   const auto* const push = decoded ? std::get_if<PushRequest>(&*decoded) : nullptr;
   const auto* const pull = decoded ? std::get_if<PullRequest>(&*decoded) : nullptr;
@@ -180,17 +148,9 @@ void PsServerState::repeat(const Asked& asked, PsReply answer) {
 }
 
 void PsServerState::reply(const Asked& asked, PsReply reply, std::optional<uint64_t> step) {
-  const auto under_way = under_way_.find(asked.worker);
-  if (under_way == under_way_.end()) return;  // the worker is gone
-  if (--under_way->second == 0) under_way_.erase(under_way);
-  deliver(asked, workers_[asked.worker].attempt, reply, step);
-  Session& session = sessions_[asked.worker];
-  if (session.last != asked.request) return;
-  reply.values.clear();
-  reply.later.clear();
-  reply.owners.clear();
-  session.answered = true;
-  session.answer = std::move(reply);
+  if (!sessions_.take_reply(asked.worker)) return;
+  deliver(asked, sessions_.attempt(asked.worker), reply, step);
+  sessions_.keep_answer(asked.worker, asked.request, std::move(reply));
 }
 
 void PsServerState::deliver(const Asked& asked, uint32_t attempt, PsReply& reply,
@@ -223,20 +183,20 @@ void PsServerState::answer_waits() {
 /// Replies to the declarations whose variables have values, or will get none.
 void PsServerState::answer_declares() {
   const auto first = std::ranges::find(options_.workers, true, &PsWorker::takes_part);
-  const auto chief = static_cast<size_t>(first - options_.workers.begin());
+  const auto chief = static_cast<uint32_t>(first - options_.workers.begin());
   for (WaitingDeclare& waiting : std::exchange(declares_, {})) {
-    const Result<> same = store_.declared(waiting.request)
-                              ? store_.declare(name(waiting.asked.worker), waiting.request)
-                              : Result<>();
+    const Result<> same =
+        store_.declared(waiting.request)
+            ? store_.declare(sessions_.name(waiting.asked.worker), waiting.request)
+            : Result<>();
     if (!same) {
       reply_error(waiting.asked, same.error());
     } else if (store_.initialized(waiting.request)) {
       reply(waiting.asked, {});
-    } else if (chief < workers_.size() && workers_[chief].gone()) {
+    } else if (chief < sessions_.size() && sessions_.gone(chief)) {
       reply_error(waiting.asked,
-                  {Errc::peer_lost,
-                   format("the variables have no initial values: {} {}",
-                          name(static_cast<uint32_t>(chief)), ending(*workers_[chief].end))});
+                  {Errc::peer_lost, format("the variables have no initial values: {} {}",
+                                           sessions_.name(chief), sessions_.ending(chief))});
     } else {
       declares_.push_back(std::move(waiting));
     }
@@ -251,7 +211,7 @@ Result<> PsServerState::require_coordinator() const {
 PsServerState::Verdict PsServerState::on(const Asked& asked, const DeclareRequest& request) {
   // The first rank's declaration counts; the others are compared with it.
   if (request.initializes || store_.declared(request))
-    TRY(store_.declare(name(asked.worker), request));
+    TRY(store_.declare(sessions_.name(asked.worker), request));
   declares_.push_back({asked, request});
   answer_declares();
   return std::nullopt;
@@ -278,13 +238,6 @@ PsServerState::Verdict PsServerState::on(const Asked& asked, const PushRequest& 
   return std::nullopt;
 }
 
-/// Requires that the pulls have passed VariableStore::check().
-void PsServerState::reply_values(const Asked& asked, std::span<const ShardPull> pulls) {
-  PsReply values;
-  if (!silent_) store_.pull(pulls, values);
-  reply(asked, std::move(values));
-}
-
 PsServerState::Verdict PsServerState::on(const Asked& asked, const CommitRequest& request) {
   TRY(require_coordinator());
   const bool sync = request.mode.kind == PsMode::Kind::sync;
@@ -295,11 +248,12 @@ PsServerState::Verdict PsServerState::on(const Asked& asked, const CommitRequest
   return std::nullopt;
 }
 
-PsServerState::Verdict PsServerState::on(const Asked& asked, const PullRequest& request) {
+PsServerState::Verdict PsServerState::on(const Asked& /*asked*/, const PullRequest& request) {
   TRY(store_.apply(request.decision));
   TRY(store_.check(request.pulls));
-  reply_values(asked, request.pulls);
-  return std::nullopt;
+  PsReply values;
+  if (!silent_) store_.pull(request.pulls, values);
+  return values;
 }
 
 PsServerState::Verdict PsServerState::on(const Asked& /*asked*/, const ModeRequest& request) {
@@ -376,35 +330,9 @@ Bytes PsServerState::save() const {
   return writer.take();
 }
 
-/// Returns the step.
-Result<uint64_t> PsServerState::load_into(VariableStore& store, ByteSpan saved) const {
-  constexpr size_t digest_bytes = sizeof(Digest);
-  Reader start(saved);
-  if (start.text() != checkpoint_magic)
-    return fail(Errc::protocol, "it is no checkpoint of this version of dtrain");
-  const bool whole = saved.size() > digest_bytes &&
-                     std::ranges::equal(sha256(saved.first(saved.size() - digest_bytes)),
-                                        saved.last(digest_bytes));
-  if (!whole) return fail(Errc::protocol, "its checksum does not fit: it is damaged or cut short");
-  const ByteSpan content = saved.first(saved.size() - digest_bytes);
-  Reader reader(content);
-  static_cast<void>(reader.text());
-  const auto server = reader.number<uint32_t>();
-  const auto servers = reader.number<uint32_t>();
-  const auto step = reader.number<uint64_t>();
-  if (server != options_.server || servers != options_.servers) {
-    return fail(Errc::mismatch,
-                format("it is of parameter server {} of {}, and this one is {} of {}", server,
-                       servers, options_.server, options_.servers));
-  }
-  TRY(store.load(reader, content));
-  TRY(reader.finish("the checkpoint"));
-  return step;
-}
-
 Result<> PsServerState::load(ByteSpan saved) {
   VariableStore loaded = store_;
-  const uint64_t step = TRY(load_into(loaded, saved));
+  const uint64_t step = TRY(load_into(loaded, saved, options_));
   store_ = std::move(loaded);
   coordinator_.set_step(step);
   answer_declares();
@@ -413,7 +341,7 @@ Result<> PsServerState::load(ByteSpan saved) {
 
 Result<uint64_t> PsServerState::check(ByteSpan saved) const {
   VariableStore loaded = store_;
-  return load_into(loaded, saved);
+  return load_into(loaded, saved, options_);
 }
 
 }  // namespace dt

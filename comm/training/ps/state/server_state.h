@@ -5,13 +5,12 @@
 #include "comm/training/ps/state/messages.h"
 #include "comm/training/ps/state/step_coordinator.h"
 #include "comm/training/ps/state/variable_store.h"
+#include "comm/training/ps/state/worker_sessions.h"
 #include "rendezvous/cluster/task.h"
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -68,17 +67,13 @@ class PsServerState {
   uint64_t bytes_max() const { return store_.bytes_max(); }
   /// The number of the server that has these variables by placement.
   uint32_t server() const { return options_.server; }
-  size_t workers() const { return options_.workers.size(); }
-  /// Fails with Errc::refused when a later attempt of the worker is known.
-  Result<> check_attempt(uint32_t worker, uint32_t attempt) const;
+  const WorkerSessions& sessions() const { return sessions_; }
   /// Called when a task has died, left or been restarted.
   void note(const Notice& notice);
   /// True when all tasks that take part have died or left the job, and none of them returns.
   bool all_gone() const;
   /// Returns false when nothing has changed: the request only reads, or is none.
   bool handle(const PsIncoming& asked);
-  /// The same for a body that is the whole of its memory.
-  bool handle(uint32_t worker, uint32_t request, std::shared_ptr<const Bytes> body);
   /// Refuses a request that was too long to be received.
   void refuse(uint32_t worker, uint32_t request, std::string why);
 
@@ -107,14 +102,6 @@ class PsServerState {
     Asked asked;
     DeclareRequest request;
   };
-  /// A client of a worker, and its last request that has changed something.
-  struct Session {
-    uint64_t id = 0;
-    bool resumed = false;  ///< its client has come back, and may repeat the request
-    uint32_t last = 0;
-    bool answered = false;
-    PsReply answer = {};  ///< without values
-  };
   Verdict on(const Asked& asked, const DeclareRequest& request);
   Verdict on(const Asked& asked, const PushRequest& request);
   Verdict on(const Asked& asked, const CommitRequest& request);
@@ -127,37 +114,22 @@ class PsServerState {
   Verdict on(const Asked& asked, const LeaveRequest& request);
   Verdict on(const Asked& asked, const AttachRequest& request);
 
-  struct WorkerState {
-    uint32_t attempt = first_attempt;  ///< the last one that is known
-    std::optional<Notice> end = {};    ///< of `attempt`
-    bool gone() const { return end && !end->returns; }
-  };
-
   bool coordinates() const { return options_.server == 0; }
   void restarted(uint32_t worker, uint32_t attempt);
-  Result<> check_current(const Asked& asked) const;
   Result<> require_coordinator() const;
-  Result<> admit(const Asked& asked);
   bool only_reads(const PsRequest& request) const;
   void repeat(const Asked& asked, PsReply answer);
-  void drop_waits(uint32_t worker);
-  void drop_file_requests(uint32_t worker);
-  void begin_session(uint32_t worker, uint64_t id);
+  void drop_requests(uint32_t worker);
   void reply(const Asked& asked, PsReply reply, std::optional<uint64_t> step = {});
   void reply_error(const Asked& asked, Error error);
   void deliver(const Asked& asked, uint32_t attempt, PsReply& reply, std::optional<uint64_t> step);
-  void reply_values(const Asked& asked, std::span<const ShardPull> pulls);
   void answer_waits();
   void answer_declares();
-  std::string name(uint32_t worker) const;
-  Result<uint64_t> load_into(VariableStore& store, ByteSpan saved) const;
 
   Options options_;
   StepCoordinator coordinator_;
   VariableStore store_;
-  std::vector<WorkerState> workers_;
-  std::map<uint32_t, size_t> under_way_;  ///< requests without a reply, by worker
-  std::map<uint32_t, Session> sessions_;  ///< by worker
+  WorkerSessions sessions_;
   std::vector<WaitingDeclare> declares_;
   std::vector<PsDelivery> deliveries_;
   std::vector<PsFileRequest> file_requests_;

@@ -89,8 +89,8 @@ TEST_CASE("both copies know the attempt of a worker, and refuse pushes of the on
   pair.push();
   CHECK_FALSE(pair.head.take_outgoing());
   for (const PartCopy* const copy : {&pair.head, &pair.replica}) {
-    CHECK_FALSE(copy->state().check_attempt(0, 1));
-    CHECK(copy->state().check_attempt(0, 2));
+    CHECK_FALSE(copy->state().sessions().check_attempt(0, 1));
+    CHECK(copy->state().sessions().check_attempt(0, 2));
     CHECK(copy->state().step() == 1);
   }
   pair.replica.take_over();

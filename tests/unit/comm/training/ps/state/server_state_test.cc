@@ -9,6 +9,12 @@
 namespace dt {
 namespace {
 
+/// A request whose body is the whole of its memory.
+PsIncoming whole(uint32_t worker, uint32_t request, std::shared_ptr<const Bytes> body) {
+  const ByteSpan all = *body;
+  return {worker, request, std::move(body), all};
+}
+
 /// A server of two workers, with one variable of two numbers.
 class Server {
  public:
@@ -80,7 +86,7 @@ struct LongServer {
     state.take_deliveries();
   }
   void handle(uint32_t worker, const PsRequest& request) {
-    state.handle(worker, ++last, std::make_shared<const Bytes>(encode(request)));
+    state.handle(whole(worker, ++last, std::make_shared<const Bytes>(encode(request))));
   }
   void push(uint32_t worker, float gradient) {
     const Bytes bytes = bytes_of(std::vector<float>(long_count, gradient));
@@ -169,7 +175,7 @@ TEST_CASE("the declaration of rank 0 counts, also when another one comes first")
 TEST_CASE("bytes that are no request get an error, and the server stays up") {
   Server server;
   server.declare();
-  server.state().handle(1, 77, std::make_shared<const Bytes>(to_bytes("nonsense")));
+  server.state().handle(whole(1, 77, std::make_shared<const Bytes>(to_bytes("nonsense"))));
   server.collect();
   CHECK(server.reply(77).error->code == Errc::protocol);
   CHECK_FALSE(server.ask(1, StatusRequest{}).error);
@@ -244,7 +250,7 @@ TEST_CASE("a client that comes back repeats its last request, which has its effe
   REQUIRE_FALSE(server.ask(1, AttachRequest{.session = 5}).error);
   const auto body = std::make_shared<const Bytes>(encode(PsRequest(server.push({1, 2}))));
   const auto ask_again = [&] {
-    CHECK_FALSE(server.state().handle(1, 1000, body));
+    CHECK_FALSE(server.state().handle(whole(1, 1000, body)));
     const auto deliveries = server.state().take_deliveries();
     REQUIRE(deliveries.size() == 1);
     CHECK(deliveries[0].request == 1000);
@@ -254,7 +260,7 @@ TEST_CASE("a client that comes back repeats its last request, which has its effe
     CHECK(reply.step == 1);
     return numbers_of<float>(reply.values.at(0));
   };
-  CHECK(server.state().handle(1, 1000, body));
+  CHECK(server.state().handle(whole(1, 1000, body)));
   server.state().take_deliveries();
   REQUIRE_FALSE(server.ask(1, AttachRequest{.session = 5}).error);
   CHECK(ask_again() == std::vector<float>{9, 18});
@@ -262,7 +268,7 @@ TEST_CASE("a client that comes back repeats its last request, which has its effe
   CHECK(ask_again() == std::vector<float>{8, 17});
   // Another client has its own numbers.
   REQUIRE_FALSE(server.ask(1, AttachRequest{.session = 6}).error);
-  CHECK(server.state().handle(1, 1000, body));
+  CHECK(server.state().handle(whole(1, 1000, body)));
   CHECK(server.state().step() == 3);
 }
 
@@ -274,7 +280,7 @@ TEST_CASE("a request that still waits when its client comes back gets one reply"
   const uint32_t waiting = server.send(0, BarrierRequest{});
   REQUIRE_FALSE(server.ask(0, AttachRequest{.session = 1}).error);
   const auto again = std::make_shared<const Bytes>(encode(PsRequest(BarrierRequest{})));
-  CHECK_FALSE(server.state().handle(0, waiting, again));
+  CHECK_FALSE(server.state().handle(whole(0, waiting, again)));
   CHECK_FALSE(server.replied(waiting));
   CHECK_FALSE(server.ask(1, BarrierRequest{}).error);
   CHECK_FALSE(server.reply(waiting).error);
@@ -326,9 +332,9 @@ TEST_CASE(
   state.note({Notice::Kind::restarted, {"worker", 1}, "", 2});
   const char* const ended = "attempt 1 of worker:1 on b has ended, and attempt 2 has begun";
   CHECK(push_error(server, 1) == ended);
-  CHECK(state.check_attempt(1, 1).error() == Error{Errc::refused, ended});
+  CHECK(state.sessions().check_attempt(1, 1).error() == Error{Errc::refused, ended});
   CHECK(state.step() == 1);
-  REQUIRE(state.check_attempt(1, 2));
+  REQUIRE(state.sessions().check_attempt(1, 2));
   server.connect(1, 2);
   CHECK(push_error(server, 1).empty());
   CHECK(state.step() == 2);
