@@ -9,6 +9,7 @@ import os
 import re
 import sys
 
+import class_shape
 import python_shape
 import words
 from rooms import ARROWS, FLAT_HEADERS, FLOORS, HOMES, MANY_FILES, PUBLIC, SYSTEM_FOLDERS
@@ -334,7 +335,8 @@ def check_sleep(tree):
 
 RULES = [check_arrows, check_c_calls, check_floors, check_cycles, check_folder_size, check_file_size, check_function_size,
          check_homes, check_preprocessor, check_header_guards, check_type_names, check_tests_exist, check_words,
-         check_close, check_sleep, check_try, words.check_sentences, words.check_median_length, *python_shape.RULES]
+         check_close, check_sleep, check_try, words.check_sentences, words.check_median_length, *class_shape.RULES,
+         *python_shape.RULES]
 
 H = "#pragma once\n"
 # For each rule trees that it must refuse, with as many findings as the number says.
@@ -364,6 +366,7 @@ BAD = [
     (check_try, 0, {"base/a.cc": "void f() {\n  TRY(h());\n  auto [a, b] = TRY(h());\n  m.y = TRY(h({1}));\n"
                                  "  if (!TRY(h())) return TRY(g());\n  if (a) TRY(h());\n"
                                  "  for (const X& x : TRY(h())) f(x);\n  if (const X x = TRY(h())) f(x);\n}\n"}),
+    *class_shape.BAD,
     *python_shape.BAD,
     (check_arrows, 1, {"python/core/a.cc": '#include "comm/api/context.h"\n#include "comm/include/dtrain/dtrain.h"\n',
                        "comm/api/context.h": H, "comm/include/dtrain/dtrain.h": H}),
