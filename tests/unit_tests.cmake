@@ -6,17 +6,12 @@ list(FILTER unit_sources EXCLUDE REGEX "/unit/main\\.cc$")
 file(GLOB_RECURSE unit_c_sources CONFIGURE_DEPENDS unit/*.c)
 set(unit_libraries dtrain_man dtrain_cmd dtrain_check dtrain_launcher)
 if(DTRAIN_SANITIZE MATCHES thread)
-  # The launcher and the agent have one thread (ARCHITECTURE.md), so that ThreadSanitizer has nothing to find there.
-  # The threads of the Resolver are the exception. Tests of ssh start servers.
+  # Only code that owns threads, or that several threads call. The launcher and the agent have one thread
+  # (ARCHITECTURE.md), but for those of the Resolver. Kernels have no shared data, but for those of peers.
   set(unit_libraries dtrain_ssh dtrain_process)
-  list(FILTER unit_sources EXCLUDE REGEX "/unit/(cmd|launcher|man)/")
-  # These folders have state machines and loops, which other folders run on threads.
-  list(FILTER unit_sources EXCLUDE REGEX
-       "/unit/(base/kernels|comm/(collective|named|schedule)|rendezvous/cluster)/")
-  # Kernels have no shared data, but for those of peers.
-  list(FILTER unit_sources EXCLUDE REGEX "/unit/gpu/kernels/(copy|kernel|other|reduce)_[a-z_]*test\\.cc$")
-  file(GLOB ssh_sources CONFIGURE_DEPENDS unit/launcher/ssh/*.cc)
-  list(APPEND unit_sources ${ssh_sources})
+  list(FILTER unit_sources INCLUDE REGEX
+       "/unit/(comm/(api|device|driver|memory|peer|shared|training/[a-z/]*|transport)|gpu|gpu/[a-z_]*|launcher/ssh)/[a-z0-9_]*\\.cc$")
+  list(FILTER unit_sources EXCLUDE REGEX "/training/ps/state/|/gpu/kernels/(copy|kernel|other|reduce)_[a-z_]*test\\.cc$")
 endif()
 # As in base/CMakeLists.txt: one of two files has the facts of the CPU.
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
@@ -30,19 +25,6 @@ if(dtrain_cuda)
 else()
   list(FILTER unit_sources EXCLUDE REGEX "/gpu/(cuda/cuda_[a-z_]*|kernels/kernel_table)_test\\.cc$")
 endif()
-
-# The stand-ins for NVIDIA's libraries that these files load.
-set(nvml_tests unit/gpu/list_test.cc unit/gpu/gpu_pairs_test.cc)
-set(nccl_tests unit/gpu/nccl/nccl_library_test.cc unit/gpu/nccl/nccl_communicator_test.cc
-  unit/gpu/nccl/nccl_device_test.cc unit/gpu/nccl/nccl_devices_test.cc
-  unit/gpu/cross_device/nccl_all_reduce_test.cc unit/comm/training/strategy/strategy_test.cc
-  unit/comm/training/strategy/replica_reducer_test.cc unit/comm/api/api_nccl_test.cc
-  unit/comm/api/api_nccl_generations_test.cc unit/comm/api/api_nccl_names_test.cc unit/comm/api/api_nccl_peers_test.cc
-  unit/comm/device/nccl_connection_test.cc unit/comm/device/connected_call_test.cc)
-set_source_files_properties(${nvml_tests} PROPERTIES COMPILE_DEFINITIONS
-  "FAKE_NVML=\"$<TARGET_FILE:fake_nvml>\";OLD_NVML=\"$<TARGET_FILE:old_nvml>\"")
-set_source_files_properties(${nccl_tests} PROPERTIES COMPILE_DEFINITIONS
-  "FAKE_NCCL=\"$<TARGET_FILE:fake_nccl>\";FAKE_NCCL_214=\"$<TARGET_FILE:fake_nccl_214>\";FAKE_NCCL_BROKEN=\"$<TARGET_FILE:fake_nccl_broken>\";REAL_NCCL=\"${dtrain_nccl_library}\"")
 
 # Where the rest is a unity build, test files are compiled in batches, which read their headers once. CMake's own
 # batches do not fit: each file has fixtures in its unnamed namespace, often of the same name. Here that gets a name. The
@@ -71,10 +53,6 @@ if(batches AND NOT CMAKE_CXX_CLANG_TIDY)
   endmacro()
   foreach(source ${unit_sources})
     file(RELATIVE_PATH path ${CMAKE_CURRENT_SOURCE_DIR} ${source})
-    if(path IN_LIST nvml_tests OR path IN_LIST nccl_tests)
-      list(APPEND compiled ${source})
-      continue()
-    endif()
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
     cmake_path(GET path PARENT_PATH folder)
     if(batch_files EQUAL 8 OR NOT folder STREQUAL batch_folder)
@@ -94,6 +72,11 @@ add_executable(dtrain_unit ${compiled} ${unit_c_sources})
 set_source_files_properties(${unit_c_sources} PROPERTIES COMPILE_OPTIONS "-std=c99;-pedantic-errors")
 target_link_libraries(dtrain_unit PRIVATE ${unit_libraries} dtrain_comm dtrain_rendezvous dtrain_gpu dtrain_base digits_parts
                                           unit_main)
+# The stand-ins for NVIDIA's libraries that tests load.
+target_compile_definitions(dtrain_unit PRIVATE
+  FAKE_NVML="$<TARGET_FILE:fake_nvml>" OLD_NVML="$<TARGET_FILE:old_nvml>" FAKE_NCCL="$<TARGET_FILE:fake_nccl>"
+  FAKE_NCCL_214="$<TARGET_FILE:fake_nccl_214>" FAKE_NCCL_BROKEN="$<TARGET_FILE:fake_nccl_broken>"
+  REAL_NCCL="${dtrain_nccl_library}")
 add_dependencies(dtrain_unit fake_nvml old_nvml fake_nccl fake_nccl_214 fake_nccl_broken)
 # The optimizer takes half the time of a test file at -O2, and finds nothing to do there.
 target_compile_options(dtrain_unit PRIVATE -Og)

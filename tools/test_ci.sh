@@ -40,7 +40,7 @@ else
   # Without the analyzer, clang's own warnings would count, too. The other builds have those of gcc.
   program+=',-clang-analyzer-*;--extra-arg=-Wno-everything'
 fi
-# Twelve files at once read their headers once. The analyzer follows paths through functions of an included file only on
+# Many files at once read their headers once. The analyzer follows paths through functions of an included file only on
 # a condition. The name of the including file contains UnifiedSource, so the folder's name does.
 tidy=build/tidy-UnifiedSource
 settings=$tidy/settings # ninja detects changed code, but not changed settings of clang-tidy

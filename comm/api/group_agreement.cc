@@ -17,7 +17,7 @@ namespace dt {
 namespace {
 
 /// A member looks for the reasons of a long wait after this time, and then more and more seldom.
-constexpr Duration late_after = milliseconds(100);
+constexpr Duration first_look_after = milliseconds(100);
 constexpr Duration pause_max = seconds(4);
 /// How long the launcher may take for a reply.
 constexpr Duration reply_max = seconds(10);
@@ -203,7 +203,7 @@ void GroupAgreement::erase_failed() {
 }
 
 Result<GroupAgreement::Decision> GroupAgreement::await(const Round& round) {
-  Duration pause = late_after;
+  Duration pause = first_look_after;
   const Time begin = Clock::now();
   RankWait shown{.operation = label_of(round.call) + " of " + list_text(round.call.ranks, {})};
   const Finally end([this] { driver_.note_group_wait(std::nullopt, {}); });

@@ -28,7 +28,7 @@ std::vector<MessageLink*> links_of(GroupPeers& peers) {
 /// collectives with a count for each rank, others send such a rank the counts alone.
 bool is_small(const OperationRequest& request, int size, size_t bytes_max) {
   if (request.kind == OperationKind::barrier || has_own_counts(request.kind)) return true;
-  const size_t bytes = request.count * element_bytes(request.type);
+  const size_t bytes = bytes_of(request);
   const bool one_buffer = request.kind == OperationKind::all_reduce ||
                           request.kind == OperationKind::broadcast ||
                           request.kind == OperationKind::reduce;

@@ -30,8 +30,7 @@ void even_parts(OperationRequest& request, int rank) {
   if (!request.terms) request.terms.emplace();
   request.terms->parts = hash_of(request.counts);
   OperationResult& result = *request.result;
-  result.data =
-      std::make_unique_for_overwrite<std::byte[]>(request.count * element_bytes(request.type));
+  result.data = std::make_unique_for_overwrite<std::byte[]>(bytes_of(request));
   result.counts.assign(1, request.counts[static_cast<size_t>(rank)]);
   request.output = result.data.get();
 }

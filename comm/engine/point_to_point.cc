@@ -20,10 +20,6 @@ auto find_id(Items& items, uint32_t id) {
   return std::find_if(items.begin(), items.end(), [&](const auto& item) { return item.id == id; });
 }
 
-size_t bytes_of(const OperationRequest& request) {
-  return request.count * element_bytes(request.type);
-}
-
 /// The terms that describe opaque elements; default ones for a message of a type.
 OperationTerms element_terms(const OperationRequest& request) {
   OperationTerms terms;

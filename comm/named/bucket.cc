@@ -13,7 +13,7 @@ namespace {
 void copy_scaled(const OperationRequest& request, double factor, std::byte* to,
                  const std::byte* from) {
   if (factor == 1) {
-    copy_array(to, from, request.count * element_bytes(request.type));
+    copy_array(to, from, bytes_of(request));
   } else {
     Scale(request.type, factor).apply(to, from, request.count);
   }
@@ -75,7 +75,7 @@ void Bucket::distribute(ScalingRank self) {
       // divide_result() scales an average over some of the ranks.
       const double factor = request.terms && average_over_ == 0 ? request.terms->postscale : 1;
       copy_scaled(request, factor, static_cast<std::byte*>(request.output), from);
-      from += request.count * element_bytes(request.type);
+      from += bytes_of(request);
     }
     if (average_over_ > 0) divide_result(request, self, average_over_);
   }

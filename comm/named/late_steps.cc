@@ -8,10 +8,6 @@ namespace dt {
 
 namespace {
 
-size_t bytes_of(const OperationRequest& request) {
-  return request.count * element_bytes(request.type);
-}
-
 /// The call without what a decision does not have.
 Descriptor without_name(Descriptor call) {
   call.name.clear();

@@ -38,7 +38,7 @@ bool can_be_one(const std::vector<std::shared_ptr<Operation>>& calls) {
     if (request.kind != OperationKind::all_reduce || request.type != first.type ||
         request.reduce != first.reduce || compression(request) != compression(first))
       return false;
-    bytes += request.count * element_bytes(request.type);
+    bytes += bytes_of(request);
   }
   return bytes <= bucket_bytes_max;
 }

@@ -13,7 +13,7 @@ namespace {
 constexpr uint8_t announcement = 1;
 constexpr uint8_t body_part = data_frame_bit | 1;
 /// Each receives 64 frames at most, and sends as many bytes, or one part that is computed.
-constexpr int rounds_max = 4;
+constexpr int receive_rounds_max = 4;
 /// An advance() over TCP begins no more parts of a message than this, since other connections wait.
 constexpr int sent_parts_max = 16;
 
@@ -91,8 +91,8 @@ Result<> MessageConnection::advance_pair() {
   pair_->begin_round();
   int rounds = 0;
   while (TRY(move_some()))
-    if (++rounds == rounds_max) break;
-  more_ = rounds == rounds_max;
+    if (++rounds == receive_rounds_max) break;
+  more_ = rounds == receive_rounds_max;
   if (rounds > 0) return {};
   pair_->look_for_end();
   TRY(move_some());

@@ -80,6 +80,11 @@ struct OperationRequest {
   bool follows_agreement = false;
 };
 
+/// Returns the bytes of `count` elements.
+inline size_t bytes_of(const OperationRequest& request) {
+  return request.count * element_bytes(request.type);
+}
+
 /// The call of the user, also where another operation prepares it.
 inline const OperationRequest& called(const OperationRequest& request) {
   return request.announced ? *request.announced : request;

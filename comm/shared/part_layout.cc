@@ -32,7 +32,7 @@ bool PartLayout::reads(int reader, int writer) const {
 void PartLayout::lay_out(const OperationRequest& request) {
   begin(request);
   if (request.lanes > 0) return lay_out_lanes(request);
-  const size_t bytes = request.count * element_bytes(request.type);
+  const size_t bytes = bytes_of(request);
   const bool collected = kind_ == OperationKind::all_gather || kind_ == OperationKind::gather ||
                          kind_ == OperationKind::all_to_all;
   for (int member = 0; member < members_; ++member) {

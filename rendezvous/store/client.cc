@@ -22,7 +22,7 @@ namespace {
 
 // The limit of requests that a stuck server does not read.
 constexpr size_t unsent_bytes_max = size_t{8} << 20;
-constexpr size_t read_bytes = size_t{64} << 10;
+constexpr size_t receive_bytes = size_t{64} << 10;
 
 class Client final : public RendezvousClient {
  public:
@@ -92,12 +92,12 @@ Result<> Client::send_some() {
 /// True if it read anything.
 Result<bool> Client::read_some() {
   const size_t had = in_.size();
-  in_.resize(had + read_bytes);
+  in_.resize(had + receive_bytes);
   ssize_t n = 0;
   // An interrupted call leaves bytes in the socket, for which an edge-triggered epoll reports
   // nothing more.
   do {
-    n = ::recv(fd_.get(), in_.data() + had, read_bytes, MSG_DONTWAIT);
+    n = ::recv(fd_.get(), in_.data() + had, receive_bytes, MSG_DONTWAIT);
   } while (n < 0 && errno == EINTR);
   in_.resize(had + static_cast<size_t>(std::max<ssize_t>(n, 0)));
   if (n < 0 && errno == EAGAIN) return false;

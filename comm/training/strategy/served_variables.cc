@@ -3,6 +3,7 @@
 #include "comm/training/ps/client.h"
 
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 namespace dt {
@@ -66,7 +67,7 @@ Result<> ServedVariables::begin() {
 ServedVariables::~ServedVariables() {
   // A fork does not have the connections' memory, and may have other memory in its place.
   if (fork_detector_.forked())
-    static_cast<void>(client_.release());
+    std::ignore = client_.release();
   else if (client_)
     leave_servers(*client_);
 }

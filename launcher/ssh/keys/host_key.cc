@@ -46,7 +46,7 @@ size_t bits_of(std::string_view number) {
   return (number.size() - 1) * 8 + static_cast<size_t>(std::bit_width(first));
 }
 
-bool is_number(std::string_view text) {
+bool is_positive_number(std::string_view text) {
   // OpenSSH refuses negative numbers.
   return !text.empty() && static_cast<unsigned char>(text.front()) < 0x80;
 }
@@ -54,12 +54,13 @@ bool is_number(std::string_view text) {
 bool has_rsa(WireReader& reader) {
   const std::string_view exponent = reader.string();
   const std::string_view modulus = reader.string();
-  return is_number(exponent) && is_number(modulus) && bits_of(modulus) >= rsa_bits_min;
+  return is_positive_number(exponent) && is_positive_number(modulus) &&
+         bits_of(modulus) >= rsa_bits_min;
 }
 
 bool has_dsa(WireReader& reader) {
   for (int i = 0; i < 4; ++i) {
-    if (!is_number(reader.string())) return false;
+    if (!is_positive_number(reader.string())) return false;
   }
   return true;
 }

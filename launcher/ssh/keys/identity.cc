@@ -20,7 +20,7 @@ constexpr std::string_view openssh_begin = "-----BEGIN OPENSSH PRIVATE KEY-----"
 constexpr std::string_view openssh_end = "-----END OPENSSH PRIVATE KEY-----";
 constexpr std::string_view openssh_magic{"openssh-key-v1\0", 15};
 /// OpenSSH's own limit for a key file.
-constexpr size_t file_bytes_max = size_t{1} << 20;
+constexpr size_t key_file_bytes_max = size_t{1} << 20;
 
 /// Parses the private part: two equal numbers, then the key in ssh-agent's format. The secret is
 /// the seed, then the public key.
@@ -65,7 +65,8 @@ Result<std::string> read_all(int fd) {
     if (n < 0) return fail(Errc::os, errno_text(errno));
     if (n == 0) return text;
     text.append(buffer, static_cast<size_t>(n));
-    if (text.size() > file_bytes_max) return fail(Errc::input, "it is larger than any key file");
+    if (text.size() > key_file_bytes_max)
+      return fail(Errc::input, "it is larger than any key file");
   }
 }
 

@@ -26,7 +26,7 @@ std::string_view without_blanks(std::string_view text) {
 }
 
 /// Removes the text up to a blank, and the blanks after it, from the front of `text`.
-std::string_view take_word(std::string_view& text) {
+std::string_view take_blank_field(std::string_view& text) {
   const std::string_view word = text.substr(0, text.find_first_of(" \t"));
   text = without_blanks(text.substr(word.size()));
   return word;
@@ -139,13 +139,13 @@ std::optional<KnownHosts::Line> KnownHosts::parse_line(std::string_view text) {
   if (text.empty() || text.front() == '#') return std::nullopt;
   Line line;
   if (text.front() == '@') {
-    const std::string_view marker = take_word(text);
+    const std::string_view marker = take_blank_field(text);
     if (marker != "@cert-authority" && marker != "@revoked") return std::nullopt;
     line.marker =
         marker == "@revoked" ? KnownKey::Marker::revoked : KnownKey::Marker::cert_authority;
     if (text.starts_with('@')) return std::nullopt;
   }
-  line.hosts = take_word(text);
+  line.hosts = take_blank_field(text);
   line.key = text;
   if (line.hosts.starts_with('|')) {
     line.hashed = parse_hashed(line.hosts);
