@@ -1,5 +1,7 @@
 #pragma once
 
+#include "comm/include/dtrain/dtrain.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -12,8 +14,8 @@ namespace dt {
 
 /// An element type of libdtrain, as `-d` names it.
 struct BenchType {
-  std::string_view names;     ///< the usual name first, then those of nccl-tests
-  int number = 0;             ///< enum dtrain_type
+  std::string_view names;  ///< the usual name first, then those of nccl-tests
+  dtrain_type number = DTRAIN_FLOAT32;
   size_t bytes = 0;           ///< of one element
   uint64_t integers_max = 0;  ///< all integers up to this one are exact
   bool floating = false;
@@ -23,7 +25,7 @@ struct BenchType {
 /// A reduction of libdtrain, as `-o` names it.
 struct BenchReduction {
   std::string_view names;  ///< the name of nccl-tests first
-  int number = 0;          ///< enum dtrain_reduce_op
+  dtrain_op number = DTRAIN_SUM;
   std::string_view name() const { return names.substr(0, names.find(' ')); }
 };
 

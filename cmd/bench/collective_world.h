@@ -3,20 +3,21 @@
 #include "base/result.h"
 #include "cmd/bench/operation.h"
 #include "cmd/bench/tensor_plan.h"
+#include "comm/include/dtrain/dtrain.h"
 
 #include <cstddef>
 #include <string>
 
 namespace dt {
 
-/// The arguments of one collective. Types and reductions have the numbers of dtrain.h.
+/// The arguments of one collective.
 struct CollectiveCall {
   BenchOperation operation = BenchOperation::all_reduce;
   const void* input = nullptr;  ///< null: in place, the output holds it
   void* output = nullptr;
   size_t count = 0;
-  int type = 0;
-  int reduction = 0;
+  dtrain_type type = DTRAIN_FLOAT32;
+  dtrain_op reduction = DTRAIN_SUM;
   const TensorPlan* plan = nullptr;  ///< of a fusion: the tensors in the buffers
   bool fused = true;                 ///< of a fusion: with names, so that small ones share buckets
 };

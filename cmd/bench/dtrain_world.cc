@@ -82,7 +82,7 @@ int DtrainWorld::start(const CollectiveCall& call, dtrain_error& error) {
     case BenchOperation::all_to_all:
       return dtrain_all_to_all(context_.get(), buffers, nullptr, &error);
     case BenchOperation::reduce:
-      return dtrain_reduce(context_.get(), buffers, {call.reduction, 0}, nullptr, &error);
+      return dtrain_reduce(context_.get(), buffers, call.reduction, 0, nullptr, &error);
     case BenchOperation::gather:
       return dtrain_gather(context_.get(), buffers, 0, nullptr, &error);
     case BenchOperation::scatter:

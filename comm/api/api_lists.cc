@@ -44,7 +44,7 @@ Result<std::vector<CallTensor>> tensors_of(const dtrain_tensor_list* given,
   return tensors;
 }
 
-Result<ListCall> list_call(const Context& context, const dtrain_tensor_list* list, int op,
+Result<ListCall> list_call(const Context& context, const dtrain_tensor_list* list, dtrain_op op,
                            const dtrain_op_options* given) {
   const dtrain_op_options options = TRY(read_op_options(given));
   if (options.shape != nullptr) {
@@ -66,7 +66,7 @@ Result<ListCall> list_call(const Context& context, const dtrain_tensor_list* lis
   return call;
 }
 
-Result<Quorum> quorum_of(const Context& context, const dtrain_quorum* given, int op) {
+Result<Quorum> quorum_of(const Context& context, const dtrain_quorum* given, dtrain_op op) {
   if (given == nullptr) return fail(Errc::input, "the dtrain_quorum is NULL");
   const dtrain_quorum quorum = TRY(read_struct(given, "dtrain_quorum"));
   const int size = context.layout().size;
@@ -90,7 +90,7 @@ Result<Quorum> quorum_of(const Context& context, const dtrain_quorum* given, int
 
 /// Starts a call with a quorum.
 Result<std::unique_ptr<dtrain_work>> started_quorum(dtrain_context* handle,
-                                                    const dtrain_tensor_list* list, int op,
+                                                    const dtrain_tensor_list* list, dtrain_op op,
                                                     const dtrain_quorum* quorum,
                                                     const dtrain_op_options* options) {
   auto context = TRY(usable(handle));
@@ -113,7 +113,7 @@ Result<std::unique_ptr<dtrain_work>> started_quorum(dtrain_context* handle,
 
 }  // namespace dt
 
-int dtrain_all_reduce_list(dtrain_context* context, const dtrain_tensor_list* list, int op,
+int dtrain_all_reduce_list(dtrain_context* context, const dtrain_tensor_list* list, dtrain_op op,
                            const dtrain_op_options* options, dtrain_error* error) {
   return dt::report_call(error, [&]() -> dt::Result<> {
     const auto joined = TRY(dt::usable(context));
@@ -123,7 +123,7 @@ int dtrain_all_reduce_list(dtrain_context* context, const dtrain_tensor_list* li
 }
 
 dtrain_work* dtrain_all_reduce_list_async(dtrain_context* context, const dtrain_tensor_list* list,
-                                          int op, const dtrain_op_options* options,
+                                          dtrain_op op, const dtrain_op_options* options,
                                           dtrain_error* error) {
   return dt::make_handle(error, [&]() -> dt::Result<std::unique_ptr<dtrain_work>> {
     auto joined = TRY(dt::usable(context));
@@ -136,7 +136,7 @@ dtrain_work* dtrain_all_reduce_list_async(dtrain_context* context, const dtrain_
 }
 
 // NOLINTNEXTLINE(readability-function-size): a C interface has an argument for each thing
-int dtrain_all_reduce_quorum(dtrain_context* context, const dtrain_tensor_list* list, int op,
+int dtrain_all_reduce_quorum(dtrain_context* context, const dtrain_tensor_list* list, dtrain_op op,
                              const dtrain_quorum* quorum, dtrain_work** work,
                              const dtrain_op_options* options, dtrain_error* error) {
   if (work != nullptr) *work = nullptr;
@@ -152,7 +152,7 @@ int dtrain_all_reduce_quorum(dtrain_context* context, const dtrain_tensor_list* 
 
 // NOLINTNEXTLINE(readability-function-size): a C interface has an argument for each thing
 dtrain_work* dtrain_all_reduce_quorum_async(dtrain_context* context, const dtrain_tensor_list* list,
-                                            int op, const dtrain_quorum* quorum,
+                                            dtrain_op op, const dtrain_quorum* quorum,
                                             const dtrain_op_options* options, dtrain_error* error) {
   return dt::make_handle(error,
                          [&] { return dt::started_quorum(context, list, op, quorum, options); });

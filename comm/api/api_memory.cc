@@ -1,4 +1,5 @@
 #include "comm/api/api_support.h"
+#include "comm/include/dtrain/dtrain_device.h"
 #include "comm/include/dtrain/dtrain_memory.h"
 #include "comm/memory/program_memory.h"
 

@@ -33,7 +33,7 @@ Result<> check_opaque(size_t count, const std::optional<CallTerms>& terms) {
               format("{}[{}] is too large", printable(std::string(terms->element)), count));
 }
 
-Result<ReduceOp> reduce_of(int op) {
+Result<ReduceOp> reduce_of(dtrain_op op) {
   if (op >= DTRAIN_SUM && op <= DTRAIN_ADASUM) return static_cast<ReduceOp>(op);
   return fail(Errc::input, format("there is no reduction {}", op));
 }
@@ -44,7 +44,7 @@ namespace {
 struct UserCall {
   OperationKind kind = OperationKind::barrier;
   dtrain_buffers buffers = {};
-  int op = DTRAIN_SUM;
+  dtrain_op op = DTRAIN_SUM;
   int peer = 0;
 };
 
@@ -58,10 +58,6 @@ static_assert(DTRAIN_FLOAT8_E5M2 == type_number(ElementType::float8_e5m2));
 static_assert(DTRAIN_AVERAGE == static_cast<int>(ReduceOp::average));
 static_assert(DTRAIN_PRODUCT == static_cast<int>(ReduceOp::product));
 static_assert(DTRAIN_ADASUM == static_cast<int>(ReduceOp::adasum));
-
-UserCall reduce_call(dtrain_buffers buffers, dtrain_rooted_op to) {
-  return {.kind = OperationKind::reduce, .buffers = buffers, .op = to.op, .peer = to.root};
-}
 
 /// Returns the input of elements of that size. Without an input, returns the part of the output
 /// that holds it, where that has a meaning.
@@ -140,7 +136,7 @@ dtrain_work* start(dtrain_context* handle, const UserCall& call, const dtrain_op
 
 }  // namespace dt
 
-int dtrain_all_reduce(dtrain_context* context, dtrain_buffers buffers, int op,
+int dtrain_all_reduce(dtrain_context* context, dtrain_buffers buffers, dtrain_op op,
                       const dtrain_op_options* options, dtrain_error* error) {
   return dt::run(context, {.kind = dt::OperationKind::all_reduce, .buffers = buffers, .op = op},
                  options, error);
@@ -158,15 +154,18 @@ int dtrain_all_gather(dtrain_context* context, dtrain_buffers buffers,
                  error);
 }
 
-int dtrain_reduce_scatter(dtrain_context* context, dtrain_buffers buffers, int op,
+int dtrain_reduce_scatter(dtrain_context* context, dtrain_buffers buffers, dtrain_op op,
                           const dtrain_op_options* options, dtrain_error* error) {
   return dt::run(context, {.kind = dt::OperationKind::reduce_scatter, .buffers = buffers, .op = op},
                  options, error);
 }
 
-int dtrain_reduce(dtrain_context* context, dtrain_buffers buffers, dtrain_rooted_op to,
+// NOLINTNEXTLINE(readability-function-size): a C interface has an argument for each thing
+int dtrain_reduce(dtrain_context* context, dtrain_buffers buffers, dtrain_op op, int root,
                   const dtrain_op_options* options, dtrain_error* error) {
-  return dt::run(context, dt::reduce_call(buffers, to), options, error);
+  return dt::run(context,
+                 {.kind = dt::OperationKind::reduce, .buffers = buffers, .op = op, .peer = root},
+                 options, error);
 }
 
 int dtrain_gather(dtrain_context* context, dtrain_buffers buffers, int root,
@@ -203,7 +202,7 @@ int dtrain_barrier(dtrain_context* context, const dtrain_op_options* options, dt
   return dt::run(context, {.kind = dt::OperationKind::barrier}, options, error);
 }
 
-dtrain_work* dtrain_all_reduce_async(dtrain_context* context, dtrain_buffers buffers, int op,
+dtrain_work* dtrain_all_reduce_async(dtrain_context* context, dtrain_buffers buffers, dtrain_op op,
                                      const dtrain_op_options* options, dtrain_error* error) {
   return dt::start(context, {.kind = dt::OperationKind::all_reduce, .buffers = buffers, .op = op},
                    options, error);
@@ -222,17 +221,20 @@ dtrain_work* dtrain_all_gather_async(dtrain_context* context, dtrain_buffers buf
                    error);
 }
 
-dtrain_work* dtrain_reduce_scatter_async(dtrain_context* context, dtrain_buffers buffers, int op,
-                                         const dtrain_op_options* options, dtrain_error* error) {
+dtrain_work* dtrain_reduce_scatter_async(dtrain_context* context, dtrain_buffers buffers,
+                                         dtrain_op op, const dtrain_op_options* options,
+                                         dtrain_error* error) {
   return dt::start(context,
                    {.kind = dt::OperationKind::reduce_scatter, .buffers = buffers, .op = op},
                    options, error);
 }
 
-dtrain_work* dtrain_reduce_async(dtrain_context* context, dtrain_buffers buffers,
-                                 dtrain_rooted_op to, const dtrain_op_options* options,
-                                 dtrain_error* error) {
-  return dt::start(context, dt::reduce_call(buffers, to), options, error);
+// NOLINTNEXTLINE(readability-function-size): a C interface has an argument for each thing
+dtrain_work* dtrain_reduce_async(dtrain_context* context, dtrain_buffers buffers, dtrain_op op,
+                                 int root, const dtrain_op_options* options, dtrain_error* error) {
+  return dt::start(context,
+                   {.kind = dt::OperationKind::reduce, .buffers = buffers, .op = op, .peer = root},
+                   options, error);
 }
 
 dtrain_work* dtrain_gather_async(dtrain_context* context, dtrain_buffers buffers, int root,

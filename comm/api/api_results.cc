@@ -82,7 +82,7 @@ Result<std::unique_ptr<dtrain_work>> started(dtrain_context* handle, const Make&
   auto work = std::make_unique<dtrain_work>();
   work->result = call.result;
   const bool opaque = call.terms && call.terms->element_bytes > 0;
-  work->result_type = opaque ? DTRAIN_OPAQUE : type_number(call.type);
+  work->result_type = opaque ? DTRAIN_OPAQUE : static_cast<dtrain_type>(type_number(call.type));
   work->work = TRY(context->start(call));
   work->context = std::move(context);
   return work;

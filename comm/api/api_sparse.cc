@@ -23,7 +23,7 @@ struct SparseCall {
   SparseRows own;
 };
 
-Result<SparseShape> shape_of_call(const dtrain_sparse_rows& rows, int op,
+Result<SparseShape> shape_of_call(const dtrain_sparse_rows& rows, dtrain_op op,
                                   const dtrain_op_options& options) {
   const ElementType type = TRY(type_of(rows.type, options));
   const ReduceOp reduce = TRY(reduce_of(op));
@@ -46,8 +46,8 @@ Result<SparseShape> shape_of_call(const dtrain_sparse_rows& rows, int op,
   return shape;
 }
 
-Result<SparseCall> sparse_call(dtrain_context* handle, const dtrain_sparse_rows* given, int op,
-                               const dtrain_op_options* given_options) {
+Result<SparseCall> sparse_call(dtrain_context* handle, const dtrain_sparse_rows* given,
+                               dtrain_op op, const dtrain_op_options* given_options) {
   SparseCall call;
   call.context = TRY(usable(handle));
   call.options = TRY(read_op_options(given_options));
@@ -106,7 +106,7 @@ Result<std::unique_ptr<dtrain_work>> reduced(SparseCall call) {
   reduce.terms = terms_of(call.options);
   auto work = std::make_unique<dtrain_work>();
   work->sparse = std::move(result);
-  work->result_type = type_number(shape.type);
+  work->result_type = static_cast<dtrain_type>(type_number(shape.type));
   work->work = driver.start(reduce);
   TRY(*driver.wait(work->work, Time::max()));
   work->context = std::move(call.context);
@@ -131,7 +131,7 @@ Result<dtrain_sparse_result> sparse_of(dtrain_work* work) {
 }  // namespace dt
 
 // NOLINTNEXTLINE(readability-function-size): a C interface has an argument for each thing
-int dtrain_all_reduce_sparse(dtrain_context* context, const dtrain_sparse_rows* rows, int op,
+int dtrain_all_reduce_sparse(dtrain_context* context, const dtrain_sparse_rows* rows, dtrain_op op,
                              dtrain_work** work, const dtrain_op_options* options,
                              dtrain_error* error) {
   if (work != nullptr) *work = nullptr;

@@ -30,7 +30,7 @@ struct dtrain_work {
   std::shared_ptr<dt::Context> context;
   std::shared_ptr<dt::Operation> work;
   std::shared_ptr<dt::OperationResult> result = {};  ///< of operations with own counts
-  int result_type = DTRAIN_FLOAT32;
+  dtrain_type result_type = DTRAIN_FLOAT32;
   std::shared_ptr<dt::SparseRows> sparse = {};  ///< of dtrain_all_reduce_sparse
 };
 // NOLINTEND(readability-identifier-naming)
@@ -91,7 +91,7 @@ Result<ElementType> type_of(int type, const dtrain_op_options& options);
 /// Fails where the bytes of that many elements have no number. `terms` are those of the call.
 Result<> check_opaque(size_t count, const std::optional<CallTerms>& terms);
 /// Returns the reduction with that number of dtrain.h.
-Result<ReduceOp> reduce_of(int op);
+Result<ReduceOp> reduce_of(dtrain_op op);
 
 /// Returns the checked options of one operation.
 Result<dtrain_op_options> read_op_options(const dtrain_op_options* given);

@@ -11,7 +11,7 @@ static int fail(const dtrain_error* error) {
 }
 
 int main(void) {
-  dtrain_error error = {.struct_size = sizeof error};
+  dtrain_error error = DTRAIN_ERROR_INIT;
   dtrain_context* world = dtrain_init(NULL, &error);
   if (world == NULL) return fail(&error);
 

@@ -78,9 +78,11 @@ bool read_call(PyObject* arguments, CallArguments& call) {
   unsigned long long output = 0;
   Py_ssize_t count = 0;
   PyObject* options = nullptr;
-  if (PyArg_ParseTuple(arguments, "KKniiiOO", &input, &output, &count, &call.buffers.type,
-                       &call.argument, &call.root, &options, &call.kept) == 0)
+  int type = 0;
+  if (PyArg_ParseTuple(arguments, "KKniiiOO", &input, &output, &count, &type, &call.argument,
+                       &call.root, &options, &call.kept) == 0)
     return false;
+  call.buffers.type = static_cast<dtrain_type>(type);
   call.set_buffers(input, output, count);
   return read_options(options, call);
 }
@@ -125,12 +127,22 @@ PyObject* start(PyObject* self, PyObject* arguments, const Start& function) {
   return read_call(arguments, call) ? start_call(self, call, function) : nullptr;
 }
 
-/// For operations with a reduction, a root or another rank.
+/// For operations with a root or another rank.
 template <auto function>
 PyObject* with_argument(PyObject* self, PyObject* arguments) {
   return start(self, arguments,
                [](dtrain_context* context, CallArguments& call, dtrain_error* error) {
                  return function(context, call.buffers, call.argument, &call.options, error);
+               });
+}
+
+/// For operations with a reduction.
+template <auto function>
+PyObject* with_op(PyObject* self, PyObject* arguments) {
+  return start(self, arguments,
+               [](dtrain_context* context, CallArguments& call, dtrain_error* error) {
+                 return function(context, call.buffers, static_cast<dtrain_op>(call.argument),
+                                 &call.options, error);
                });
 }
 
@@ -150,7 +162,7 @@ PyObject* with_counts(PyObject* self, PyObject* arguments) {
                                                      .input = call.buffers.input,
                                                      .counts = call.counts.data(),
                                                      .type = call.buffers.type,
-                                                     .op = call.argument};
+                                                     .op = static_cast<dtrain_op>(call.argument)};
                  return function(context, &split, &call.options, error);
                });
 }
@@ -169,6 +181,14 @@ struct TensorList {
   std::vector<std::vector<size_t>> shapes;
   std::vector<const size_t*> shape_pointers;
   std::vector<int> dims;
+
+  dtrain_tensor_list get() const {
+    return {.struct_size = sizeof(dtrain_tensor_list),
+            .tensors = buffers.data(),
+            .count = buffers.size(),
+            .shapes = shape_pointers.data(),
+            .dims = dims.data()};
+  }
 };
 
 /// Reads the row (input, output, count, type, shape).
@@ -178,8 +198,9 @@ bool read_tensor(PyObject* row, TensorList& into) {
   unsigned long long output = 0;
   Py_ssize_t count = 0;
   PyObject* shape = nullptr;
-  if (PyArg_ParseTuple(row, "KKniO", &input, &output, &count, &tensor.buffers.type, &shape) == 0)
-    return false;
+  int type = 0;
+  if (PyArg_ParseTuple(row, "KKniO", &input, &output, &count, &type, &shape) == 0) return false;
+  tensor.buffers.type = static_cast<dtrain_type>(type);
   tensor.set_buffers(input, output, count);
   if (!read_sizes(shape, tensor.shape)) return false;
   into.dims.push_back(static_cast<int>(tensor.shape.size()));
@@ -207,31 +228,49 @@ PyObject* all_reduce_list(PyObject* self, PyObject* arguments) {
   if (PyErr_Occurred() != nullptr) return nullptr;
   return start_call(
       self, call, [&tensors](dtrain_context* context, CallArguments& asked, dtrain_error* error) {
-        const dtrain_tensor_list list = {.struct_size = sizeof list,
-                                         .tensors = tensors.buffers.data(),
-                                         .count = tensors.buffers.size(),
-                                         .shapes = tensors.shape_pointers.data(),
-                                         .dims = tensors.dims.data()};
-        return dtrain_all_reduce_list_async(context, &list, asked.argument, &asked.options, error);
+        const dtrain_tensor_list list = tensors.get();
+        return dtrain_all_reduce_list_async(context, &list, static_cast<dtrain_op>(asked.argument),
+                                            &asked.options, error);
+      });
+}
+
+/// all_reduce_quorum(row, op, (ranks, deadline_ms, late, behind_max), options, kept): of one
+/// tensor. The result of the work lists ranks.
+PyObject* all_reduce_quorum(PyObject* self, PyObject* arguments) {
+  CallArguments call;
+  call.buffers.type = DTRAIN_INT32;
+  dtrain_quorum quorum = {.struct_size = sizeof quorum};
+  PyObject* row = nullptr;
+  PyObject* options = nullptr;
+  TensorList tensors;
+  if (PyArg_ParseTuple(arguments, "Oi(iiii)OO", &row, &call.argument, &quorum.ranks,
+                       &quorum.deadline_ms, &quorum.late, &quorum.behind_max, &options,
+                       &call.kept) == 0 ||
+      !read_options(options, call) || !read_tensor(row, tensors) || PyErr_Occurred() != nullptr)
+    return nullptr;
+  return start_call(
+      self, call, [&](dtrain_context* context, CallArguments& asked, dtrain_error* error) {
+        const dtrain_tensor_list list = tensors.get();
+        return dtrain_all_reduce_quorum_async(
+            context, &list, static_cast<dtrain_op>(asked.argument), &quorum, &asked.options, error);
       });
 }
 
 PyObject* reduce(PyObject* self, PyObject* arguments) {
-  return start(self, arguments,
-               [](dtrain_context* context, CallArguments& call, dtrain_error* error) {
-                 const dtrain_rooted_op to = {.op = call.argument, .root = call.root};
-                 return dtrain_reduce_async(context, call.buffers, to, &call.options, error);
-               });
+  return start(
+      self, arguments, [](dtrain_context* context, CallArguments& call, dtrain_error* error) {
+        return dtrain_reduce_async(context, call.buffers, static_cast<dtrain_op>(call.argument),
+                                   call.root, &call.options, error);
+      });
 }
 
 }  // namespace
 
 PyMethodDef* operation_methods() {
   static std::array methods = {
-      PyMethodDef{"all_reduce", with_argument<dtrain_all_reduce_async>, METH_VARARGS, nullptr},
+      PyMethodDef{"all_reduce", with_op<dtrain_all_reduce_async>, METH_VARARGS, nullptr},
       PyMethodDef{"broadcast", with_argument<dtrain_broadcast_async>, METH_VARARGS, nullptr},
-      PyMethodDef{"reduce_scatter", with_argument<dtrain_reduce_scatter_async>, METH_VARARGS,
-                  nullptr},
+      PyMethodDef{"reduce_scatter", with_op<dtrain_reduce_scatter_async>, METH_VARARGS, nullptr},
       PyMethodDef{"gather", with_argument<dtrain_gather_async>, METH_VARARGS, nullptr},
       PyMethodDef{"scatter", with_argument<dtrain_scatter_async>, METH_VARARGS, nullptr},
       PyMethodDef{"send", with_argument<dtrain_send_async>, METH_VARARGS, nullptr},
@@ -243,6 +282,7 @@ PyMethodDef* operation_methods() {
       PyMethodDef{"reduce_scatter_v", with_counts<dtrain_reduce_scatter_v_async>, METH_VARARGS,
                   nullptr},
       PyMethodDef{"all_reduce_list", all_reduce_list, METH_VARARGS, nullptr},
+      PyMethodDef{"all_reduce_quorum", all_reduce_quorum, METH_VARARGS, nullptr},
       PyMethodDef{"reduce", reduce, METH_VARARGS, nullptr},
       PyMethodDef{"barrier", without_buffers<dtrain_barrier_async>, METH_VARARGS, nullptr},
       PyMethodDef{"join", without_buffers<dtrain_join_async>, METH_VARARGS, nullptr},

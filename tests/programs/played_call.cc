@@ -8,7 +8,7 @@ dtrain_buffers PlayedCall::buffers() {
   dtrain_buffers buffers{.input = input_in_output() ? nullptr : input_.data(),
                          .output = output(),
                          .count = call_.count,
-                         .type = type_number(call_.type)};
+                         .type = static_cast<dtrain_type>(type_number(call_.type))};
   if (call_.kind == OperationKind::all_gather_v) {
     buffers.count = ragged_count(call_, self_.rank);
     buffers.output = nullptr;
@@ -25,7 +25,7 @@ dtrain_split_buffers PlayedCall::split_buffers() {
   return {.struct_size = sizeof(dtrain_split_buffers),
           .input = input_.data(),
           .counts = counts_.data(),
-          .type = type_number(call_.type)};
+          .type = static_cast<dtrain_type>(type_number(call_.type))};
 }
 
 std::vector<dtrain_buffers> PlayedCall::tensors() {
@@ -45,7 +45,7 @@ std::vector<dtrain_buffers> PlayedCall::tensors() {
 
 int PlayedCall::run(dtrain_context* context, dtrain_error& error) {
   const dtrain_op_options with = options();
-  const int op = static_cast<int>(call_.reduce);
+  const auto op = static_cast<dtrain_op>(call_.reduce);
   if (has_own_counts(call_.kind)) return run_with_result(context, with, error);
   if (receives()) return dtrain_recv(context, buffers(), call_.from, &with, &error);
   if (call_.tensors > 0) {
@@ -64,7 +64,7 @@ int PlayedCall::run(dtrain_context* context, dtrain_error& error) {
     case OperationKind::reduce_scatter:
       return dtrain_reduce_scatter(context, buffers(), op, &with, &error);
     case OperationKind::reduce:
-      return dtrain_reduce(context, buffers(), {op, call_.root}, &with, &error);
+      return dtrain_reduce(context, buffers(), op, call_.root, &with, &error);
     case OperationKind::gather:
       return dtrain_gather(context, buffers(), call_.root, &with, &error);
     case OperationKind::scatter:
@@ -99,7 +99,7 @@ bool PlayedCall::start(dtrain_context* context, dtrain_error& error) {
 
 dtrain_work* PlayedCall::start_work(dtrain_context* context, const dtrain_op_options& with,
                                     dtrain_error& error) {
-  const int op = static_cast<int>(call_.reduce);
+  const auto op = static_cast<dtrain_op>(call_.reduce);
   const dtrain_split_buffers split = split_buffers();
   if (receives()) return dtrain_recv_async(context, buffers(), call_.from, &with, &error);
   if (call_.tensors > 0) {
@@ -118,7 +118,7 @@ dtrain_work* PlayedCall::start_work(dtrain_context* context, const dtrain_op_opt
     case OperationKind::reduce_scatter:
       return dtrain_reduce_scatter_async(context, buffers(), op, &with, &error);
     case OperationKind::reduce:
-      return dtrain_reduce_async(context, buffers(), {op, call_.root}, &with, &error);
+      return dtrain_reduce_async(context, buffers(), op, call_.root, &with, &error);
     case OperationKind::gather:
       return dtrain_gather_async(context, buffers(), call_.root, &with, &error);
     case OperationKind::scatter:

@@ -4,7 +4,7 @@
 /*
  * libdtrain: collectives and a store for the processes that `dtrain run` started.
  *
- *   dtrain_error error = {.struct_size = sizeof error};
+ *   dtrain_error error = DTRAIN_ERROR_INIT;
  *   dtrain_context* world = dtrain_init(NULL, &error);
  *   dtrain_buffers gradients = {.output = g, .count = n, .type = DTRAIN_FLOAT32};
  *   if (dtrain_all_reduce(world, gradients, DTRAIN_AVERAGE, NULL, &error) != DTRAIN_OK)
@@ -33,7 +33,10 @@
 /* NOLINTBEGIN(readability-identifier-naming): the names of C */
 
 #ifdef __cplusplus
+#define DTRAIN_INT_ENUM : int /* any int may be such an enumerator, as in C */
 extern "C" {
+#else
+#define DTRAIN_INT_ENUM
 #endif
 
 #if defined(__GNUC__)
@@ -67,14 +70,18 @@ enum dtrain_status {
   DTRAIN_ERROR_PEER_LOST = 9
 };
 
-/* Receives the reason of a failure. Set struct_size = sizeof(dtrain_error) before the call; 0 means
- * the fields below, which are those of the first version. */
+/* Receives the reason of a failure. Begin with DTRAIN_ERROR_INIT, or set struct_size =
+ * sizeof(dtrain_error); 0 means the fields below, which are those of the first version. */
 typedef struct dtrain_error {
   size_t struct_size;
   int code;       /* enum dtrain_status */
   int rank;       /* the rank to blame, or -1 */
   char text[512]; /* one sentence, NUL-terminated UTF-8, cut if longer */
 } dtrain_error;
+
+/* clang-format off */
+#define DTRAIN_ERROR_INIT {sizeof(dtrain_error), DTRAIN_OK, -1, ""}
+/* clang-format on */
 
 /* The library's version, such as "0.1.0". Static; never NULL. */
 DTRAIN_API const char* dtrain_version(void);
@@ -156,7 +163,7 @@ DTRAIN_API size_t dtrain_algorithms(dtrain_context* context, char* text, size_t 
  * be rounded. A result beyond the range of an 8-bit float becomes its largest number, even before
  * an average is divided: use prescale then. A call on one rank keeps the bits. 17 to 31 stay free.
  * */
-enum dtrain_type {
+typedef enum dtrain_type DTRAIN_INT_ENUM {
   DTRAIN_INT8 = 1,
   DTRAIN_UINT8 = 2,
   DTRAIN_INT32 = 3,
@@ -174,13 +181,13 @@ enum dtrain_type {
   DTRAIN_OPAQUE = 14,
   DTRAIN_FLOAT8_E4M3 = 15, /* of the OCP ("e4m3fn"): at most 448, no infinity, NaN: 0x7f, 0xff */
   DTRAIN_FLOAT8_E5M2 = 16  /* of the OCP: at most 57344, or infinite; a new NaN is 0x7f or 0xff */
-};
+} dtrain_type;
 
 /* Where an input of floats is NaN, the result is NaN, also with DTRAIN_MIN and DTRAIN_MAX.
  *
  * bool: DTRAIN_SUM and DTRAIN_MAX are "or", DTRAIN_PRODUCT and DTRAIN_MIN are "and". There is no
  * average. */
-enum dtrain_reduce_op {
+typedef enum dtrain_op DTRAIN_INT_ENUM {
   DTRAIN_SUM = 0,
   DTRAIN_AVERAGE = 1, /* the sum divided by the number of ranks; for integers, the sum in their own
                          width, which wraps, divided toward zero */
@@ -192,7 +199,7 @@ enum dtrain_reduce_op {
    * Neighbours are paired, then these pairs, and so on. The first 2 (n - 2^k) of n ranks are
    * reduced in pairs before, where 2^k is the largest power of two up to n. */
   DTRAIN_ADASUM = 5
-};
+} dtrain_op;
 
 /* The ranks over which DTRAIN_AVERAGE is taken. They differ only while ranks have joined (see
  * dtrain_join). */
@@ -212,20 +219,14 @@ enum dtrain_compression {
 
 /* The memory of one operation; this struct will never get further fields. The memory belongs to the
  * caller, and must stay valid and unchanged until the operation is done. It lies on the host, or on
- * one device (see dtrain_memory.h). `count` is in elements and may be 0. Pointers must be aligned
+ * one device (see dtrain_device.h). `count` is in elements and may be 0. Pointers must be aligned
  * for the type. */
 typedef struct dtrain_buffers {
   const void* input; /* NULL where an operation allows it: `output` holds the input */
   void* output;      /* may equal input; may not overlap it otherwise */
   size_t count;
-  int type; /* enum dtrain_type */
+  dtrain_type type;
 } dtrain_buffers;
-
-/* The reduction and the root of dtrain_reduce; this struct will never get further fields. */
-typedef struct dtrain_rooted_op {
-  int op; /* enum dtrain_reduce_op */
-  int root;
-} dtrain_rooted_op;
 
 /* A NULL pointer to it means that all fields have their defaults. Calls other than operations, such
  * as those of the store, use name and timeout_ms alone, and refuse the others. */
@@ -253,7 +254,7 @@ typedef struct dtrain_op_options {
   size_t element_bytes;
   int priority; /* the highest is first among the named collectives that all ranks have called. The
                    context's rank 0 decides; others may differ. May be negative */
-  void* stream; /* of the device of the buffers, such as a cudaStream_t; see dtrain_memory.h */
+  void* stream; /* of the device of the buffers, such as a cudaStream_t; see dtrain_device.h */
 } dtrain_op_options;
 
 /* Each of these blocks until the operation is done on this rank, and returns its status. Results
@@ -287,7 +288,7 @@ typedef struct dtrain_op_options {
  * - _CLOSED when the context was finalized meanwhile. */
 
 /* output[i] = op over all ranks of input[i], for `count` elements. */
-DTRAIN_API int dtrain_all_reduce(dtrain_context* context, dtrain_buffers buffers, int op,
+DTRAIN_API int dtrain_all_reduce(dtrain_context* context, dtrain_buffers buffers, dtrain_op op,
                                  const dtrain_op_options* options, dtrain_error* error);
 /* output of every rank = input of rank `root`, or its output if that is NULL; `count` elements. The
  * input of others is not read. */
@@ -299,12 +300,12 @@ DTRAIN_API int dtrain_all_gather(dtrain_context* context, dtrain_buffers buffers
                                  const dtrain_op_options* options, dtrain_error* error);
 /* output, `count` elements, = this rank's part of the reduction of the inputs, which have count *
  * size elements. `input` may not be NULL. */
-DTRAIN_API int dtrain_reduce_scatter(dtrain_context* context, dtrain_buffers buffers, int op,
+DTRAIN_API int dtrain_reduce_scatter(dtrain_context* context, dtrain_buffers buffers, dtrain_op op,
                                      const dtrain_op_options* options, dtrain_error* error);
 /* output of rank `root` = op over all ranks of input, for `count` elements. If `input` is NULL,
  * output holds it. The output of others is not written and may be NULL. */
-DTRAIN_API int dtrain_reduce(dtrain_context* context, dtrain_buffers buffers, dtrain_rooted_op to,
-                             const dtrain_op_options* options, dtrain_error* error);
+DTRAIN_API int dtrain_reduce(dtrain_context* context, dtrain_buffers buffers, dtrain_op op,
+                             int root, const dtrain_op_options* options, dtrain_error* error);
 /* output of rank `root`, count * size elements, = the inputs of all ranks by rank. If `input` is
  * NULL, the root's part of output holds it. The output of others is not written and may be NULL. */
 DTRAIN_API int dtrain_gather(dtrain_context* context, dtrain_buffers buffers, int root,
@@ -388,7 +389,7 @@ typedef struct dtrain_work dtrain_work;
  * one starts a thread for operations that no thread waits for. They return NULL and fill `error` if
  * context or options are unusable (_INPUT). The caller frees the work with dtrain_work_free. */
 DTRAIN_API dtrain_work* dtrain_all_reduce_async(dtrain_context* context, dtrain_buffers buffers,
-                                                int op, const dtrain_op_options* options,
+                                                dtrain_op op, const dtrain_op_options* options,
                                                 dtrain_error* error);
 DTRAIN_API dtrain_work* dtrain_broadcast_async(dtrain_context* context, dtrain_buffers buffers,
                                                int root, const dtrain_op_options* options,
@@ -397,11 +398,11 @@ DTRAIN_API dtrain_work* dtrain_all_gather_async(dtrain_context* context, dtrain_
                                                 const dtrain_op_options* options,
                                                 dtrain_error* error);
 DTRAIN_API dtrain_work* dtrain_reduce_scatter_async(dtrain_context* context, dtrain_buffers buffers,
-                                                    int op, const dtrain_op_options* options,
+                                                    dtrain_op op, const dtrain_op_options* options,
                                                     dtrain_error* error);
 DTRAIN_API dtrain_work* dtrain_reduce_async(dtrain_context* context, dtrain_buffers buffers,
-                                            dtrain_rooted_op to, const dtrain_op_options* options,
-                                            dtrain_error* error);
+                                            dtrain_op op, int root,
+                                            const dtrain_op_options* options, dtrain_error* error);
 DTRAIN_API dtrain_work* dtrain_gather_async(dtrain_context* context, dtrain_buffers buffers,
                                             int root, const dtrain_op_options* options,
                                             dtrain_error* error);
@@ -438,8 +439,8 @@ typedef struct dtrain_split_buffers {
   size_t struct_size; /* sizeof(dtrain_split_buffers) */
   const void* input; /* the parts for all ranks by rank, behind each other; NULL if all are empty */
   const size_t* counts; /* the elements of each part, one count for each rank; 0 is allowed */
-  int type;             /* enum dtrain_type */
-  int op;               /* enum dtrain_reduce_op; only dtrain_reduce_scatter_v reads it */
+  dtrain_type type;
+  dtrain_op op; /* only dtrain_reduce_scatter_v reads it */
 } dtrain_split_buffers;
 
 /* The result of an operation whose size only the engine knows. */
@@ -449,7 +450,7 @@ typedef struct dtrain_result {
   size_t count;         /* the elements of all parts */
   const size_t* counts; /* the elements of each part */
   int ranks;            /* the number of parts */
-  int type;             /* enum dtrain_type */
+  dtrain_type type;
 } dtrain_result;
 
 /* Each of these blocks until it is done, and then sets *work, which has the result; after an error

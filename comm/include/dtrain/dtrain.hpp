@@ -82,13 +82,13 @@ class Context {
   template <MutableArray R>
   void all_reduce(R&& values, Op op = Op::sum, const OpOptions& options = {}) {
     run(options, [&](const dtrain_op_options* c, dtrain_error* error) {
-      return dtrain_all_reduce(get(), detail::writable(values), static_cast<int>(op), c, error);
+      return dtrain_all_reduce(get(), detail::writable(values), detail::number_of(op), c, error);
     });
   }
   template <MutableArray R>
   Work all_reduce_async(R&& values, Op op = Op::sum, const OpOptions& options = {}) {
     return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
-      return dtrain_all_reduce_async(get(), detail::writable(values), static_cast<int>(op), c,
+      return dtrain_all_reduce_async(get(), detail::writable(values), detail::number_of(op), c,
                                      error);
     });
   }
@@ -99,14 +99,14 @@ class Context {
   void all_reduce_list(Arrays&& arrays, Op op = Op::sum, const OpOptions& options = {}) {
     const detail::TensorList tensors(arrays);
     run(options, [&](const dtrain_op_options* c, dtrain_error* error) {
-      return dtrain_all_reduce_list(get(), tensors.get(), static_cast<int>(op), c, error);
+      return dtrain_all_reduce_list(get(), tensors.get(), detail::number_of(op), c, error);
     });
   }
   template <MutableArrays Arrays>
   Work all_reduce_list_async(Arrays&& arrays, Op op = Op::sum, const OpOptions& options = {}) {
     const detail::TensorList tensors(arrays);
     return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
-      return dtrain_all_reduce_list_async(get(), tensors.get(), static_cast<int>(op), c, error);
+      return dtrain_all_reduce_list_async(get(), tensors.get(), detail::number_of(op), c, error);
     });
   }
 
@@ -119,7 +119,7 @@ class Context {
     const dtrain_quorum q = detail::c_quorum(quorum);
     return run_with_result(
         options, [&](dtrain_work** work, const dtrain_op_options* c, dtrain_error* error) {
-          return dtrain_all_reduce_quorum(get(), tensors.get(), static_cast<int>(op), &q, work, c,
+          return dtrain_all_reduce_quorum(get(), tensors.get(), detail::number_of(op), &q, work, c,
                                           error);
         });
   }
@@ -129,7 +129,7 @@ class Context {
     const detail::TensorList tensors(arrays);
     const dtrain_quorum q = detail::c_quorum(quorum);
     return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
-      return dtrain_all_reduce_quorum_async(get(), tensors.get(), static_cast<int>(op), &q, c,
+      return dtrain_all_reduce_quorum_async(get(), tensors.get(), detail::number_of(op), &q, c,
                                             error);
     });
   }
@@ -141,7 +141,7 @@ class Context {
     const dtrain_sparse_rows rows = detail::c_rows(indices, values, size);
     return SparseResult<std::ranges::range_value_t<Values>>(run_with_result(
         options, [&](dtrain_work** work, const dtrain_op_options* c, dtrain_error* error) {
-          return dtrain_all_reduce_sparse(get(), &rows, static_cast<int>(op), work, c, error);
+          return dtrain_all_reduce_sparse(get(), &rows, detail::number_of(op), work, c, error);
         }));
   }
 
@@ -180,7 +180,7 @@ class Context {
   void reduce_scatter(In&& input, Out&& output, Op op = Op::sum, const OpOptions& options = {}) {
     const dtrain_buffers buffers = scattered(input, output);
     run(options, [&](const dtrain_op_options* c, dtrain_error* error) {
-      return dtrain_reduce_scatter(get(), buffers, static_cast<int>(op), c, error);
+      return dtrain_reduce_scatter(get(), buffers, detail::number_of(op), c, error);
     });
   }
   template <Array In, MutableArray Out>
@@ -188,7 +188,7 @@ class Context {
                             const OpOptions& options = {}) {
     const dtrain_buffers buffers = scattered(input, output);
     return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
-      return dtrain_reduce_scatter_async(get(), buffers, static_cast<int>(op), c, error);
+      return dtrain_reduce_scatter_async(get(), buffers, detail::number_of(op), c, error);
     });
   }
 
@@ -196,13 +196,13 @@ class Context {
   template <MutableArray R>
   void reduce(R&& values, int root, Op op = Op::sum, const OpOptions& options = {}) {
     run(options, [&](const dtrain_op_options* c, dtrain_error* error) {
-      return dtrain_reduce(get(), detail::writable(values), {static_cast<int>(op), root}, c, error);
+      return dtrain_reduce(get(), detail::writable(values), detail::number_of(op), root, c, error);
     });
   }
   template <MutableArray R>
   Work reduce_async(R&& values, int root, Op op = Op::sum, const OpOptions& options = {}) {
     return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
-      return dtrain_reduce_async(get(), detail::writable(values), {static_cast<int>(op), root}, c,
+      return dtrain_reduce_async(get(), detail::writable(values), detail::number_of(op), root, c,
                                  error);
     });
   }
@@ -283,7 +283,7 @@ class Context {
   Work reduce_scatter_v(In&& input, std::span<const std::size_t> counts, Op op = Op::sum,
                         const OpOptions& options = {}) {
     dtrain_split_buffers buffers = split(input, counts);
-    buffers.op = static_cast<int>(op);
+    buffers.op = detail::number_of(op);
     return run_with_result(
         options, [&](dtrain_work** work, const dtrain_op_options* c, dtrain_error* error) {
           return dtrain_reduce_scatter_v(get(), &buffers, work, c, error);
@@ -293,7 +293,7 @@ class Context {
   Work reduce_scatter_v_async(In&& input, std::span<const std::size_t> counts, Op op = Op::sum,
                               const OpOptions& options = {}) {
     dtrain_split_buffers buffers = split(input, counts);
-    buffers.op = static_cast<int>(op);
+    buffers.op = detail::number_of(op);
     return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
       return dtrain_reduce_scatter_v_async(get(), &buffers, c, error);
     });

@@ -1,69 +1,8 @@
 #pragma once
 
 /*
- * libdtrain: memory for buffers that the ranks of a host read in place, and buffers in memory of
- * devices. The rules of dtrain.h for status, errors and threads hold here, too.
- *
- * Memory of devices: all operations of dtrain.h and dtrain_work.h but dtrain_all_reduce_sparse take
- * pointers to memory of a device. A device is a GPU, whose memory CUDA or another library has
- * allocated, or one that stands in for a GPU. The library detects the device of a pointer. Pinned
- * memory is memory of the host.
- *
- * Operations are staged: the data goes through pinned memory to the engine of the host, and back,
- * so that results have the same bits as on the host. The exception is all_reduce, reduce and
- * broadcast of more than 8 MiB without a name. These are cut into chunks of 4 MiB, whose copies
- * overlap, and their sums of floats may be rounded in another order, the same on all ranks. The
- * library keeps up to 256 MiB of pinned memory for each device.
- *
- * With DTRAIN_DEVICE_COLLECTIVES=auto in the environment of all ranks, NCCL runs collectives of the
- * whole job, also by name and in lists. No GPU has run this, so it is not the default.
- * - Conditions: The type and the reduction are those of NCCL, or the reduction is an average.
- *   Neither --algorithms nor --deterministic is given. Scales need floats, and compression needs
- *   float32. NCCL moves 8-bit floats and booleans, but does not reduce them. NCCL's minimum and
- *   maximum of floats drop a NaN, so those reductions are staged.
- * - Start: The first of these calls begins to connect the ranks' devices in the background. Before
- *   each call, the ranks agree whether NCCL runs it. Calls are staged until all devices are
- *   connected (dtrain_uses_nccl), or cannot be. After that, a call on another device than the first
- *   fails with _MISMATCH, unless all ranks have another one. Calls by name are also staged while a
- *   rank has joined. With nccl instead of auto, calls fail when NCCL cannot connect all ranks.
- * - Order: A second call by a name that is pending waits until NCCL has the first. When a call by
- *   name reaches its time limit, all later calls for NCCL fail. Small calls without a stream are
- *   fused.
- * - Memory: For scaled and compressed calls of more than 1 MiB, the library keeps memory of the
- *   device until the end.
- * - End: Where NCCL has run, dtrain_finalize waits up to 2 s for the other ranks to finalize.
- * - One host: Where all ranks are on one host, kernels of this library make small sums in the place
- *   of NCCL. The ranks measure up to which size, or DTRAIN_PEER_MAX=256K sets it; 0 turns the
- *   kernels off.
- *
- * dtrain_op_options.stream: a stream of that device, such as a cudaStream_t. The input is read
- * after the earlier work of the stream. The stream's later work waits until the operation has
- * ended. The default stream is cudaStreamLegacy (1) or cudaStreamPerThread (2). NULL: the caller
- * has waited for the input itself. In both cases a blocking call returns when the result lies in
- * memory of the device. An asynchronous call returns when its copies are queued, and its work is
- * done when the result lies in that memory. With a stream, the caller need not wait: later work of
- * the stream reads the result.
- *
- * A staged operation begins when its input has been copied, and its timeout begins then. The
- * timeout of an operation of NCCL begins with the call, and includes the time before the operation
- * begins. Later operations that match by their order wait until it has begun. The operations of one
- * stream, named ones and messages included, end in the order of the calls, so that all ranks must
- * make them in one order. The result of an operation with counts for each rank lies on the device
- * of its input. The buffers belong to the operation until its work is done. dtrain_finalize waits
- * for all copies, and for the stream's work before them.
- *
- * Operations on memory of devices also fail with:
- * - _INPUT, before anything is sent: Some buffers are on the host and others on a device, or they
- *   are on two devices. A stream is of another device, is being captured, or comes with buffers on
- *   the host. A range exceeds its memory, as far as its device can detect that. A rank without
- *   elements ignores its stream.
- * - _SYSTEM: No pinned memory is left, and nothing was sent. Or the device has failed. If it fails
- *   before the input was read, all operations of this rank fail, now and later, and those of the
- *   others with _PEER_LOST. The same holds when NCCL fails, or does not end in time (_TIMEOUT
- *   here). The output of a call that failed in NCCL is undefined; in fused calls, each element
- *   keeps its value or has its result.
- * - _MISMATCH: Some ranks give memory of the host, and others of a device. Operations with counts
- *   for each rank, sends and receives allow that.
+ * libdtrain: memory for buffers that the ranks of a host read in place. The rules of dtrain.h for
+ * status, errors and threads hold here, too.
  */
 
 #include "dtrain.h"
@@ -101,10 +40,6 @@ DTRAIN_API int dtrain_alloc(dtrain_context* context, size_t bytes, void** memory
 /* Frees memory of dtrain_alloc; NULL does nothing. Later accesses end the program. Fails with
  * _INPUT when no memory of dtrain_alloc of this job begins there. */
 DTRAIN_API int dtrain_free(dtrain_context* context, void* memory, dtrain_error* error);
-
-/* Returns 1 when the ranks have agreed that NCCL runs the collectives on memory of devices that it
- * can run; else 0, also for NULL. The value changes at most once, at the same call of all ranks. */
-DTRAIN_API int dtrain_uses_nccl(const dtrain_context* context);
 
 #ifdef __cplusplus
 }

@@ -137,7 +137,7 @@ typedef struct dtrain_variable_options {
   size_t struct_size;  /* sizeof(dtrain_variable_options) */
   const char* name;    /* unique in the strategy, for checkpoints and errors; 1 to 255 bytes */
   size_t count;        /* elements */
-  int type;            /* enum dtrain_type, but not DTRAIN_OPAQUE */
+  dtrain_type type;    /* but not DTRAIN_OPAQUE */
   const void* initial; /* `count` elements in memory of the host; those of rank 0 count. NULL: 0 */
   int synchronization; /* enum dtrain_synchronization */
   int aggregation;     /* enum dtrain_aggregation */
@@ -190,11 +190,11 @@ DTRAIN_API void dtrain_replica_fail(dtrain_replica* replica, const char* text);
  * CPU device it is ordinary memory. */
 DTRAIN_API void* dtrain_replica_data(dtrain_replica* replica, dtrain_variable* variable);
 
-/* Replaces each tensor's `output` by the reduction over all replicas (op of dtrain_reduce_op, but
+/* Replaces each tensor's `output` by the reduction over all replicas (op of dtrain_op, but
  * not ADASUM). Each replica gives equally many tensors, of equal counts and types, in memory of the
  * host or of its device. `input` must be NULL. Blocks until all replicas have called it. */
 DTRAIN_API int dtrain_replica_all_reduce(dtrain_replica* replica, const dtrain_buffers* tensors,
-                                         size_t count, int op, dtrain_error* error);
+                                         size_t count, dtrain_op op, dtrain_error* error);
 
 /* A gradient, with the elements and the type of its variable. */
 typedef struct dtrain_gradient {
@@ -206,7 +206,7 @@ typedef struct dtrain_gradient {
 typedef struct dtrain_gradient_list {
   const dtrain_gradient* gradients;
   size_t count;
-  int op; /* enum dtrain_reduce_op */
+  dtrain_op op;
 } dtrain_gradient_list;
 
 /* Changes the variable of gradient `index` in dtrain_replica_data by the reduced gradient. Returns
@@ -261,7 +261,7 @@ DTRAIN_API void dtrain_prefetch_free(dtrain_prefetch* prefetch);
 /* Reduces one array of each local replica, in memory of the host, over all replicas to `output`.
  * A collective. */
 DTRAIN_API int dtrain_strategy_reduce(dtrain_strategy* strategy, const void* const* inputs,
-                                      dtrain_buffers output, int op, dtrain_error* error);
+                                      dtrain_buffers output, dtrain_op op, dtrain_error* error);
 
 /* Writes all variables to a file. Rank 0 writes it, and the file gets its name only when it is
  * complete on the disk. A collective; fails at every rank when the file cannot be written. */

@@ -145,7 +145,7 @@ class Replica {
   void all_reduce(R&& values, Op op = Op::sum) {
     const dtrain_buffers tensor = detail::writable(values);
     check([&](dtrain_error* error) {
-      return dtrain_replica_all_reduce(replica_, &tensor, 1, static_cast<int>(op), error);
+      return dtrain_replica_all_reduce(replica_, &tensor, 1, static_cast<dtrain_op>(op), error);
     });
   }
   /// The same for several arrays at once.
@@ -157,7 +157,7 @@ class Replica {
       tensors.push_back(detail::writable(array));
     check([&](dtrain_error* error) {
       return dtrain_replica_all_reduce(replica_, tensors.data(), tensors.size(),
-                                       static_cast<int>(op), error);
+                                       static_cast<dtrain_op>(op), error);
     });
   }
   /// values = their mean over all examples of all replicas. Each replica gives the sums over its
@@ -203,7 +203,7 @@ class Replica {
         return 1;
       }
     };
-    const dtrain_gradient_list all = {list.data(), list.size(), static_cast<int>(op)};
+    const dtrain_gradient_list all = {list.data(), list.size(), static_cast<dtrain_op>(op)};
     dtrain_error error = detail::empty_error();
     const int status = dtrain_replica_apply(
         replica_, &all,
@@ -443,7 +443,8 @@ class Strategy {
 
   void reduce_arrays(Op op, const std::vector<const void*>& inputs, const dtrain_buffers& output) {
     check([&](dtrain_error* error) {
-      return dtrain_strategy_reduce(get(), inputs.data(), output, static_cast<int>(op), error);
+      return dtrain_strategy_reduce(get(), inputs.data(), output, static_cast<dtrain_op>(op),
+                                    error);
     });
   }
 

@@ -3,6 +3,7 @@
 // The types that the functions of dtrain.hpp take, return and throw. Programs include dtrain.hpp.
 
 #include "dtrain.h"
+#include "dtrain_device.h"
 #include "dtrain_memory.h"
 #include "dtrain_work.h"
 
@@ -95,6 +96,10 @@ struct float8_e5m2 {  // NOLINT(readability-identifier-naming): named like the b
 };
 
 namespace detail {
+
+inline dtrain_op number_of(Op op) {
+  return static_cast<dtrain_op>(op);
+}
 
 static_assert(sizeof(bool) == 1, "DTRAIN_BOOL is a byte");
 

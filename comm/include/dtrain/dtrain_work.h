@@ -35,11 +35,11 @@ typedef struct dtrain_tensor_list {
  * ends when all tensors have ended, with the error of the first that has failed. `options->shape`
  * must be NULL. */
 DTRAIN_API int dtrain_all_reduce_list(dtrain_context* context, const dtrain_tensor_list* list,
-                                      int op, const dtrain_op_options* options,
+                                      dtrain_op op, const dtrain_op_options* options,
                                       dtrain_error* error);
 /* The same, but it returns at once. */
 DTRAIN_API dtrain_work* dtrain_all_reduce_list_async(dtrain_context* context,
-                                                     const dtrain_tensor_list* list, int op,
+                                                     const dtrain_tensor_list* list, dtrain_op op,
                                                      const dtrain_op_options* options,
                                                      dtrain_error* error);
 
@@ -75,11 +75,12 @@ typedef struct dtrain_quorum {
  * dtrain_all_reduce_list does, and with _INPUT for wrong fields of the quorum and for DTRAIN_ADASUM
  * with DTRAIN_CARRY_LATE. */
 DTRAIN_API int dtrain_all_reduce_quorum(dtrain_context* context, const dtrain_tensor_list* list,
-                                        int op, const dtrain_quorum* quorum, dtrain_work** work,
-                                        const dtrain_op_options* options, dtrain_error* error);
+                                        dtrain_op op, const dtrain_quorum* quorum,
+                                        dtrain_work** work, const dtrain_op_options* options,
+                                        dtrain_error* error);
 /* The same, but it returns at once. */
 DTRAIN_API dtrain_work* dtrain_all_reduce_quorum_async(dtrain_context* context,
-                                                       const dtrain_tensor_list* list, int op,
+                                                       const dtrain_tensor_list* list, dtrain_op op,
                                                        const dtrain_quorum* quorum,
                                                        const dtrain_op_options* options,
                                                        dtrain_error* error);
@@ -104,7 +105,7 @@ typedef struct dtrain_sparse_rows {
   size_t count;           /* rows that are given; one that is given twice is reduced with itself */
   size_t rows;            /* of the whole matrix */
   size_t width;           /* elements of each row, at least 1 */
-  int type;               /* enum dtrain_type */
+  dtrain_type type;
 } dtrain_sparse_rows;
 
 /* The merged rows of all ranks. */
@@ -114,9 +115,9 @@ typedef struct dtrain_sparse_result {
   const void* values;     /* the elements of these rows, row by row */
   size_t count;           /* rows */
   size_t width;           /* elements of each row */
-  int type;               /* enum dtrain_type */
-  int dense;              /* 1: the result has all rows of the matrix, because a rank gave 40 % of
-                             them or more */
+  dtrain_type type;
+  int dense; /* 1: the result has all rows of the matrix, because a rank gave 40 % of
+                them or more */
 } dtrain_sparse_result;
 
 /* All_reduces rows that may differ between the ranks. The result has each row that a rank has
@@ -133,7 +134,7 @@ typedef struct dtrain_sparse_result {
  * differ. Fails with _INPUT for an index out of range, for a shape, and for a prescale unless the
  * op is a sum or an average. */
 DTRAIN_API int dtrain_all_reduce_sparse(dtrain_context* context, const dtrain_sparse_rows* rows,
-                                        int op, dtrain_work** work,
+                                        dtrain_op op, dtrain_work** work,
                                         const dtrain_op_options* options, dtrain_error* error);
 /* Fills *result from a work of dtrain_all_reduce_sparse. The pointers stay valid until the work is
  * freed. Fails with _INPUT for other works. */

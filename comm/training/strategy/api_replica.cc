@@ -69,7 +69,7 @@ void* dtrain_replica_data(dtrain_replica* replica, dtrain_variable* variable) {
 }
 
 int dtrain_replica_all_reduce(dtrain_replica* replica, const dtrain_buffers* tensors, size_t count,
-                              int op, dtrain_error* error) {
+                              dtrain_op op, dtrain_error* error) {
   return dt::report_call(error, [&]() -> dt::Result<> {
     TRY(dt::check_replica(replica));
     const dt::ReduceOp reduce = TRY(dt::reduce_of(op));

@@ -185,7 +185,7 @@ int dtrain_variable_write(dtrain_variable* variable, const void* from, dtrain_er
 }
 
 int dtrain_strategy_reduce(dtrain_strategy* strategy, const void* const* inputs,
-                           dtrain_buffers output, int op, dtrain_error* error) {
+                           dtrain_buffers output, dtrain_op op, dtrain_error* error) {
   return dt::report_call(error, [&]() -> dt::Result<> {
     TRY(dt::check_handle(strategy));
     const dt::ElementType type = TRY(dt::type_of(output.type, {}));

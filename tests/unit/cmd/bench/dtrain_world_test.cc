@@ -85,7 +85,7 @@ TEST_CASE("without a job a process is alone, and a wrong call is an error") {
   CHECK((*world)->size() == 1);
   CHECK_FALSE((*world)->host().empty());
   CHECK((*world)->barrier());
-  const auto wrong = (*world)->run({.type = 99});
+  const auto wrong = (*world)->run({.type = static_cast<dtrain_type>(99)});
   REQUIRE_FALSE(wrong);
   CHECK(wrong.error().code == Errc::input);
   CHECK_FALSE(wrong.error().message.empty());

@@ -152,11 +152,11 @@ TEST_CASE("an adaptive sum is of floats, and of all_reduce alone") {
   CHECK(dtrain_all_reduce(alone.context, {nullptr, whole.data(), 2, DTRAIN_INT32}, DTRAIN_ADASUM,
                           nullptr, &error) == DTRAIN_ERROR_INPUT);
   CHECK(contains(error.text, "there is no adasum of int32; only floats have one"));
-  CHECK(dtrain_reduce(alone.context, {nullptr, values.data(), 2, DTRAIN_FLOAT32},
-                      {DTRAIN_ADASUM, 0}, nullptr, &error) == DTRAIN_ERROR_INPUT);
+  CHECK(dtrain_reduce(alone.context, {nullptr, values.data(), 2, DTRAIN_FLOAT32}, DTRAIN_ADASUM, 0,
+                      nullptr, &error) == DTRAIN_ERROR_INPUT);
   CHECK(contains(error.text, "reduce has no adasum; only all_reduce has one"));
-  CHECK(dtrain_all_reduce(alone.context, {nullptr, values.data(), 2, DTRAIN_FLOAT32}, 6, nullptr,
-                          &error) == DTRAIN_ERROR_INPUT);
+  CHECK(dtrain_all_reduce(alone.context, {nullptr, values.data(), 2, DTRAIN_FLOAT32},
+                          static_cast<dtrain_op>(6), nullptr, &error) == DTRAIN_ERROR_INPUT);
   CHECK(contains(error.text, "there is no reduction 6"));
 }
 

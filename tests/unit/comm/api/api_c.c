@@ -49,11 +49,10 @@ static int use_splits(dtrain_context* world, dtrain_error* error) {
   int values[2] = {4, 5};
   size_t counts[1] = {2};
   dtrain_buffers buffers = {.output = values, .count = 2, .type = DTRAIN_INT32};
-  dtrain_rooted_op to = {DTRAIN_SUM, 0};
   dtrain_split_buffers split = {sizeof split, values, counts, DTRAIN_INT32};
   dtrain_result result = {.struct_size = sizeof result};
   dtrain_work* work = NULL;
-  int status = dtrain_reduce(world, buffers, to, NULL, error);
+  int status = dtrain_reduce(world, buffers, DTRAIN_SUM, 0, NULL, error);
   if (status == DTRAIN_OK) status = dtrain_all_to_all(world, buffers, NULL, error);
   if (status == DTRAIN_OK) status = dtrain_all_to_all_v(world, &split, &work, NULL, error);
   if (status != DTRAIN_OK) return status;
@@ -66,7 +65,7 @@ static int use_splits(dtrain_context* world, dtrain_error* error) {
 
 /* 0, or what went wrong and where. */
 int api_from_c(char text[512]) {
-  dtrain_error error = {.struct_size = sizeof error};
+  dtrain_error error = DTRAIN_ERROR_INIT;
   dtrain_init_options options = {.struct_size = sizeof options};
   dtrain_context* world = dtrain_init(&options, &error);
   int status = error.code;

@@ -25,7 +25,7 @@ struct Layout {
   std::string algorithms = "deterministic";
 };
 
-size_t bytes_of(int type) {
+size_t bytes_of(dtrain_type type) {
   if (type == DTRAIN_FLOAT64) return 8;
   return type == DTRAIN_FLOAT32 ? 4 : 2;
 }
@@ -36,7 +36,7 @@ void put(Bytes& bytes, size_t i, T value) {
 }
 
 /// Values whose sums depend on the order in which they are added.
-Bytes input_of(int rank, int type, size_t count) {
+Bytes input_of(int rank, dtrain_type type, size_t count) {
   Bytes bytes(count * bytes_of(type));
   for (size_t i = 0; i < count; ++i) {
     const double value =
@@ -79,11 +79,11 @@ class Results {
   std::map<std::string, Bytes> bytes_;
 };
 
-void reduce_all_kinds(dtrain::Context& context, Results& results, int type, size_t count) {
+void reduce_all_kinds(dtrain::Context& context, Results& results, dtrain_type type, size_t count) {
   const int rank = context.rank();
   const Bytes input = input_of(rank, type, count);
   const Bytes parts = input_of(rank, type, count * ranks);
-  for (const int op : {DTRAIN_SUM, DTRAIN_AVERAGE}) {
+  for (const dtrain_op op : {DTRAIN_SUM, DTRAIN_AVERAGE}) {
     const std::string call =
         std::to_string(type) + ", " + std::to_string(count) + ", op " + std::to_string(op) + ": ";
     dtrain_error error = new_error();
@@ -96,7 +96,7 @@ void reduce_all_kinds(dtrain::Context& context, Results& results, int type, size
                                 &error) == DTRAIN_OK);
     results.add(call + "reduce_scatter", rank, own);
     Bytes rooted(input.size());
-    CHECK(dtrain_reduce(context.get(), {input.data(), rooted.data(), count, type}, {op, 3}, nullptr,
+    CHECK(dtrain_reduce(context.get(), {input.data(), rooted.data(), count, type}, op, 3, nullptr,
                         &error) == DTRAIN_OK);
     if (rank == 3) results.add(call + "reduce", rank, rooted);
   }
@@ -218,8 +218,8 @@ std::map<std::string, Bytes> results_in(const Layout& layout) {
                .algorithms = layout.algorithms});
   Results results;
   check_all_well(world.run([&](dtrain::Context& context) {
-    for (const int type : {DTRAIN_FLOAT16, DTRAIN_BFLOAT16, DTRAIN_FLOAT32, DTRAIN_FLOAT64,
-                           DTRAIN_FLOAT8_E4M3, DTRAIN_FLOAT8_E5M2})
+    for (const dtrain_type type : {DTRAIN_FLOAT16, DTRAIN_BFLOAT16, DTRAIN_FLOAT32, DTRAIN_FLOAT64,
+                                   DTRAIN_FLOAT8_E4M3, DTRAIN_FLOAT8_E5M2})
       for (const size_t count : {size_t{1}, size_t{33}, size_t{5003}, size_t{70001}})
         reduce_all_kinds(context, results, type, count);
     reduce_in_other_forms(context, results);

@@ -26,7 +26,7 @@ void check_same(World& world, const std::vector<ApiCall>& calls) {
 
 TEST_CASE("every operation has the same results on memory of a device as on that of the host") {
   std::vector<ApiCall> calls;
-  for (const int type : {DTRAIN_FLOAT32, DTRAIN_INT16, DTRAIN_UINT64, DTRAIN_FLOAT8_E4M3}) {
+  for (const dtrain_type type : {DTRAIN_FLOAT32, DTRAIN_INT16, DTRAIN_UINT64, DTRAIN_FLOAT8_E4M3}) {
     for (auto kind = OperationKind::all_reduce; kind <= OperationKind::all_to_all;
          kind = static_cast<OperationKind>(static_cast<int>(kind) + 1)) {
       calls.push_back({.kind = kind, .type = type});
@@ -47,12 +47,13 @@ TEST_CASE("every type and reduction has the same results on memory of a device")
   std::vector<ApiCall> calls;
   for (size_t i = 0; i < element_type_count; ++i) {
     const auto element = static_cast<ElementType>(i);
-    const int type = type_number(element);
+    const auto type = static_cast<dtrain_type>(type_number(element));
     for (int op = DTRAIN_SUM; op <= DTRAIN_ADASUM; ++op) {
       const bool floating = is_floating(element);
       if ((op == DTRAIN_ADASUM && !floating) || (op == DTRAIN_AVERAGE && type == DTRAIN_BOOL))
         continue;
-      calls.push_back({.kind = OperationKind::all_reduce, .type = type, .op = op});
+      calls.push_back(
+          {.kind = OperationKind::all_reduce, .type = type, .op = static_cast<dtrain_op>(op)});
     }
   }
   World world({.size = 2, .per_host = 2});

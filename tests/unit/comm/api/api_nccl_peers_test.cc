@@ -1,6 +1,6 @@
 // Sums of the ranks of one host that kernels of ours run, beside those of NCCL, in C. Devices of
 // the CPU and a library of our own take the places of GPUs and NCCL.
-#include "comm/include/dtrain/dtrain_memory.h"
+#include "comm/include/dtrain/dtrain_device.h"
 #include "tests/unit/comm/api/nccl_fixture.h"
 
 #include <string>

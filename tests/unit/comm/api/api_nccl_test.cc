@@ -1,6 +1,6 @@
 // Collectives on memory of devices that NCCL runs, in C. Devices of the CPU and a library of our
 // own take the places of GPUs and NCCL.
-#include "comm/include/dtrain/dtrain_memory.h"
+#include "comm/include/dtrain/dtrain_device.h"
 #include "comm/include/dtrain/dtrain_work.h"
 #include "tests/unit/comm/api/collective_calls.h"
 #include "tests/unit/comm/api/nccl_fixture.h"
@@ -26,7 +26,7 @@ Elements whole_numbers(size_t bytes, int rank) {
   return elements;
 }
 
-std::vector<ApiCall> calls_of(int type, const MakeBytes& make) {
+std::vector<ApiCall> calls_of(dtrain_type type, const MakeBytes& make) {
   std::vector<ApiCall> calls;
   for (auto kind = OperationKind::all_reduce; kind <= OperationKind::all_to_all;
        kind = static_cast<OperationKind>(static_cast<int>(kind) + 1)) {
@@ -35,7 +35,7 @@ std::vector<ApiCall> calls_of(int type, const MakeBytes& make) {
     if (!has_input) calls.push_back({.kind = kind, .type = type, .in_place = true, .make = make});
     calls.push_back({.kind = kind, .type = type, .same = true, .make = make});
   }
-  for (const int op : {DTRAIN_MIN, DTRAIN_MAX, DTRAIN_AVERAGE}) {
+  for (const dtrain_op op : {DTRAIN_MIN, DTRAIN_MAX, DTRAIN_AVERAGE}) {
     for (const auto kind :
          {OperationKind::all_reduce, OperationKind::reduce, OperationKind::reduce_scatter})
       calls.push_back({.kind = kind, .type = type, .op = op, .make = make});
@@ -48,7 +48,7 @@ std::vector<ApiCall> scaled_calls() {
   std::vector<ApiCall> calls;
   for (const auto kind :
        {OperationKind::all_reduce, OperationKind::reduce, OperationKind::reduce_scatter}) {
-    for (const int op : {DTRAIN_SUM, DTRAIN_MAX, DTRAIN_AVERAGE}) {
+    for (const dtrain_op op : {DTRAIN_SUM, DTRAIN_MAX, DTRAIN_AVERAGE}) {
       const bool has_input = kind == OperationKind::reduce_scatter;
       ApiCall call{.kind = kind, .op = op, .make = whole_numbers<float>};
       for (const int compression :
@@ -77,8 +77,8 @@ TEST_CASE("NCCL's collectives have the results of the engine") {
   for (const ApiCall& call : calls_of(DTRAIN_FLOAT8_E5M2, some_bytes))
     calls.push_back(call);
   // The engine keeps NaN in a minimum and a maximum.
-  for (const int op : {DTRAIN_MIN, DTRAIN_MAX})
-    for (const int type : {DTRAIN_INT8, DTRAIN_FLOAT32})
+  for (const dtrain_op op : {DTRAIN_MIN, DTRAIN_MAX})
+    for (const dtrain_type type : {DTRAIN_INT8, DTRAIN_FLOAT32})
       calls.push_back({.type = type, .op = op, .make = some_bytes});
   for (const ApiCall& call : scaled_calls())
     calls.push_back(call);

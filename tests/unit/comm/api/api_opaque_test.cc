@@ -131,7 +131,8 @@ TEST_CASE("opaque elements are sent and received, and their names compared") {
 }
 
 /// Calls all_gather with the options of a rank, and returns the error of rank 0.
-std::string mismatch(const dtrain_op_options& one, const dtrain_op_options& others, int type) {
+std::string mismatch(const dtrain_op_options& one, const dtrain_op_options& others,
+                     dtrain_type type) {
   World world({.size = 3, .per_host = 3});
   const auto outcomes = world.run([&](dtrain::Context& context) {
     const bool odd = context.rank() == 1;
@@ -177,7 +178,7 @@ TEST_CASE("wrong descriptions of opaque elements are named") {
   struct Case {
     const char* element;
     size_t bytes;
-    int type;
+    dtrain_type type;
     size_t count;
     const char* text;
   };

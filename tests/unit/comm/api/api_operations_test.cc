@@ -15,20 +15,23 @@ namespace {
 TEST_CASE("wrong arguments of an operation are named") {
   struct Case {
     dtrain_buffers buffers;
-    int op;
+    dtrain_op op;
     const char* text;
   };
   static std::array<int, 4> values = {};
   int* data = values.data();
-  const Case cases[] = {{{nullptr, data, 4, 0}, DTRAIN_SUM, "dtrain_buffers.type: there is no 0"},
-                        {{nullptr, data, 4, 17}, DTRAIN_SUM, "there is no 17"},
-                        {{nullptr, data, 4, DTRAIN_INT32}, 6, "there is no reduction 6"},
-                        {{nullptr, data, 4, DTRAIN_INT32}, -1, "there is no reduction -1"},
-                        {{nullptr, nullptr, 4, DTRAIN_INT32}, DTRAIN_SUM, "null"},
-                        {{data, nullptr, 4, DTRAIN_INT32}, DTRAIN_SUM, "null"},
-                        {{nullptr, data, 4, DTRAIN_INT32}, 77, "there is no reduction 77"},
-                        {{nullptr, data, 4, DTRAIN_BOOL}, DTRAIN_AVERAGE, "no average of bool"},
-                        {{nullptr, data, SIZE_MAX, DTRAIN_INT32}, DTRAIN_SUM, "too large"}};
+  const Case cases[] = {
+      {{nullptr, data, 4, static_cast<dtrain_type>(0)},
+       DTRAIN_SUM,
+       "dtrain_buffers.type: there is no 0"},
+      {{nullptr, data, 4, static_cast<dtrain_type>(17)}, DTRAIN_SUM, "there is no 17"},
+      {{nullptr, data, 4, DTRAIN_INT32}, static_cast<dtrain_op>(6), "there is no reduction 6"},
+      {{nullptr, data, 4, DTRAIN_INT32}, static_cast<dtrain_op>(-1), "there is no reduction -1"},
+      {{nullptr, nullptr, 4, DTRAIN_INT32}, DTRAIN_SUM, "null"},
+      {{data, nullptr, 4, DTRAIN_INT32}, DTRAIN_SUM, "null"},
+      {{nullptr, data, 4, DTRAIN_INT32}, static_cast<dtrain_op>(77), "there is no reduction 77"},
+      {{nullptr, data, 4, DTRAIN_BOOL}, DTRAIN_AVERAGE, "no average of bool"},
+      {{nullptr, data, SIZE_MAX, DTRAIN_INT32}, DTRAIN_SUM, "too large"}};
   const Alone alone;
   for (const Case& c : cases) {
     CAPTURE(c.text);
@@ -49,7 +52,7 @@ TEST_CASE("a rank that is alone has the results of one rank") {
   std::array<double, 3> values = {1, 2, 3};
   std::array<double, 3> out = {};
   const dtrain_buffers buffers = {values.data(), out.data(), 3, DTRAIN_FLOAT64};
-  for (const int op : {DTRAIN_SUM, DTRAIN_AVERAGE, DTRAIN_MIN, DTRAIN_MAX, DTRAIN_PRODUCT}) {
+  for (const dtrain_op op : {DTRAIN_SUM, DTRAIN_AVERAGE, DTRAIN_MIN, DTRAIN_MAX, DTRAIN_PRODUCT}) {
     out = {};
     CHECK(dtrain_all_reduce(alone.context, buffers, op, nullptr, nullptr) == DTRAIN_OK);
     CHECK(out == values);
@@ -125,7 +128,7 @@ TEST_CASE("rooted operations and all_to_all work without the second buffer") {
     CHECK(dtrain_scatter(c, scattered, 1, nullptr, nullptr) == DTRAIN_OK);
     CHECK(part[0] == rank + 1);
     const dtrain_buffers reduced = {part.data(), at_root ? part.data() : nullptr, 1, DTRAIN_INT32};
-    CHECK(dtrain_reduce(c, reduced, {DTRAIN_AVERAGE, 1}, nullptr, nullptr) == DTRAIN_OK);
+    CHECK(dtrain_reduce(c, reduced, DTRAIN_AVERAGE, 1, nullptr, nullptr) == DTRAIN_OK);
     CHECK(part[0] == (at_root ? 2 : rank + 1));
     all = {10 * rank, 10 * rank + 1, 10 * rank + 2};
     CHECK(dtrain_all_to_all(c, {nullptr, all.data(), 1, DTRAIN_INT32}, nullptr, nullptr) ==
@@ -216,8 +219,9 @@ TEST_CASE("numbers of types that do not exist yet are refused") {
   const Alone alone;
   std::array<char, 8> memory = {};
   for (const int type : {-1, 0, 14, 17, 18, 31, 255, 256 + DTRAIN_FLOAT32})
-    CHECK(dtrain_all_reduce(alone.context, {nullptr, memory.data(), 1, type}, DTRAIN_SUM, nullptr,
-                            nullptr) == DTRAIN_ERROR_INPUT);
+    CHECK(dtrain_all_reduce(alone.context,
+                            {nullptr, memory.data(), 1, static_cast<dtrain_type>(type)}, DTRAIN_SUM,
+                            nullptr, nullptr) == DTRAIN_ERROR_INPUT);
 }
 
 }  // namespace

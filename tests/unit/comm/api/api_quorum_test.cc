@@ -88,7 +88,8 @@ TEST_CASE("wrong arguments of a quorum") {
   float value = 3;
   const dtrain_buffers buffers = {nullptr, &value, 1, DTRAIN_FLOAT32};
   const dtrain_tensor_list list = {sizeof list, &buffers, 1, nullptr, nullptr};
-  const auto refusal = [&](const dtrain_quorum* quorum, const char* name, int op = DTRAIN_SUM) {
+  const auto refusal = [&](const dtrain_quorum* quorum, const char* name,
+                           dtrain_op op = DTRAIN_SUM) {
     dtrain_op_options options = {};
     options.struct_size = sizeof options;
     options.name = name;

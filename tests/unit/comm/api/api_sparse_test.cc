@@ -114,7 +114,7 @@ TEST_CASE("wrong arguments of a sparse reduction") {
   const int64_t index = 3;
   const float value = 1;
   const auto refusal = [&](const dtrain_sparse_rows* rows,
-                           const dtrain_op_options* options = nullptr, int op = DTRAIN_SUM) {
+                           const dtrain_op_options* options = nullptr, dtrain_op op = DTRAIN_SUM) {
     dtrain_error error = new_error();
     dtrain_work* work = nullptr;
     CHECK(dtrain_all_reduce_sparse(alone.context, rows, op, &work, options, &error) ==

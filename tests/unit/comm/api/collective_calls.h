@@ -34,7 +34,7 @@ inline Elements some_bytes(size_t count, int rank) {
   return bytes;
 }
 
-inline size_t bytes_of_type(int type) {
+inline size_t bytes_of_type(dtrain_type type) {
   return element_bytes(type_with_number(type).value());
 }
 
@@ -44,8 +44,8 @@ using MakeBytes = std::function<Elements(size_t bytes, int rank)>;
 /// One operation and the size of its buffers.
 struct ApiCall {
   OperationKind kind;
-  int type = DTRAIN_FLOAT32;
-  int op = DTRAIN_SUM;
+  dtrain_type type = DTRAIN_FLOAT32;
+  dtrain_op op = DTRAIN_SUM;
   bool in_place = false;  ///< without an input
   bool same = false;      ///< input and output begin at the same address
   size_t count = 1000;
@@ -99,7 +99,7 @@ inline int perform(dtrain_context* context, const ApiCall& call, dtrain_buffers 
     case OperationKind::reduce_scatter:
       return dtrain_reduce_scatter(context, buffers, call.op, options, error);
     case OperationKind::reduce:
-      return dtrain_reduce(context, buffers, {call.op, root}, options, error);
+      return dtrain_reduce(context, buffers, call.op, root, options, error);
     case OperationKind::gather:
       return dtrain_gather(context, buffers, root, options, error);
     case OperationKind::scatter:

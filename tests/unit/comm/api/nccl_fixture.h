@@ -1,6 +1,6 @@
 #pragma once
 
-#include "comm/include/dtrain/dtrain_memory.h"
+#include "comm/include/dtrain/dtrain_device.h"
 #include "tests/unit/comm/api/world_fixture.h"
 #include "tests/unit/gpu/cpu_devices.h"
 
