@@ -7,7 +7,7 @@ gradients = world.all_reduce(gradients, dtrain.Op.AVERAGE)
 from dtrain._binary import check_versions, get_include
 from dtrain._context import Context, init
 from dtrain._errors import ArgumentError, Error
-from dtrain._options import Compression, Op
+from dtrain._options import Compression, Op, Quorum
 from dtrain._run import RunError, run
 from dtrain._store import Store
 from dtrain._version import version as __version__
@@ -19,6 +19,7 @@ __all__ = [
     "Context",
     "Error",
     "Op",
+    "Quorum",
     "RunError",
     "Store",
     "Work",

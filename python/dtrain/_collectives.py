@@ -20,7 +20,18 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from dtrain import _core
 from dtrain._errors import ArgumentError
-from dtrain._options import Compression, Op, compression_of, integer, milliseconds, name_of, number, op_of
+from dtrain._options import (
+    Compression,
+    Op,
+    Quorum,
+    compression_of,
+    integer,
+    milliseconds,
+    name_of,
+    number,
+    op_of,
+    quorum_of,
+)
 from dtrain._tensors import Shape, View, describe
 from dtrain._work import Work
 
@@ -126,25 +137,33 @@ class Collectives:
         postscale: float | None = None,
         compression: Compression | int = Compression.NONE,
         over_active_ranks: bool = False,
+        quorum: Quorum | None = None,
         name: str | None = None,
         timeout: float | None = None,
     ) -> Work:
         """Reduce the tensors of all ranks, element by element, to the same bits on every rank.
 
         Inputs are multiplied by `prescale`, and results by `postscale`. `over_active_ranks` divides an average by the
-        number of ranks that have not joined.
+        number of ranks that have not joined. With a `quorum`, which needs a name, it does not wait for slow ranks: a
+        late one gets the result at once, without its tensor in it. `Work.contributors` has the others. An average is
+        over these.
         """
         source = describe(tensor)
         target, result = _target(source, out, source.shape)
         options = _options(
             source,
-            source.shape,
+            source.shape if quorum is None else None,
             name=name,
             timeout=timeout,
             scales=(prescale, postscale),
             compression=compression,
             over_active_ranks=over_active_ranks,
         )
+        if quorum is not None:
+            row = (source.address, target.address, source.count, source.type, source.shape)
+            kept = (source.kept, target.kept)
+            core = self._handle.all_reduce_quorum(row, op_of(op), quorum_of(quorum), options, kept)
+            return Work(core, lambda _: result)
         return self._start(self._handle.all_reduce, (source, target), options, op_of(op), result=result)
 
     def reduce_async(

@@ -93,6 +93,15 @@ class Context:
         kept: object,
         /,
     ) -> Work: ...
+    def all_reduce_quorum(
+        self,
+        tensor: tuple[int, int, int, int, tuple[int, ...]],
+        op: int,
+        quorum: tuple[int, int, int, int],
+        options: Options,
+        kept: object,
+        /,
+    ) -> Work: ...
     reduce: Operation
     barrier: Operation
     join: Operation

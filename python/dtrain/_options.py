@@ -1,5 +1,6 @@
 """The options of operations."""
 
+import dataclasses
 import enum
 import operator
 from typing import Any
@@ -27,6 +28,33 @@ class Compression(enum.IntEnum):
     NONE = 0
     FLOAT16 = 1
     BFLOAT16 = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Quorum:
+    """How many contributions an all_reduce waits for; equal on all ranks.
+
+    `ranks` contributions are enough, and `deadline` seconds after the first those that have come; None: never. The
+    contribution of a late rank is dropped, or with `carry` reduced with its next one of that name. A late rank gets the
+    results of up to `behind_max` steps that were decided without it.
+    """
+
+    ranks: int
+    deadline: float | None = None
+    carry: bool = False
+    behind_max: int = 1
+
+
+def quorum_of(quorum: Quorum) -> tuple[int, int, int, int]:
+    """Return the fields for the core."""
+    if not isinstance(quorum, Quorum):
+        raise ArgumentError(f"quorum: give a dtrain.Quorum, not {quorum!r}")
+    return (
+        integer("Quorum.ranks", quorum.ranks),
+        milliseconds(quorum.deadline),
+        int(quorum.carry),
+        integer("Quorum.behind_max", quorum.behind_max),
+    )
 
 
 def integer(what: str, value: Any, bits: int = 32) -> int:

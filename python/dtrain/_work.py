@@ -43,6 +43,12 @@ class Work:
         return self.wait()
 
     @property
+    def contributors(self) -> tuple[int, ...]:
+        """With a quorum: the ranks whose tensors the result has; waits for it like wait()."""
+        self.wait()
+        return tuple(memoryview(self._core).cast("i"))
+
+    @property
     def times(self) -> tuple[int, int, int]:
         """The nanoseconds of time.monotonic_ns() at which it was submitted, started and ended; 0: not yet."""
         return self._core.times()

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from folds import FLOATS, INTEGERS, SHAPES, TYPES, call, equal, input_of, operations, reduced
 
-from dtrain import Compression, Op
+from dtrain import ArgumentError, Compression, Error, Op, Quorum
 
 
 def cases(world, dtype):
@@ -189,3 +189,33 @@ def test_a_work_that_is_dropped_frees_its_arrays_when_it_is_done(world):
         if world.all_reduce(np.array([sys.getrefcount(tensor) - before]), Op.MAX)[0] == 0:
             break
     assert sys.getrefcount(tensor) == before
+
+
+def test_a_quorum_does_not_wait_for_the_late_rank(world):
+    late = world.size - 1
+    quorum = Quorum(ranks=max(1, late))
+
+    def step():
+        work = world.all_reduce_async(np.array([world.rank + 1.0]), name="quorum", quorum=quorum)
+        return work.wait()[0], sorted(work.contributors)
+
+    # The first step of a name waits for all.
+    assert step() == (sum(range(1, world.size + 1)), list(range(world.size)))
+    if world.size == 1:
+        return
+    if world.rank == late:
+        world.store.wait("quorum is decided")
+    assert step() == (sum(range(1, world.size)), list(range(late)))
+    world.store.set("quorum is decided", b"")
+    world.barrier()
+
+
+def test_a_wrong_quorum_is_refused(world):
+    with pytest.raises(ArgumentError, match=r"give a dtrain\.Quorum, not 3"):
+        world.all_reduce(np.zeros(2), name="step", quorum=3)
+    with pytest.raises(ArgumentError, match="give 1 to"):
+        world.all_reduce(np.zeros(2), name="step", quorum=Quorum(ranks=world.size + 1))
+    with pytest.raises(ArgumentError, match="need a name"):
+        world.all_reduce(np.zeros(2), quorum=Quorum(ranks=1))
+    with pytest.raises(Error):
+        _ = world.all_reduce_async(np.zeros(2)).contributors
