@@ -65,7 +65,9 @@ Result<> register_algorithm(dtrain_context* handle, const char* name, const Step
                              .group = context->group(),
                              .name = label,
                              .in_sequence = true}));
-  return context->driver().register_algorithm(name, maker);
+  return context->driver().with_engine<Result<>>(
+      fail(Errc::closed, "the context has been finalized"),
+      [&](Engine& engine) { return engine.register_algorithm(name, maker); });
 }
 
 }  // namespace

@@ -162,7 +162,9 @@ int dtrain_count_quorum(dtrain_context* context, dtrain_quorum_counts* counts,
                         dtrain_error* error) {
   const auto body = [&]() -> dt::Result<dtrain_quorum_counts> {
     const auto joined = TRY(dt::usable(context));
-    const dt::LateSteps::Counts found = joined->driver().quorum_counts(joined->group());
+    const auto found = joined->driver().with_engine(
+        dt::LateSteps::Counts(),
+        [&](const dt::Engine& engine) { return engine.quorum_counts(joined->group()); });
     return dtrain_quorum_counts{.struct_size = sizeof(dtrain_quorum_counts),
                                 .steps = found.steps,
                                 .late = found.late,

@@ -268,14 +268,21 @@ Result<> GroupAgreement::settle(const std::string& id, const Decision& decision)
 std::optional<OperationFailure> GroupAgreement::reason_to_end(const Round& round,
                                                               std::span<const int> missing) {
   if (missing.empty()) return std::nullopt;
-  if (auto lost = driver_.lost_among(missing)) return lost;
+  auto lost = driver_.with_engine(std::optional<OperationFailure>(),
+                                  [&](const Engine& engine) { return engine.lost_among(missing); });
+  if (lost) return lost;
   if (driver_.running_time() < round.deadline) return std::nullopt;
   return missing_failure(round, missing);
 }
 
+std::string GroupAgreement::name_of(int rank) {
+  return driver_.with_engine(format("rank {}", rank),
+                             [&](const Engine& engine) { return engine.name_of(rank); });
+}
+
 OperationFailure GroupAgreement::missing_failure(const Round& round, std::span<const int> missing) {
   const bool one = missing.size() == 1;
-  const std::string names = one ? driver_.name_of(missing.front()) : ranks_text(missing);
+  const std::string names = one ? name_of(missing.front()) : ranks_text(missing);
   std::string text = format("timed out after {}: {} {} not arrived",
                             duration_text(round.call.timeout), names, one ? "has" : "have");
   // They may be at calls for other groups. Without this list, the failure is the same.

@@ -65,6 +65,7 @@ class GroupAgreement {
   Result<Decision> await(const Round& round);
   Result<std::vector<int>> decide(const Round& round);
   std::optional<OperationFailure> reason_to_end(const Round& round, std::span<const int> missing);
+  std::string name_of(int rank);
   OperationFailure missing_failure(const Round& round, std::span<const int> missing);
   Result<> settle(const std::string& id, const Decision& decision);
   void acknowledge(const Round& round);

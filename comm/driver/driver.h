@@ -103,21 +103,17 @@ class Driver {
 
   // As in Engine. Creating a group wakes no thread; leaving one wakes those that wait for it.
   uint32_t next_group();
-  // As in Engine:
-  Result<> register_algorithm(const std::string& name, const StepMaker& maker);
-  /// As Engine::registered_steps().
-  Result<Steps> registered_steps(const std::string& name, Group ranks,
-                                 const CollectiveShape& shape);
-  std::string algorithms_text(uint32_t group);
-  /// As Engine::lost_among().
-  std::optional<OperationFailure> lost_among(std::span<const int> ranks);
-  /// As Engine::name_of().
-  std::string name_of(int rank);
-  LateSteps::Counts quorum_counts(uint32_t group);
   int reserve_place();
   void release_place(int place);
   void create_group(uint32_t number, const GroupMembers& members);
   void leave_group(uint32_t number);
+  /// Returns what f returns for the engine, which is used by no other thread meanwhile; `otherwise`
+  /// after the engine's end.
+  template <class T, class F>
+  T with_engine(T otherwise, const F& f) {
+    const Lock lock = enter();
+    return finished_ ? std::move(otherwise) : T(f(*parts_.engine));
+  }
   /// The launcher learns of this wait when it is long, see WaitReporter::set_group_wait().
   void note_group_wait(std::optional<RankWait> wait, Time since);
 

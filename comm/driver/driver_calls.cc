@@ -95,39 +95,6 @@ uint32_t Driver::next_group() {
   return finished_ ? 0 : parts_.engine->next_group();
 }
 
-Result<> Driver::register_algorithm(const std::string& name, const StepMaker& maker) {
-  const Lock lock = enter();
-  if (finished_) return fail(Errc::closed, "the context has been finalized");
-  return parts_.engine->register_algorithm(name, maker);
-}
-
-Result<Steps> Driver::registered_steps(const std::string& name, Group ranks,
-                                       const CollectiveShape& shape) {
-  const Lock lock = enter();
-  if (finished_) return fail(Errc::closed, "the context has been finalized");
-  return parts_.engine->registered_steps(name, ranks, shape);
-}
-
-std::string Driver::algorithms_text(uint32_t group) {
-  const Lock lock = enter();
-  return finished_ ? "" : parts_.engine->algorithms_text(group);
-}
-
-std::optional<OperationFailure> Driver::lost_among(std::span<const int> ranks) {
-  const Lock lock = enter();
-  return finished_ ? std::nullopt : parts_.engine->lost_among(ranks);
-}
-
-std::string Driver::name_of(int rank) {
-  const Lock lock = enter();
-  return finished_ ? format("rank {}", rank) : parts_.engine->name_of(rank);
-}
-
-LateSteps::Counts Driver::quorum_counts(uint32_t group) {
-  const Lock lock = enter();
-  return finished_ ? LateSteps::Counts() : parts_.engine->quorum_counts(group);
-}
-
 int Driver::reserve_place() {
   const Lock lock = enter();
   return finished_ ? -1 : parts_.engine->reserve_place();
