@@ -155,7 +155,7 @@ Result<> connect_result(int fd, const Address& to) {
   socklen_t length = sizeof error;
   getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
   if (error == 0) {
-    // A dialer whose own port is the dialled one has reached itself: no process listens there.
+    // A dialer whose own port is the dialed one has reached itself: no process listens there.
     const auto ours = local_address(fd);
     const auto theirs = peer_address(fd);
     if (ours && theirs && *ours == *theirs) error = ECONNREFUSED;

@@ -74,7 +74,7 @@ void PartsWriter::borrow_aligned(ByteSpan bytes, std::shared_ptr<const void> own
   if (owner != nullptr) owners_.push_back(std::move(owner));
 }
 
-void PartsWriter::borrow_later(ByteSpan bytes, std::shared_ptr<LaterBytes> later) {
+void PartsWriter::borrow_later(ByteSpan bytes, std::shared_ptr<LazyBytes> later) {
   if (bytes.size() < borrowed_bytes_min)
     return copy_aligned(MessagePart{bytes, later.get()}.ready());
   borrow_aligned(bytes);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/bytes.h"
-#include "comm/peer/later_bytes.h"
+#include "comm/peer/lazy_bytes.h"
 
 #include <cstddef>
 #include <memory>
@@ -21,7 +21,7 @@ ByteSpan decode_aligned(Reader& reader, ByteSpan whole);
 /// A part of a message.
 struct MessagePart {
   ByteSpan bytes;
-  LaterBytes* later = nullptr;  ///< computes the bytes; null: they are there
+  LazyBytes* later = nullptr;  ///< computes the bytes; null: they are there
 
   /// Returns the bytes, which are there then.
   ByteSpan ready() const {
@@ -57,14 +57,14 @@ class PartsWriter : public Writer {
   void copy_aligned(ByteSpan bytes);
   void borrow_aligned(ByteSpan bytes, std::shared_ptr<const void> owner = {});
   /// The same for an array that `later` computes.
-  void borrow_later(ByteSpan bytes, std::shared_ptr<LaterBytes> later);
+  void borrow_later(ByteSpan bytes, std::shared_ptr<LazyBytes> later);
   MessageParts take_parts();
 
  private:
   struct Borrowed {
     size_t at = 0;  ///< between the own bytes
     ByteSpan bytes;
-    LaterBytes* later = nullptr;
+    LazyBytes* later = nullptr;
   };
   void begin_aligned(size_t size);
 

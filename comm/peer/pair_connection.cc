@@ -12,7 +12,7 @@ namespace {
 
 PairMemory::Side other(PairMemory::Side side) {
   using enum PairMemory::Side;
-  return side == dialler ? acceptor : dialler;
+  return side == dialer ? acceptor : dialer;
 }
 
 std::shared_ptr<ShmPeer> peer_of(PairConnection::Ends& ends) {

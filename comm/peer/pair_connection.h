@@ -21,7 +21,7 @@ class PairConnection {
     Fd socket;
     Fd doorbell;  ///< the other task's
     std::shared_ptr<PairMemory> memory;
-    PairMemory::Side side = PairMemory::Side::dialler;
+    PairMemory::Side side = PairMemory::Side::dialer;
   };
   explicit PairConnection(Ends ends);
 

@@ -20,16 +20,16 @@ namespace {
 /// One address of several may drop packets.
 constexpr Duration dial_attempt_max = seconds(2);
 
-// Each side passes its doorbell. The dialler passes the memory as well, which it has made.
-constexpr size_t passed_by_dialler = 2;
+// Each side passes its doorbell. The dialer passes the memory as well, which it has made.
+constexpr size_t passed_by_dialer = 2;
 constexpr size_t passed_by_acceptor = 1;
 
-MessageConnection::Options options_of(const PsDialler& dialler) {
-  return {.generation = dialler.claim.generation, .message_bytes_max = dialler.message_bytes_max};
+MessageConnection::Options options_of(const PsDialer& dialer) {
+  return {.generation = dialer.claim.generation, .message_bytes_max = dialer.message_bytes_max};
 }
 
 /// Connects through shared memory. Only a server that refuses this task fails with Errc::refused.
-Result<std::unique_ptr<MessageConnection>> dial_on_host(const PsDialler& dialler,
+Result<std::unique_ptr<MessageConnection>> dial_on_host(const PsDialer& dialer,
                                                         const TaskId& server,
                                                         const std::string& name, Time deadline) {
   Fd socket = TRY(connect_local(name));
@@ -37,10 +37,10 @@ Result<std::unique_ptr<MessageConnection>> dial_on_host(const PsDialler& dialler
     return fail(Errc::unreachable, same.error().message);
   auto memory = TRY(PairMemory::create());
   const auto handshake = TRY(PeerHandshake::dial(std::move(socket), server,
-                                                 {.claim = dialler.claim,
+                                                 {.claim = dialer.claim,
                                                   .deadline = deadline,
                                                   .local = true,
-                                                  .passed_fds = {dialler.doorbell, memory->fd()},
+                                                  .passed_fds = {dialer.doorbell, memory->fd()},
                                                   .passed_fds_expected = passed_by_acceptor}));
   Deadline until(deadline);
   TRY(handshake->advance());
@@ -55,7 +55,7 @@ Result<std::unique_ptr<MessageConnection>> dial_on_host(const PsDialler& dialler
                                                  .socket = std::move(connection.socket),
                                                  .doorbell = std::move(connection.passed_fds.at(0)),
                                                  .memory = std::move(memory)}),
-                                             options_of(dialler));
+                                             options_of(dialer));
 }
 
 }  // namespace
@@ -76,38 +76,37 @@ tl::unexpected<Error> not_connected(const TaskEntry& server, const std::string& 
 
 }  // namespace
 
-Result<std::unique_ptr<MessageConnection>> dial_server(const PsDialler& dialler,
+Result<std::unique_ptr<MessageConnection>> dial_server(const PsDialer& dialer,
                                                        const TaskEntry& server,
                                                        const PeerEndpoint& endpoint,
                                                        Time deadline) {
   std::string why = "it has no address";
-  if (dialler.doorbell >= 0 && server.agent == dialler.agent && !endpoint.local.empty()) {
+  if (dialer.doorbell >= 0 && server.agent == dialer.agent && !endpoint.local.empty()) {
     const Time last = std::min(deadline, Clock::now() + dial_attempt_max);
-    auto dialled = dial_on_host(dialler, server.id, endpoint.local, last);
-    if (dialled) return dialled;
-    if (dialled.error().code == Errc::refused) return refused_by(server, dialled.error());
+    auto dialed = dial_on_host(dialer, server.id, endpoint.local, last);
+    if (dialed) return dialed;
+    if (dialed.error().code == Errc::refused) return refused_by(server, dialed.error());
     // It is busy, or nobody serves there any more. The caller knows when to try again.
-    if (dialled.error().code == Errc::timeout)
-      return not_connected(server, dialled.error().message);
-    why = dialled.error().message;
+    if (dialed.error().code == Errc::timeout) return not_connected(server, dialed.error().message);
+    why = dialed.error().message;
   }
   for (const Address& address : endpoint.tcp) {
     const Time last = std::min(deadline, Clock::now() + dial_attempt_max);
-    auto dialed = dial(address, dialler.claim, server.id, dialler.dead_after, last);
+    auto dialed = dial(address, dialer.claim, server.id, dialer.dead_after, last);
     if (!dialed && dialed.error().code == Errc::refused) return refused_by(server, dialed.error());
     if (!dialed) {
       why = dialed.error().message;
       continue;
     }
-    tune_link(dialed->connection.get(), server.agent == dialler.agent, dialler.dead_after);
+    tune_link(dialed->connection.get(), server.agent == dialer.agent, dialer.dead_after);
     return std::make_unique<MessageConnection>(std::move(dialed->connection),
-                                               std::move(dialed->session), options_of(dialler));
+                                               std::move(dialed->session), options_of(dialer));
   }
   return not_connected(server, why);
 }
 
 Result<> accept_on_host(PeerHandshake& handshake, const Fd& doorbell) {
-  return handshake.accept_peer({doorbell.get()}, passed_by_dialler);
+  return handshake.accept_peer({doorbell.get()}, passed_by_dialer);
 }
 
 Result<std::unique_ptr<MessageConnection>> accepted_connection(AuthenticatedConnection connection,

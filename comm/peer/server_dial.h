@@ -19,7 +19,7 @@ namespace dt {
 std::string describe_task(const TaskEntry& task);
 
 /// The task that dials a parameter server, or another task that publishes its endpoint.
-struct PsDialler {
+struct PsDialer {
   Claim claim;
   int agent = 0;      ///< of this task's host
   int doorbell = -1;  ///< of this task, for shared memory with servers of its host; -1: TCP only
@@ -30,7 +30,7 @@ struct PsDialler {
 /// Tries shared memory first, if both tasks can use it, then each address of the server once. Fails
 /// with Errc::refused when the server refuses this task, which is final, and with another error
 /// when no address answers.
-Result<std::unique_ptr<MessageConnection>> dial_server(const PsDialler& dialler,
+Result<std::unique_ptr<MessageConnection>> dial_server(const PsDialer& dialer,
                                                        const TaskEntry& server,
                                                        const PeerEndpoint& endpoint, Time deadline);
 

@@ -11,7 +11,8 @@ namespace dt {
 
 namespace {
 
-Result<PeerEndpoint> await_endpoint(PsDirectory& directory, const TaskDial& dial, Time deadline) {
+Result<PeerEndpoint> await_endpoint(RendezvousView& directory, const TaskDial& dial,
+                                    Time deadline) {
   const auto ask = [&directory](const Request& request, Time reply_deadline) {
     return directory.ask(request, reply_deadline);
   };
@@ -26,19 +27,19 @@ Result<PeerEndpoint> await_endpoint(PsDirectory& directory, const TaskDial& dial
 
 }  // namespace
 
-Result<std::unique_ptr<MessageConnection>> dial_task(PsDirectory& directory, const TaskDial& dial,
-                                                     Time deadline) {
-  const PsDialler dialler{.claim = dial.claim,
-                          .agent = directory.self().agent,
-                          .dead_after = dial.dead_after,
-                          .message_bytes_max = dial.message_bytes_max};
+Result<std::unique_ptr<MessageConnection>> dial_task(RendezvousView& directory,
+                                                     const TaskDial& dial, Time deadline) {
+  const PsDialer dialer{.claim = dial.claim,
+                        .agent = directory.self().agent,
+                        .dead_after = dial.dead_after,
+                        .message_bytes_max = dial.message_bytes_max};
   Deadline until(deadline);
   while (true) {
     const PeerEndpoint endpoint = TRY(await_endpoint(directory, dial, deadline));
-    auto dialled = dial_server(dialler, dial.peer, endpoint, deadline);
-    if (dialled) return dialled;
-    if (dialled.error().code == Errc::refused || until.passed())
-      return tl::unexpected(std::move(dialled).error());
+    auto dialed = dial_server(dialer, dial.peer, endpoint, deadline);
+    if (dialed) return dialed;
+    if (dialed.error().code == Errc::refused || until.passed())
+      return tl::unexpected(std::move(dialed).error());
   }
 }
 

@@ -2,8 +2,8 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "comm/peer/directory.h"
 #include "comm/peer/message_connection.h"
+#include "comm/peer/rendezvous_view.h"
 #include "rendezvous/cluster/task.h"
 #include "rendezvous/secure/handshake.h"
 
@@ -27,7 +27,7 @@ struct TaskDial {
 
 /// Waits for the endpoint and dials it. Blocks until the deadline at most. Fails with Errc::timeout
 /// then, with Errc::refused if the peer refuses, and with the failure of `check`.
-Result<std::unique_ptr<MessageConnection>> dial_task(PsDirectory& directory, const TaskDial& dial,
-                                                     Time deadline);
+Result<std::unique_ptr<MessageConnection>> dial_task(RendezvousView& directory,
+                                                     const TaskDial& dial, Time deadline);
 
 }  // namespace dt

@@ -33,7 +33,7 @@ std::shared_ptr<TcpSocket> LazyConnector::add(size_t number, TaskEntry task,
 
 Time LazyConnector::next_deadline() const {
   Time next = listener_.next_deadline();
-  for (const size_t index : dialled_)
+  for (const size_t index : dialed_)
     next = std::min(next, peers_[index].dial->next_deadline());
   return next;
 }
@@ -41,17 +41,17 @@ Time LazyConnector::next_deadline() const {
 void LazyConnector::collect_fds(std::vector<pollfd>& fds) const {
   listener_.collect_fds(fds);
   // poll(2) ignores the descriptor -1.
-  for (const size_t index : dialled_) {
+  for (const size_t index : dialed_) {
     const PeerDial& dial = *peers_[index].dial;
     fds.push_back({.fd = dial.fd(), .events = dial.events(), .revents = 0});
   }
 }
 
 bool LazyConnector::take_events(std::span<const pollfd> fds) {
-  const auto of_dials = fds.last(dialled_.size());
-  for (size_t i = 0; i < dialled_.size(); ++i)
-    peers_[dialled_[i]].ready = of_dials[i].revents != 0;
-  listener_.take_events(fds.first(fds.size() - dialled_.size()));
+  const auto of_dials = fds.last(dialed_.size());
+  for (size_t i = 0; i < dialed_.size(); ++i)
+    peers_[dialed_[i]].ready = of_dials[i].revents != 0;
+  listener_.take_events(fds.first(fds.size() - dialed_.size()));
   return std::ranges::any_of(fds, [](const pollfd& fd) { return fd.revents != 0; });
 }
 
@@ -66,9 +66,9 @@ Result<std::vector<size_t>> LazyConnector::advance(Time now) {
     // A peer that was accepted twice before all had joined has its link already.
     if (Peer* peer = find(handshake->peer())) open(*peer, handshake->take());
   }
-  for (const size_t index : dialled_)
+  for (const size_t index : dialed_)
     advance_dial(peers_[index], now);
-  std::erase_if(dialled_, [this](size_t index) { return !peers_[index].dial; });
+  std::erase_if(dialed_, [this](size_t index) { return !peers_[index].dial; });
   return std::move(opened_);
 }
 
@@ -84,7 +84,7 @@ void LazyConnector::take_requests(Time now) {
                                         .same_host = same_host(peer),
                                         .dead_after = options_.dead_after},
                       now);
-    dialled_.push_back(index);
+    dialed_.push_back(index);
   });
 }
 

@@ -48,7 +48,7 @@ class LazyConnector {
   /// True when a link has been used first since the last advance().
   bool asked() const { return requests_->any.load(); }
   /// True while connections are being made, so that events of collect_fds() and the time matter.
-  bool active() const { return !dialled_.empty() || listener_.any_pending() || listener_.paused(); }
+  bool active() const { return !dialed_.empty() || listener_.any_pending() || listener_.paused(); }
   const PeerListener& listener() const { return listener_; }
   Time next_deadline() const;
   void collect_fds(std::vector<pollfd>& fds) const;
@@ -86,8 +86,8 @@ class LazyConnector {
   PeerListener listener_;
   std::shared_ptr<Requests> requests_;
   std::vector<Peer> peers_;
-  std::vector<size_t> dialled_;  ///< the indices of those with a dial
-  std::vector<size_t> opened_;   ///< in this call of advance()
+  std::vector<size_t> dialed_;  ///< the indices of those with a dial
+  std::vector<size_t> opened_;  ///< in this call of advance()
 };
 
 }  // namespace dt

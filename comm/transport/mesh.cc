@@ -215,17 +215,17 @@ Result<bool> Mesh::wait(Time deadline) {
   std::array<epoll_event, 64> events;
   const int n = TRY(wait_for_events(events, deadline));
   bool rendezvous = false;
-  bool dialled = false;
+  bool dialed = false;
   for (const auto& [bits, data] : std::span(events).first(static_cast<size_t>(n))) {
     const uint64_t tag = data.u64;
     if (tag == tag_wake) silence(wake_.get());
     if (tag == tag_doorbell) silence(doorbell_.get());
     if (tag == tag_rendezvous) rendezvous = true;
-    if (tag == tag_listener) dialled = true;
+    if (tag == tag_listener) dialed = true;
     if (tag < locals_.size()) local_socket_event(locals_[tag]);
     if (tag >= tag_tcp && tag < tag_tcp + sockets_.size()) socket_event(tag, bits);
   }
-  if (dialled && connector_) TRY(advance_connections());
+  if (dialed && connector_) TRY(advance_connections());
   return rendezvous;
 }
 

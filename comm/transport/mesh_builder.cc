@@ -22,7 +22,7 @@ constexpr size_t missing_named_max = 8;
 // The socket of a peer and, for one on this host, its doorbell.
 constexpr size_t files_of_tcp_peer = 1;
 constexpr size_t files_of_local_peer = 2;
-// Listeners, the mesh's own descriptors, and connections that are accepted or dialled twice.
+// Listeners, the mesh's own descriptors, and connections that are accepted or dialed twice.
 constexpr size_t files_for_joining = 16;
 
 /// "rank 1 (worker:1 on node2)".
@@ -114,7 +114,7 @@ Result<> MeshBuilder::round(Time deadline) {
     Peer* peer = find(handshake->peer());
     peer->connection = std::make_unique<AuthenticatedConnection>(handshake->take());
   }
-  TRY(advance_dialled(now));
+  TRY(advance_dialed(now));
   // Only after the connections: a peer that joined and ended at once is connected by now.
   if (!complete() && now < deadline) TRY(read_rendezvous(deadline));
   return {};
@@ -122,16 +122,16 @@ Result<> MeshBuilder::round(Time deadline) {
 
 void MeshBuilder::wait(Time deadline) {
   std::vector<pollfd> fds;
-  std::vector<Peer*> dialled;
+  std::vector<Peer*> dialed;
   listener_->collect_fds(fds);
   const size_t listening = fds.size();
   fds.push_back({.fd = client_.fd(), .events = POLLIN, .revents = 0});
   Time until = std::min(deadline, listener_->next_deadline());
   for (Peer& peer : peers_) {
-    if (peer.dialling) {
-      fds.push_back({.fd = peer.dialling->fd(), .events = peer.dialling->events(), .revents = 0});
-      dialled.push_back(&peer);
-      if (!peer.dialling->committed()) until = std::min(until, peer.dialling->deadline());
+    if (peer.dialing) {
+      fds.push_back({.fd = peer.dialing->fd(), .events = peer.dialing->events(), .revents = 0});
+      dialed.push_back(&peer);
+      if (!peer.dialing->committed()) until = std::min(until, peer.dialing->deadline());
     } else if (peer.endpoint && !peer.joined()) {
       until = std::min(until, peer.dial_at);
     }
@@ -143,8 +143,8 @@ void MeshBuilder::wait(Time deadline) {
   }
   // With many ranks, most rounds have news on few connections.
   listener_->take_events(std::span(fds).first(listening));
-  for (size_t i = 0; i < dialled.size(); ++i)
-    dialled[i]->ready = fds[listening + 1 + i].revents != 0;
+  for (size_t i = 0; i < dialed.size(); ++i)
+    dialed[i]->ready = fds[listening + 1 + i].revents != 0;
 }
 
 bool MeshBuilder::complete() const {
@@ -170,7 +170,7 @@ Result<> MeshBuilder::take_endpoints(const EndpointExchange::Endpoints& endpoint
     if (peer.published && (peer.connects_later || dials(peer)))
       TRY(take_endpoint(peer, at->second));
   }
-  // An incomplete list; its ranks are dialled while this task waits for the others.
+  // An incomplete list; its ranks are dialed while this task waits for the others.
   if (!std::ranges::all_of(peers_, &Peer::published)) ask_again_ = true;
   return {};
 }
@@ -191,7 +191,7 @@ Result<> MeshBuilder::take_notice(const Notice& notice) {
 Result<> MeshBuilder::take_endpoint(Peer& peer, ByteSpan value) {
   PeerEndpoint endpoint = TRY(PeerEndpoint::decode(value));
   if (peer.endpoint && *peer.endpoint == endpoint) return {};
-  peer.dialling.reset();
+  peer.dialing.reset();
   peer.dial_at = {};
   peer.endpoint = std::make_unique<const PeerEndpoint>(std::move(endpoint));
   if (peer.endpoint->transport != options_.transport) {
@@ -208,33 +208,33 @@ Result<> MeshBuilder::take_endpoint(Peer& peer, ByteSpan value) {
                                   describe(peer.task), peer.local() ? "shared memory" : "TCP"));
 }
 
-Result<> MeshBuilder::advance_dialled(Time now) {
+Result<> MeshBuilder::advance_dialed(Time now) {
   for (Peer& peer : peers_) {
     if (peer.joined() || !peer.endpoint) continue;
-    TRY(start_dialling(peer, now));
-    if (!peer.dialling) continue;
-    const bool late = now >= peer.dialling->deadline();
+    TRY(start_dialing(peer, now));
+    if (!peer.dialing) continue;
+    const bool late = now >= peer.dialing->deadline();
     if (!peer.ready && !late) continue;
-    Result<> advanced = peer.dialling->advance();
+    Result<> advanced = peer.dialing->advance();
     // A peer that has the proof may regard the connection as complete, so this rank waits for it.
-    if (advanced && late && !peer.dialling->done() && !peer.dialling->committed()) {
+    if (advanced && late && !peer.dialing->done() && !peer.dialing->committed()) {
       advanced = fail(Errc::timeout, "no answer to the handshake");
     }
     if (!advanced) {
       TRY(dial_failed(peer, std::move(advanced).error(), now));
-    } else if (peer.dialling->done()) {
-      peer.connection = std::make_unique<AuthenticatedConnection>(peer.dialling->take());
-      peer.dialling.reset();
+    } else if (peer.dialing->done()) {
+      peer.connection = std::make_unique<AuthenticatedConnection>(peer.dialing->take());
+      peer.dialing.reset();
     }
   }
   return {};
 }
 
-Result<> MeshBuilder::start_dialling(Peer& peer, Time now) {
-  if (peer.dialling || now < peer.dial_at) return {};
-  Result<std::unique_ptr<PeerHandshake>> dialled = dial(peer, now);
-  if (!dialled) return dial_failed(peer, std::move(dialled).error(), now);
-  peer.dialling = *std::move(dialled);
+Result<> MeshBuilder::start_dialing(Peer& peer, Time now) {
+  if (peer.dialing || now < peer.dial_at) return {};
+  Result<std::unique_ptr<PeerHandshake>> dialed = dial(peer, now);
+  if (!dialed) return dial_failed(peer, std::move(dialed).error(), now);
+  peer.dialing = *std::move(dialed);
   peer.ready = true;
   return {};
 }
@@ -269,7 +269,7 @@ Duration MeshBuilder::dial_timeout(const Peer& peer) const {
 }
 
 Result<> MeshBuilder::dial_failed(Peer& peer, Error error, Time now) {
-  peer.dialling.reset();
+  peer.dialing.reset();
   peer.failure = error.message;
   ++peer.failures;
   peer.dial_at = now + dial_again_after;

@@ -42,9 +42,9 @@ class MeshBuilder {
     int slot = -1;                ///< in the shared memory; -1: reached by TCP
     bool published = false;       ///< its endpoint, by the last list
     bool connects_later = false;  ///< its endpoint is enough for now
-    std::unique_ptr<const PeerEndpoint> endpoint = {};  ///< once it is known and to be dialled
-    std::unique_ptr<PeerHandshake> dialling = {};
-    bool ready = true;         ///< dialling->advance() may have an effect
+    std::unique_ptr<const PeerEndpoint> endpoint = {};  ///< once it is known and to be dialed
+    std::unique_ptr<PeerHandshake> dialing = {};
+    bool ready = true;         ///< dialing->advance() may have an effect
     Time dial_at = {};         ///< after a failure: not before this time
     std::string failure = {};  ///< of the last attempt
     size_t failures = 0;
@@ -81,8 +81,8 @@ class MeshBuilder {
   Result<> take_endpoint(Peer& peer, ByteSpan value);
 
   bool dials(const Peer& peer) const { return dt::dials(client_.self(), peer.task); }
-  Result<> advance_dialled(Time now);
-  Result<> start_dialling(Peer& peer, Time now);
+  Result<> advance_dialed(Time now);
+  Result<> start_dialing(Peer& peer, Time now);
   Result<std::unique_ptr<PeerHandshake>> dial(const Peer& peer, Time now);
   void tune(int fd, const Peer& peer) const;
   Result<> dial_failed(Peer& peer, Error error, Time now);

@@ -17,7 +17,7 @@ namespace dt {
 /// flag of each task. Tasks that have no part in the host's ShmSegment use it.
 class PairMemory {
  public:
-  enum class Side : uint8_t { dialler, acceptor };
+  enum class Side : uint8_t { dialer, acceptor };
 
   /// Allocates all of it. Fails with Errc::os when less is available.
   static Result<std::shared_ptr<PairMemory>> create(const AvailableMemory& available = [] {

@@ -41,7 +41,7 @@ class PeerHandshake {
   int fd() const { return socket_.get(); }
   Time deadline() const { return options_.deadline; }
   short events() const;
-  /// Dialler over TCP: no connection yet.
+  /// Dialer over TCP: no connection yet.
   bool connecting() const { return connecting_; }
   /// Reads and writes as much as possible now. Any error is final.
   Result<> advance();

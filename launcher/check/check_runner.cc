@@ -207,7 +207,7 @@ CheckReport CheckRunner::report() const {
     report.hosts.push_back({seen.host.name, host_findings(seen, usual)});
   for (const auto& [pair, seen] : pairs_) {
     PairReport one = pair_report(seen);
-    // A pair that was only dialled gets a line when that failed.
+    // A pair that was only dialed gets a line when that failed.
     if (one.speed || one.grade != Grade::ok) report.pairs.push_back(std::move(one));
   }
   return report;

@@ -63,7 +63,7 @@ class CheckRunner {
   std::vector<HostSeen> seen_;
   std::vector<std::optional<Hello>> hellos_;
   Token token_;
-  std::map<Pair, PairSeen> pairs_;  ///< every pair that was dialled
+  std::map<Pair, PairSeen> pairs_;  ///< every pair that was dialed
 };
 
 }  // namespace dt

@@ -19,7 +19,7 @@ struct HostSeen {
   std::string silent = {};  ///< why the agent sent no answer; empty: it did
   std::optional<Diagnosis> diagnosis = {};
   std::vector<std::string> launcher_at =
-      {};  ///< the addresses of this machine that the host dialled
+      {};  ///< the addresses of this machine that the host dialed
   /// The addresses in launcher_at that the host reached, best first; none: it was not asked.
   std::optional<std::vector<std::string>> reaches_launcher = {};
   std::vector<std::string> reached_at = {};  ///< its addresses that other hosts reached

@@ -42,7 +42,7 @@ struct PairSeen {
   std::vector<Address> reached;  ///< the part of `tried` that was reached, in the same order
   std::optional<Speed> speed = {};
   std::string failure =
-      {};  ///< why there is no speed; empty: there is, or the pair was only dialled
+      {};  ///< why there is no speed; empty: there is, or the pair was only dialed
 };
 PairReport pair_report(const PairSeen& seen);
 

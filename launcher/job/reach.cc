@@ -29,7 +29,7 @@ struct Choice {
   std::vector<size_t> cut_off;  ///< numbers of agents
 };
 
-/// The agents that dialled this machine.
+/// The agents that dialed this machine.
 std::vector<size_t> callers_of(uint32_t number, const std::vector<ProbeDialer::Reached>& reached) {
   std::vector<size_t> callers;
   for (size_t caller = 0; caller < reached.size(); ++caller) {

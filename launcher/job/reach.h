@@ -64,7 +64,7 @@ void add_reached(std::vector<ProbeDialer::Reached>& reached, const std::vector<R
 /// Chooses the addresses of each machine: the first one that every caller reached. If there is
 /// none, the address that most callers reached comes first. The addresses that the others need
 /// follow, with a warning that names these. Hosts that cannot reach the launcher's address get a
-/// relay. `reached`: by the number of the agent that dialled.
+/// relay. `reached`: by the number of the agent that dialed.
 Reach choose_addresses(const Probed& launcher, const std::vector<Probed>& hosts,
                        const std::vector<ProbeDialer::Reached>& reached);
 

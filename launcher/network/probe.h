@@ -88,7 +88,7 @@ class ProbeDialer {
   struct Terms {
     std::vector<ProbeTarget> targets;
     Time deadline;
-    /// Zero: all addresses of a target are dialled at once. Otherwise the first one comes first.
+    /// Zero: all addresses of a target are dialed at once. Otherwise the first one comes first.
     /// The others follow when it fails or after this time, and not at all when it is good.
     Duration head_start = Duration::zero();
   };

@@ -38,7 +38,7 @@ bool HorovodServer::begins_with(std::byte first) {
 }
 
 Result<> HorovodServer::take(Fd connection, ByteSpan begun, Origin origin) {
-  if (origin == Origin::dialled) {
+  if (origin == Origin::dialed) {
     const Address peer = TRY(peer_address(connection.get()));
     if (!options_.sources.contains(peer.ip)) {
       return fail(Errc::refused, format("refused what may be a Horovod worker from {}, an address "

@@ -35,11 +35,11 @@ class HorovodServer {
 
   /// True when a connection with this first byte may be Horovod's.
   static bool begins_with(std::byte first);
-  /// The origin of a connection: it was dialled to our port, or an agent of the job relays it. The
+  /// The origin of a connection: it was dialed to our port, or an agent of the job relays it. The
   /// agent guarantees its host.
-  enum class Origin { dialled, adopted };
+  enum class Origin { dialed, adopted };
   /// Takes ownership of a non-blocking connection, and of the bytes read from it. Fails with
-  /// Errc::refused when it was dialled from an address outside Options::sources.
+  /// Errc::refused when it was dialed from an address outside Options::sources.
   Result<> take(Fd connection, ByteSpan begun, Origin origin);
 
   /// No connection times out until restart_deadlines(), which gives each the whole time again.

@@ -111,7 +111,7 @@ Acceptor::UnauthenticatedHandler Server::horovod_handler() {
   if (!horovod_) return {};
   const auto take = [this](Fd connection, ByteSpan begun, const std::string& from) {
     const auto origin =
-        from.empty() ? HorovodServer::Origin::dialled : HorovodServer::Origin::adopted;
+        from.empty() ? HorovodServer::Origin::dialed : HorovodServer::Origin::adopted;
     return horovod_->take(std::move(connection), begun, origin);
   };
   return {.begin_with = HorovodServer::begins_with, .take = take};

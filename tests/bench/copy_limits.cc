@@ -122,14 +122,14 @@ std::pair<int, int> connected_sockets() {
   socklen_t size = sizeof address;
   auto* const generic = reinterpret_cast<sockaddr*>(&address);
   const int listener = socket(AF_INET, SOCK_STREAM, 0);
-  const int dialled = socket(AF_INET, SOCK_STREAM, 0);
+  const int dialed = socket(AF_INET, SOCK_STREAM, 0);
   if (bind(listener, generic, size) < 0 || listen(listener, 1) < 0 ||
-      getsockname(listener, generic, &size) < 0 || connect(dialled, generic, size) < 0)
+      getsockname(listener, generic, &size) < 0 || connect(dialed, generic, size) < 0)
     quit("a connection over loopback");
   const int accepted = accept(listener, nullptr, nullptr);
   if (accepted < 0) quit("accept");
   close(listener);
-  return {dialled, accepted};
+  return {dialed, accepted};
 }
 
 /// Moves the bytes to a child process and back. Returns false when they come back changed.

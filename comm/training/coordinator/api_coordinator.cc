@@ -43,7 +43,7 @@ Result<SharedTask> task_of(const dtrain_init_options* identity, dtrain_ps* ps,
                      .claim = std::move(joined.claim),
                      .held_port = joined.held_port,
                      .dead_after = joined.dead_after};
-  task.directory = std::make_unique<RendezvousDirectory>(std::move(joined.rendezvous));
+  task.directory = std::make_unique<ClientRendezvousView>(std::move(joined.rendezvous));
   return task;
 }
 

@@ -3,8 +3,8 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/result.h"
-#include "comm/peer/directory.h"
 #include "comm/peer/message_connection.h"
+#include "comm/peer/rendezvous_view.h"
 #include "comm/training/coordinator/closure_messages.h"
 #include "rendezvous/cluster/task.h"
 #include "rendezvous/secure/handshake.h"
@@ -21,7 +21,7 @@ class ClosureWorker {
  public:
   using Function = std::function<ClosureOutcome(ByteSpan argument)>;
   struct Options {
-    std::unique_ptr<PsDirectory> directory;
+    std::unique_ptr<RendezvousView> directory;
     Claim claim;
     Duration dead_after = seconds(5);
     std::string coordinator = "chief";  ///< its role

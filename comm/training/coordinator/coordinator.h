@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "base/io/fd.h"
 #include "base/result.h"
-#include "comm/peer/directory.h"
 #include "comm/peer/message_connection.h"
+#include "comm/peer/rendezvous_view.h"
 #include "comm/training/coordinator/closure_schedule.h"
 #include "comm/transport/peer_listener.h"
 #include "rendezvous/secure/handshake.h"
@@ -35,7 +35,7 @@ std::string coordinator_endpoint_key(const TaskId& task);
 class Coordinator {
  public:
   struct Options {
-    std::unique_ptr<PsDirectory> directory;
+    std::unique_ptr<RendezvousView> directory;
     Claim claim;
     uint16_t held_port = 0;  ///< as in PeerListener::Options
     Duration dead_after = seconds(5);

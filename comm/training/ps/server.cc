@@ -130,7 +130,7 @@ bool PsServer::is_stopped() {
   return stopped_;
 }
 
-/// Server 0 dials first, and each other one when the one before has dialled it. So no two servers
+/// Server 0 dials first, and each other one when the one before has dialed it. So no two servers
 /// wait for each other.
 Result<> PsServer::connect_replica(Time deadline) {
   const TaskEntry& previous = task(servers_[ring_.previous(index_)]);
@@ -162,10 +162,10 @@ Result<> PsServer::await_server(const TaskEntry& other, const std::function<bool
 }
 
 Result<> PsServer::dial_replica(const TaskEntry& next, Time deadline) {
-  const PsDialler dialler{.claim = options_.claim,
-                          .agent = client_.self().agent,
-                          .dead_after = options_.dead_after,
-                          .message_bytes_max = ps_message_bytes_max};
+  const PsDialer dialer{.claim = options_.claim,
+                        .agent = client_.self().agent,
+                        .dead_after = options_.dead_after,
+                        .message_bytes_max = ps_message_bytes_max};
   const auto ask = [this](const Request& request, Time reply_deadline) {
     return ask_rendezvous(client_, request, reply_deadline);
   };
@@ -179,19 +179,19 @@ Result<> PsServer::dial_replica(const TaskEntry& next, Time deadline) {
       Reader reader(*value);
       const uint64_t bytes_max = std::min(reader.number<uint64_t>(), options_.limits.bytes);
       const PeerEndpoint endpoint = TRY(PeerEndpoint::decode(reader.rest()));
-      auto dialled = dial_server(dialler, next, endpoint, deadline);
-      if (dialled) {
+      auto dialed = dial_server(dialer, next, endpoint, deadline);
+      if (dialed) {
         own().copy().start_replica(bytes_max);
         // The checkpoint has no ends and attempts of tasks.
         for (const Notice& notice : notices_)
           own().copy().take(notice);
         // The launcher may report the end of a host a little later than its silence breaks this.
-        replica_ = std::make_unique<ReplicaConnection>(*std::move(dialled), own().copy(),
+        replica_ = std::make_unique<ReplicaConnection>(*std::move(dialed), own().copy(),
                                                        2 * options_.dead_after);
         return {};
       }
-      if (dialled.error().code == Errc::refused) return tl::unexpected(dialled.error());
-      why = dialled.error().message;
+      if (dialed.error().code == Errc::refused) return tl::unexpected(dialed.error());
+      why = dialed.error().message;
     }
     if (until.passed())
       return fail(Errc::timeout, format("{} keeps no copies: {}", describe_task(next), why));

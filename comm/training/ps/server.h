@@ -2,9 +2,9 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "comm/peer/awake_poll.h"
 #include "comm/peer/message_connection.h"
 #include "comm/peer/server_dial.h"
+#include "comm/peer/spin_poll.h"
 #include "comm/training/ps/replica_connection.h"
 #include "comm/training/ps/served_part.h"
 #include "comm/training/ps/state/part_copy.h"
@@ -105,7 +105,7 @@ class PsServer {
   std::vector<Notice> notices_;  ///< the last one about each other task
   std::vector<pollfd> polled_;
   std::vector<MessageConnection*> waiting_;
-  AwakePoll poll_;
+  SpinPoll poll_;
   bool connected_ = false;  ///< to the other servers, if they are needed
   bool stopped_ = false;
   bool rendezvous_ready_ = true;

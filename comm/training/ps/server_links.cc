@@ -24,7 +24,7 @@ constexpr Duration notice_max = milliseconds(700);
 
 }  // namespace
 
-ServerLinks::ServerLinks(std::unique_ptr<PsDirectory> directory, Options options,
+ServerLinks::ServerLinks(std::unique_ptr<RendezvousView> directory, Options options,
                          PsKnowledge& knowledge)
     : directory_(std::move(directory)),
       options_(std::move(options)),
@@ -86,21 +86,21 @@ uint32_t ServerLinks::part_of(const Server& server) const {
 
 /// Connects to the server that has the part, and sends the first request.
 Result<> ServerLinks::connect_to(Server& server, Time deadline) {
-  const PsDialler dialler{.claim = options_.claim,
-                          .agent = self().agent,
-                          .doorbell = doorbell_.get(),
-                          .dead_after = options_.dead_after,
-                          .message_bytes_max = ps_message_bytes_max};
+  const PsDialer dialer{.claim = options_.claim,
+                        .agent = self().agent,
+                        .doorbell = doorbell_.get(),
+                        .dead_after = options_.dead_after,
+                        .message_bytes_max = ps_message_bytes_max};
   Deadline until(deadline);
   while (true) {
     const PeerEndpoint endpoint = TRY(await_endpoint(server, deadline));
-    auto dialled = dial_server(dialler, server.task, endpoint, deadline);
-    if (dialled) {
-      server.connection = *std::move(dialled);
+    auto dialed = dial_server(dialer, server.task, endpoint, deadline);
+    if (dialed) {
+      server.connection = *std::move(dialed);
       break;
     }
-    if (dialled.error().code == Errc::refused || until.passed())
-      return tl::unexpected(std::move(dialled).error());
+    if (dialed.error().code == Errc::refused || until.passed())
+      return tl::unexpected(std::move(dialed).error());
   }
   server.connection->place_by(
       [this, part = part_of(server)](const auto& arriving) { return place(part, arriving); });

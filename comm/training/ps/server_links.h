@@ -3,10 +3,10 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/running_time_clock.h"
-#include "comm/peer/awake_poll.h"
-#include "comm/peer/directory.h"
 #include "comm/peer/message_connection.h"
+#include "comm/peer/rendezvous_view.h"
 #include "comm/peer/server_dial.h"
+#include "comm/peer/spin_poll.h"
 #include "comm/training/ps/state/messages.h"
 #include "comm/training/ps/state/part_copy.h"
 #include "comm/training/ps/state/push_turn.h"
@@ -44,7 +44,7 @@ class ServerLinks {
   };
   /// `knowledge` learns from the reply by which the server of part 0 accepts a connection. It
   /// outlives this object.
-  ServerLinks(std::unique_ptr<PsDirectory> directory, Options options, PsKnowledge& knowledge);
+  ServerLinks(std::unique_ptr<RendezvousView> directory, Options options, PsKnowledge& knowledge);
   ServerLinks(const ServerLinks&) = delete;
   ServerLinks& operator=(const ServerLinks&) = delete;
 
@@ -72,7 +72,7 @@ class ServerLinks {
   const TaskTable& tasks() const { return directory_->table(); }
   const TaskEntry& self() const { return directory_->self(); }
   /// Returns the directory for another thread.
-  Result<std::unique_ptr<PsDirectory>> another_directory() { return directory_->another(); }
+  Result<std::unique_ptr<RendezvousView>> another_directory() { return directory_->another(); }
   const Options& options() const { return options_; }
 
  private:
@@ -106,7 +106,7 @@ class ServerLinks {
   Result<> lost(Server& server, const Error& why);
   uint32_t part_of(const Server& server) const;
 
-  std::unique_ptr<PsDirectory> directory_;
+  std::unique_ptr<RendezvousView> directory_;
   Options options_;
   PsKnowledge& knowledge_;
   std::vector<Server> servers_;   ///< by part
@@ -115,7 +115,7 @@ class ServerLinks {
   uint64_t session_ = 0;
   TensorSplit* values_ = nullptr;  ///< the place for the replies of the requests under way
   uint32_t last_request_ = 0;
-  AwakePoll poll_;
+  SpinPoll poll_;
   Fd doorbell_;  ///< servers of this host ring it; none without them
   std::vector<MessageConnection*> waiting_;
   std::optional<Error> broken_;

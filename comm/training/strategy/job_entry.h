@@ -20,7 +20,7 @@ OwnContext lone_context();
 /// A task on its way into the job, for a strategy that joins by itself. It is connected to the
 /// rendezvous, and to no other task. One thread at a time.
 ///
-///   open ─▶ compare ─▶ join (all ranks wait for each other) | take (servers alone are dialled)
+///   open ─▶ compare ─▶ join (all ranks wait for each other) | take (servers alone are dialed)
 class JobEntry {
  public:
   /// Connects to the rendezvous. None: this process belongs to no job.

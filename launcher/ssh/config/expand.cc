@@ -80,7 +80,7 @@ SshExpansion expand_ssh_path(std::string_view text, const SshTokens& tokens,
   return expand_ssh_tokens(path.text, tokens, &world);
 }
 
-std::string dialled_name(std::string_view host) {
+std::string dialed_name(std::string_view host) {
   if (is_ipv6(host)) return canonical_host(host);
   // inet_aton accepts all old forms of an IPv4 address ("127.1"), as getaddrinfo(3) does.
   in_addr address = {};

@@ -34,6 +34,6 @@ SshExpansion expand_ssh_path(std::string_view text, const SshTokens& tokens,
 SshExpansion expand_tilde(std::string_view text, const SshRequest& request, const SshWorld& world);
 
 /// Returns the host as ssh dials it: an address in its canonical form, a name in lower case.
-std::string dialled_name(std::string_view host);
+std::string dialed_name(std::string_view host);
 
 }  // namespace dt

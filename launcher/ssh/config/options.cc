@@ -74,7 +74,7 @@ class SettingsBuilder {
       const SshTokens tokens = {{'h', request_.host}};
       name = TRY(expanded(expand_ssh_tokens(name, tokens, nullptr), "hostname", given->place));
     }
-    settings_.host_name = dialled_name(name);
+    settings_.host_name = dialed_name(name);
     return {};
   }
 

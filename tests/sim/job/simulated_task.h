@@ -52,7 +52,7 @@ class SimulatedTask {
     std::function<void()> on_start_failed;
     std::function<void(size_t bytes)> on_output;
     std::function<void(ExitStatus)> on_exit;
-    std::function<void()> on_join;  ///< it has just dialled the rendezvous
+    std::function<void()> on_join;  ///< it has just dialed the rendezvous
     std::function<void()> on_barrier;
     std::function<void()> on_call;  ///< of the collective
     /// The ranks that have not called yet.

@@ -5,7 +5,7 @@
 #include "comm/api/init_options.h"
 #include "comm/include/dtrain/dtrain_ps.h"
 #include "comm/training/ps/api/connect_servers.h"
-#include "comm/training/ps/api/context_directory.h"
+#include "comm/training/ps/api/context_rendezvous_view.h"
 #include "comm/training/ps/api/copies_option.h"
 #include "comm/training/ps/client.h"
 #include "comm/training/ps/server.h"
@@ -113,7 +113,7 @@ Result<std::unique_ptr<PsClient>> connect_as(JoinedTask joined, PsClient::Option
                                              Time deadline) {
   client.links.claim = std::move(joined.claim);
   client.links.dead_after = joined.dead_after;
-  auto directory = std::make_unique<RendezvousDirectory>(std::move(joined.rendezvous));
+  auto directory = std::make_unique<ClientRendezvousView>(std::move(joined.rendezvous));
   return PsClient::connect(std::move(directory), std::move(client), deadline);
 }
 
@@ -121,7 +121,7 @@ Result<std::unique_ptr<PsClient>> connect_through(std::shared_ptr<Context> job,
                                                   PsClient::Options client, Time deadline) {
   client.links.claim = *job->claim();
   client.links.dead_after = job->dead_after();
-  auto directory = std::make_unique<ContextDirectory>(std::move(job));
+  auto directory = std::make_unique<ContextRendezvousView>(std::move(job));
   return PsClient::connect(std::move(directory), std::move(client), deadline);
 }
 

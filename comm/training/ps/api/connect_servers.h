@@ -4,7 +4,7 @@
 #include "base/result.h"
 #include "comm/api/init_options.h"
 #include "comm/include/dtrain/dtrain_ps.h"
-#include "comm/peer/directory.h"
+#include "comm/peer/rendezvous_view.h"
 #include "rendezvous/secure/handshake.h"
 #include "rendezvous/store/client.h"
 
@@ -41,7 +41,7 @@ void leave_servers(PsClient& client);
 
 /// The connection to the rendezvous that parameter servers' clients use, for another thread.
 struct SharedTask {
-  std::unique_ptr<PsDirectory> directory;
+  std::unique_ptr<RendezvousView> directory;
   Claim claim;
   uint16_t held_port = 0;
   Duration dead_after = seconds(5);

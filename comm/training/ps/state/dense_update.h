@@ -1,6 +1,6 @@
 #pragma once
 
-#include "comm/peer/later_bytes.h"
+#include "comm/peer/lazy_bytes.h"
 #include "comm/training/ps/state/optimizer.h"
 
 #include <cstddef>
@@ -28,10 +28,10 @@ struct DenseUpdateTerms {
   std::vector<std::shared_ptr<const void>> owners = {};
 };
 
-/// A change of a shard. Its LaterBytes are the values: each element depends on its own gradients
+/// A change of a shard. Its LazyBytes are the values: each element depends on its own gradients
 /// alone. The destructor computes the rest. T is float or double.
 template <class T>
-class DenseUpdate final : public LaterBytes {
+class DenseUpdate final : public LazyBytes {
  public:
   explicit DenseUpdate(DenseUpdateTerms<T> terms) : terms_(std::move(terms)) {}
   DenseUpdate(const DenseUpdate&) = delete;

@@ -148,7 +148,7 @@ struct PsReply {
   std::optional<PsStatus> status = {};
   std::vector<ByteSpan> values = {};  ///< in the order of the pulls
   /// Compute the values, in their order; null: it is there. Empty: all are.
-  std::vector<std::shared_ptr<LaterBytes>> later = {};
+  std::vector<std::shared_ptr<LazyBytes>> later = {};
   /// Keep the values of a reply that is to be sent. None: the caller keeps them.
   std::vector<std::shared_ptr<const void>> owners = {};
 };

@@ -42,7 +42,7 @@ Shard::Shard(const VariableSpec& variable, ShardSpec spec)
       slots_used_(slot_count(variable.optimizer.kind)),
       value_(spec.rows * variable.row_bytes()) {
   for (size_t slot = 0; slot < slots_used_; ++slot) {
-    slots_[slot] = SharedBytes(value_.size());
+    slots_[slot] = CopyOnWriteBytes(value_.size());
     const double initial = initial_slot(optimizer_, slot);
     if (type_ == ElementType::float64) {
       fill<double>(slots_[slot].writable(), initial);
@@ -177,11 +177,11 @@ DenseUpdateTerms<T> Shard::dense_terms(std::span<const ShardGradient> gradients,
   return terms;
 }
 
-std::shared_ptr<LaterBytes> Shard::apply_later(const ShardGradient& gradient, double scale,
-                                               double learning_rate,
-                                               std::shared_ptr<const void> owner) {
+std::shared_ptr<LazyBytes> Shard::apply_later(const ShardGradient& gradient, double scale,
+                                              double learning_rate,
+                                              std::shared_ptr<const void> owner) {
   std::vector<std::shared_ptr<const void>> owners = {std::move(owner)};
-  const auto begin = [&]<class T>(DenseUpdateTerms<T> terms) -> std::shared_ptr<LaterBytes> {
+  const auto begin = [&]<class T>(DenseUpdateTerms<T> terms) -> std::shared_ptr<LazyBytes> {
     owners.push_back(value_.share());
     for (size_t slot = 0; slot < slots_used_; ++slot)
       owners.push_back(slots_[slot].share());

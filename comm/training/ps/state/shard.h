@@ -2,10 +2,10 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "comm/peer/later_bytes.h"
+#include "comm/peer/lazy_bytes.h"
+#include "comm/training/ps/state/copy_on_write_bytes.h"
 #include "comm/training/ps/state/dense_update.h"
 #include "comm/training/ps/state/messages.h"
-#include "comm/training/ps/state/shared_bytes.h"
 #include "comm/training/ps/state/variable.h"
 
 #include <array>
@@ -52,8 +52,8 @@ class Shard {
              double learning_rate);
   /// Does the same for one dense gradient, which `owner` keeps. The values change as they are read,
   /// and at the latest when the result ends.
-  std::shared_ptr<LaterBytes> apply_later(const ShardGradient& gradient, double scale,
-                                          double learning_rate, std::shared_ptr<const void> owner);
+  std::shared_ptr<LazyBytes> apply_later(const ShardGradient& gradient, double scale,
+                                         double learning_rate, std::shared_ptr<const void> owner);
   /// Adds the gradients, each multiplied by its scale. Requires that all pass check().
   GradientSum sum(std::span<const ShardGradient> gradients, std::span<const double> scales) const;
 
@@ -61,7 +61,7 @@ class Shard {
   struct Shared {
     ByteSpan bytes;
     std::shared_ptr<const void> owner;
-    std::shared_ptr<LaterBytes> later;  ///< computes `bytes`; null: they are there
+    std::shared_ptr<LazyBytes> later;  ///< computes `bytes`; null: they are there
   };
   Shared share() const;
   /// Copies the rows of a sparse pull.
@@ -98,9 +98,9 @@ class Shard {
   bool initialized_ = false;
   uint64_t updates_ = 0;
   size_t slots_used_;
-  SharedBytes value_;
-  std::array<SharedBytes, slots_max> slots_;
-  mutable std::weak_ptr<LaterBytes> update_ = {};  ///< of `value_`, which may be complete
+  CopyOnWriteBytes value_;
+  std::array<CopyOnWriteBytes, slots_max> slots_;
+  mutable std::weak_ptr<LazyBytes> update_ = {};  ///< of `value_`, which may be complete
 };
 
 }  // namespace dt

@@ -154,7 +154,7 @@ Result<> VariableStore::push_and_pull(const PushRequest& request,
                                       const std::shared_ptr<const void>& owner, PsReply& reply) {
   TRY(check(request));
   TRY(check(request.pulls));
-  std::vector<std::shared_ptr<LaterBytes>> updates;  // until the reply has them
+  std::vector<std::shared_ptr<LazyBytes>> updates;  // until the reply has them
   for (const ShardGradient& gradient : request.gradients) {
     Shard& at = shards_.at(gradient.shard);
     if (gradient.sparse) {

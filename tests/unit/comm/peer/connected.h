@@ -25,27 +25,27 @@ inline ConnectedTasks connect_tasks(bool encrypt = false) {
   const TaskId worker = {"worker", 0};
   const TaskId ps = {"ps", 0};
   const Fd listener = listen_on({"127.0.0.1", 0}).value();
-  Fd dialled = start_connect(local_address(listener.get()).value()).value();
+  Fd dialed = start_connect(local_address(listener.get()).value()).value();
   pollfd waiting = {.fd = listener.get(), .events = POLLIN, .revents = 0};
   REQUIRE(poll(&waiting, 1, 5000) == 1);
-  const auto dialler =
-      PeerHandshake::dial(std::move(dialled), ps,
+  const auto dialer =
+      PeerHandshake::dial(std::move(dialed), ps,
                           {.claim = {token, "job", 1, worker, encrypt}, .deadline = deadline})
           .value();
   const auto acceptor =
       PeerHandshake::accept(accept_one(listener.get()).value(),
                             {.claim = {token, "job", 1, ps, encrypt}, .deadline = deadline})
           .value();
-  while (!dialler->done() && Clock::now() < deadline) {
-    pollfd fds[] = {{.fd = dialler->fd(), .events = POLLIN, .revents = 0},
+  while (!dialer->done() && Clock::now() < deadline) {
+    pollfd fds[] = {{.fd = dialer->fd(), .events = POLLIN, .revents = 0},
                     {.fd = acceptor->fd(), .events = POLLIN, .revents = 0}};
     poll(fds, 2, 10);
-    REQUIRE(dialler->advance());
+    REQUIRE(dialer->advance());
     if (!acceptor->proved() && !acceptor->done()) REQUIRE(acceptor->advance());
     if (acceptor->proved()) REQUIRE(acceptor->accept_peer({}, 0));
   }
   REQUIRE(acceptor->done());
-  return {dialler->take(), acceptor->take()};
+  return {dialer->take(), acceptor->take()};
 }
 
 }  // namespace dt

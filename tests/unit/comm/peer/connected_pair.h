@@ -24,20 +24,20 @@ struct ConnectedPair {
     auto made = PairMemory::create().value();
     auto opened = PairMemory::open(duplicate(made->fd()).value()).value();
     acceptor_asleep = &opened->asleep(PairMemory::Side::acceptor);
-    dialler = std::make_unique<PairConnection>(
+    dialer = std::make_unique<PairConnection>(
         PairConnection::Ends{.socket = Fd(sockets[0]),
                              .doorbell = duplicate(acceptor_doorbell.get()).value(),
                              .memory = std::move(made)});
     acceptor = std::make_unique<PairConnection>(
         PairConnection::Ends{.socket = Fd(sockets[1]),
-                             .doorbell = duplicate(dialler_doorbell.get()).value(),
+                             .doorbell = duplicate(dialer_doorbell.get()).value(),
                              .memory = std::move(opened),
                              .side = PairMemory::Side::acceptor});
   }
-  Fd dialler_doorbell = make_doorbell().value();
+  Fd dialer_doorbell = make_doorbell().value();
   Fd acceptor_doorbell = make_doorbell().value();
   std::atomic<uint32_t>* acceptor_asleep = nullptr;  ///< while the acceptor lives
-  std::unique_ptr<PairConnection> dialler;
+  std::unique_ptr<PairConnection> dialer;
   std::unique_ptr<PairConnection> acceptor;
 };
 

@@ -67,7 +67,7 @@ TEST_CASE("messages of any length arrive whole, both ways, also encrypted") {
 
 TEST_CASE("messages of any length arrive whole through shared memory, both ways") {
   ConnectedPair pair;
-  MessageConnection worker(std::move(pair.dialler), long_messages);
+  MessageConnection worker(std::move(pair.dialer), long_messages);
   MessageConnection server(std::move(pair.acceptor), long_messages);
   exchange_messages(worker, server);
 }
@@ -98,7 +98,7 @@ TEST_CASE("an array that is computed later is computed as it is sent") {
   }
   SUBCASE("through shared memory") {
     ConnectedPair pair;
-    MessageConnection worker(std::move(pair.dialler), long_messages);
+    MessageConnection worker(std::move(pair.dialer), long_messages);
     MessageConnection server(std::move(pair.acceptor), long_messages);
     send_later(server, worker);
   }
@@ -109,7 +109,7 @@ TEST_CASE("a connection through shared memory has changed when bytes or room hav
   constexpr uint32_t messages = 99;
   MessageConnection::Options options = long_messages;
   options.incoming_max = messages;
-  MessageConnection worker(std::move(pair.dialler), options);
+  MessageConnection worker(std::move(pair.dialer), options);
   MessageConnection server(std::move(pair.acceptor), options);
   CHECK_FALSE(worker.changed());
   CHECK_FALSE(server.changed());
@@ -134,7 +134,7 @@ TEST_CASE("a connection through shared memory has changed when bytes or room hav
 
 TEST_CASE("a task with unsent bytes sleeps while the ring is full, and not before it has tried") {
   ConnectedPair pair;
-  MessageConnection worker(std::move(pair.dialler), long_messages);
+  MessageConnection worker(std::move(pair.dialer), long_messages);
   MessageConnection server(std::move(pair.acceptor), long_messages);
   REQUIRE(worker.send(1, pattern(1'000'000, 1)));
   CHECK(worker.changed());
@@ -146,7 +146,7 @@ TEST_CASE("a task with unsent bytes sleeps while the ring is full, and not befor
   CHECK_FALSE(worker.changed());
   REQUIRE(server.advance());
   CHECK(worker.changed());
-  pollfd doorbell = {.fd = pair.dialler_doorbell.get(), .events = POLLIN, .revents = 0};
+  pollfd doorbell = {.fd = pair.dialer_doorbell.get(), .events = POLLIN, .revents = 0};
   CHECK(poll(&doorbell, 1, 0) == 1);
 }
 
@@ -154,7 +154,7 @@ TEST_CASE("an advance ends although the peer keeps up, and knows that there is m
   ConnectedPair pair;
   MessageConnection::Options options = long_messages;
   options.incoming_max = 1000;
-  MessageConnection worker(std::move(pair.dialler), options);
+  MessageConnection worker(std::move(pair.dialer), options);
   MessageConnection server(std::move(pair.acceptor), options);
   uint32_t sent = 0;
   for (; sent < 900; ++sent)
@@ -176,7 +176,7 @@ TEST_CASE("a connection through shared memory whose other end is gone gives what
   ConnectedPair pair;
   MessageConnection server(std::move(pair.acceptor), long_messages);
   {
-    MessageConnection worker(std::move(pair.dialler), long_messages);
+    MessageConnection worker(std::move(pair.dialer), long_messages);
     REQUIRE(worker.send(1, pattern(100, 1)));
     REQUIRE(worker.advance());
   }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/bytes.h"
-#include "comm/peer/later_bytes.h"
+#include "comm/peer/lazy_bytes.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -9,7 +9,7 @@
 namespace dt {
 
 /// Ones, which are zeros before they are computed.
-class Ones final : public LaterBytes {
+class Ones final : public LazyBytes {
  public:
   explicit Ones(size_t size) : bytes(size) {}
   void compute_until(const std::byte* end) override {

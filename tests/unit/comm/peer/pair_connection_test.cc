@@ -21,14 +21,14 @@ TEST_CASE("a task that sleeps is woken by bytes, and one that is awake sees them
   pair.acceptor->begin_round();
   CHECK_FALSE(pair.acceptor->changed(false));
   REQUIRE(pair.acceptor->fall_asleep(false));
-  REQUIRE(pair.dialler->link().send(bytes).value() == 100);
+  REQUIRE(pair.dialer->link().send(bytes).value() == 100);
   CHECK(rings(pair.acceptor_doorbell));
   CHECK(pair.acceptor->changed(false));
   pair.acceptor->wake_up();
   silence(pair.acceptor_doorbell.get());
 
   CHECK_FALSE(pair.acceptor->fall_asleep(false));
-  REQUIRE(pair.dialler->link().send(bytes).value() == 100);
+  REQUIRE(pair.dialer->link().send(bytes).value() == 100);
   CHECK_FALSE(rings(pair.acceptor_doorbell));
   pair.acceptor->begin_round();
   CHECK_FALSE(pair.acceptor->changed(false));
@@ -40,21 +40,21 @@ TEST_CASE("a task that sleeps is woken by bytes, and one that is awake sees them
 TEST_CASE("room in the ring is a change for a task with unsent bytes only") {
   ConnectedPair pair;
   const Bytes much(PairMemory::ring_bytes + 1);
-  pair.dialler->begin_round();
-  REQUIRE(pair.dialler->link().send(much).value() == PairMemory::ring_bytes);
-  REQUIRE(pair.dialler->fall_asleep(true));
+  pair.dialer->begin_round();
+  REQUIRE(pair.dialer->link().send(much).value() == PairMemory::ring_bytes);
+  REQUIRE(pair.dialer->fall_asleep(true));
   Bytes into(100);
   REQUIRE(pair.acceptor->link().receive(into).value() == 100);
-  CHECK(rings(pair.dialler_doorbell));
-  CHECK(pair.dialler->changed(true));
-  CHECK_FALSE(pair.dialler->changed(false));
+  CHECK(rings(pair.dialer_doorbell));
+  CHECK(pair.dialer->changed(true));
+  CHECK_FALSE(pair.dialer->changed(false));
 }
 
 TEST_CASE("the end of the other task is seen behind its bytes") {
   ConnectedPair pair;
-  REQUIRE(pair.dialler->link().send(Bytes(8)).value() == 8);
+  REQUIRE(pair.dialer->link().send(Bytes(8)).value() == 8);
   pair.acceptor->look_for_end();
-  pair.dialler.reset();
+  pair.dialer.reset();
   pair.acceptor->look_for_end();
   Bytes into(8);
   CHECK(pair.acceptor->link().receive(into).value() == 8);

@@ -16,22 +16,22 @@ namespace dt {
 namespace {
 
 struct LocalPair {
-  Fd dialler;
+  Fd dialer;
   Fd acceptor;
 };
 
 LocalPair connected() {
   const std::string name = "dtrain-test-" + random_name(16).value();
   const Fd listener = listen_local(name).value();
-  Fd dialler = connect_local(name).value();
-  return {std::move(dialler), accept_one(listener.get()).value()};
+  Fd dialer = connect_local(name).value();
+  return {std::move(dialer), accept_one(listener.get()).value()};
 }
 
 TEST_CASE("a local socket passes descriptors, which the receiver holds close-on-exec") {
   const LocalPair pair = connected();
   const Pipe pipe = make_pipe().value();
   const std::array descriptors = {pipe.write.get()};
-  REQUIRE(send_descriptors(pair.dialler.get(), as_bytes("x"), descriptors).has_value());
+  REQUIRE(send_descriptors(pair.dialer.get(), as_bytes("x"), descriptors).has_value());
   std::array<std::byte, 16> into;
   std::vector<Fd> got;
   REQUIRE(receive_descriptors(pair.acceptor.get(), into, got).value() == 1);
@@ -46,14 +46,14 @@ TEST_CASE("a local socket with nothing on it gives nothing, and an ended one fai
   std::array<std::byte, 16> into;
   std::vector<Fd> got;
   CHECK(receive_descriptors(pair.acceptor.get(), into, got).value() == 0);
-  pair.dialler.reset();
+  pair.dialer.reset();
   CHECK(receive_descriptors(pair.acceptor.get(), into, got).error().code == Errc::closed);
 }
 
 TEST_CASE("a process of the same user may be at the other end of a local socket") {
   const LocalPair pair = connected();
   CHECK(require_same_user(pair.acceptor.get()).has_value());
-  CHECK(require_same_user(pair.dialler.get()).has_value());
+  CHECK(require_same_user(pair.dialer.get()).has_value());
 }
 
 TEST_CASE("a local socket that nobody listens on cannot be reached") {

@@ -60,7 +60,7 @@ TEST_CASE("init fails at once when a rank dies before all have joined") {
   }
 }
 
-TEST_CASE("a rank that starts again is dialled at its new address") {
+TEST_CASE("a rank that starts again is dialed at its new address") {
   World world({.size = 2, .per_host = 2});
   // The first life of rank 0: it publishes an address at which nobody listens any more.
   auto first_life = world.server().join_worker(0);

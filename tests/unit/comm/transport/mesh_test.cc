@@ -388,7 +388,7 @@ TEST_CASE("foreign connections do not disturb the joining") {
   CHECK(zero.peers.size() == 1);
 }
 
-TEST_CASE("a peer that cannot dial is dialled before the join ends, at its reachable address") {
+TEST_CASE("a peer that cannot dial is dialed before the join ends, at its reachable address") {
   TaskTable table = table_of_workers(2, 1);
   table.tasks[1].cut_off = {0};
   const RendezvousFixture server(std::move(table));

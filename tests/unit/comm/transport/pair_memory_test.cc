@@ -18,7 +18,7 @@ using enum PairMemory::Side;
 TEST_CASE("both tasks have the same rings, each the other way round, and their flags") {
   const auto made = PairMemory::create().value();
   const auto opened = PairMemory::open(duplicate(made->fd()).value()).value();
-  const ShmRings near = PairMemory::rings(made, dialler);
+  const ShmRings near = PairMemory::rings(made, dialer);
   const ShmRings far = PairMemory::rings(opened, acceptor);
   near.out->written = 5;
   near.out_data.back() = std::byte{6};
@@ -29,8 +29,8 @@ TEST_CASE("both tasks have the same rings, each the other way round, and their f
   CHECK(near.in->written == 7);
   CHECK(near.in_data.front() == std::byte{8});
   CHECK(near.out_data.size() == PairMemory::ring_bytes);
-  made->asleep(dialler) = 1;
-  CHECK(opened->asleep(dialler) == 1);
+  made->asleep(dialer) = 1;
+  CHECK(opened->asleep(dialer) == 1);
   CHECK(opened->asleep(acceptor) == 0);
 }
 

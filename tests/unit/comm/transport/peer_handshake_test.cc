@@ -28,52 +28,52 @@ struct Side {
 };
 
 struct Both {
-  Side dialler;
+  Side dialer;
   Side acceptor;
 };
 
 struct Sockets {
-  Fd dialler;
+  Fd dialer;
   Fd acceptor;
 };
 
 Sockets local_sockets() {
   const std::string name = "dtrain-test-" + random_name(16).value();
   const Fd listener = listen_local(name).value();
-  Fd dialler = connect_local(name).value();
-  return {std::move(dialler), accept_one(listener.get()).value()};
+  Fd dialer = connect_local(name).value();
+  return {std::move(dialer), accept_one(listener.get()).value()};
 }
 
 Sockets tcp_sockets() {
   const Fd listener = listen_on({"127.0.0.1", 0}).value();
-  Fd dialler = start_connect(local_address(listener.get()).value()).value();
+  Fd dialer = start_connect(local_address(listener.get()).value()).value();
   pollfd fd = {.fd = listener.get(), .events = POLLIN, .revents = 0};
   REQUIRE(poll(&fd, 1, 5000) == 1);
-  return {std::move(dialler), accept_one(listener.get()).value()};
+  return {std::move(dialer), accept_one(listener.get()).value()};
 }
 
 struct Tokens {
-  Token dialler = Token::random().value();
-  Token acceptor = dialler;
+  Token dialer = Token::random().value();
+  Token acceptor = dialer;
 };
 
 Both start(Sockets sockets, bool local, const Tokens& tokens, std::vector<int> passed_fds = {}) {
   const Time deadline = Clock::now() + seconds(30);
   PeerHandshake::Options dial{
-      .claim = {tokens.dialler, "job", 1, one}, .deadline = deadline, .local = local};
+      .claim = {tokens.dialer, "job", 1, one}, .deadline = deadline, .local = local};
   dial.passed_fds = std::move(passed_fds);
   dial.passed_fds_expected = dial.passed_fds.size();
   PeerHandshake::Options accept{
       .claim = {tokens.acceptor, "job", 1, zero}, .deadline = deadline, .local = local};
-  return {{PeerHandshake::dial(std::move(sockets.dialler), zero, std::move(dial)).value()},
+  return {{PeerHandshake::dial(std::move(sockets.dialer), zero, std::move(dial)).value()},
           {PeerHandshake::accept(std::move(sockets.acceptor), std::move(accept)).value()}};
 }
 
 /// Advances both sides until `enough`, or until one has failed.
 void advance(Both& both, const std::function<bool()>& enough) {
   const Time end = Clock::now() + seconds(10);
-  while (!enough() && both.dialler.last && both.acceptor.last && Clock::now() < end) {
-    for (Side* side : {&both.dialler, &both.acceptor}) {
+  while (!enough() && both.dialer.last && both.acceptor.last && Clock::now() < end) {
+    for (Side* side : {&both.dialer, &both.acceptor}) {
       pollfd fd = {
           .fd = side->peer_handshake->fd(), .events = side->peer_handshake->events(), .revents = 0};
       if (poll(&fd, 1, 1) == 1 && side->last && !side->peer_handshake->proved()) {
@@ -93,16 +93,16 @@ TEST_CASE("two tasks with one token complete a handshake over TCP and share a se
   // The acceptor may speak at once; what comes with its verdict is left for the link.
   AuthenticatedConnection acceptor = both.acceptor.peer_handshake->take();
   REQUIRE(send(acceptor.socket.get(), "early", 5, 0) == 5);
-  advance(both, [&] { return both.dialler.peer_handshake->done(); });
-  REQUIRE(both.dialler.peer_handshake->done());
-  AuthenticatedConnection dialler = both.dialler.peer_handshake->take();
-  pollfd fd = {.fd = dialler.socket.get(), .events = POLLIN, .revents = 0};
+  advance(both, [&] { return both.dialer.peer_handshake->done(); });
+  REQUIRE(both.dialer.peer_handshake->done());
+  AuthenticatedConnection dialer = both.dialer.peer_handshake->take();
+  pollfd fd = {.fd = dialer.socket.get(), .events = POLLIN, .revents = 0};
   REQUIRE(poll(&fd, 1, 5000) == 1);
   char got[8] = {};
-  CHECK(recv(dialler.socket.get(), got, sizeof got, 0) == 5);
+  CHECK(recv(dialer.socket.get(), got, sizeof got, 0) == 5);
   CHECK(std::string(got) == "early");
   Bytes sealed;
-  dialler.handshake.session().seal(sealed, {.type = 1}, as_bytes("hi"));
+  dialer.handshake.session().seal(sealed, {.type = 1}, as_bytes("hi"));
   size_t used = 0;
   CHECK(acceptor.handshake.session().open(sealed, &used).value().has_value());
 }
@@ -113,9 +113,9 @@ TEST_CASE("a handshake on a local socket ends with both sides' descriptors") {
   advance(both, [&] { return both.acceptor.peer_handshake->proved(); });
   REQUIRE(both.acceptor.peer_handshake->accept_peer({bell.get()}, 1).has_value());
   advance(both, [&] {
-    return both.dialler.peer_handshake->done() && both.acceptor.peer_handshake->done();
+    return both.dialer.peer_handshake->done() && both.acceptor.peer_handshake->done();
   });
-  CHECK(both.dialler.peer_handshake->take().passed_fds.size() == 1);
+  CHECK(both.dialer.peer_handshake->take().passed_fds.size() == 1);
   CHECK(both.acceptor.peer_handshake->take().passed_fds.size() == 1);
 }
 
@@ -128,21 +128,21 @@ TEST_CASE("another number of descriptors than expected is an error") {
   CHECK(both.acceptor.last.error().code == Errc::protocol);
 }
 
-TEST_CASE("the dialler of a peer with another token gets an error that says so") {
+TEST_CASE("the dialer of a peer with another token gets an error that says so") {
   Both both = start(tcp_sockets(), false, {.acceptor = Token::random().value()});
   advance(both, [&] { return both.acceptor.peer_handshake->proved(); });
-  REQUIRE(!both.dialler.last);
-  CHECK(both.dialler.last.error().code == Errc::refused);
-  CHECK(both.dialler.last.error().message.find("token") != std::string::npos);
+  REQUIRE(!both.dialer.last);
+  CHECK(both.dialer.last.error().code == Errc::refused);
+  CHECK(both.dialer.last.error().message.find("token") != std::string::npos);
 }
 
-TEST_CASE("a dialler learns why it was refused") {
+TEST_CASE("a dialer learns why it was refused") {
   Both both = start(tcp_sockets(), false, Tokens());
   advance(both, [&] { return both.acceptor.peer_handshake->proved(); });
   both.acceptor.peer_handshake->refuse_peer("not today");
   advance(both, [] { return false; });
-  REQUIRE(!both.dialler.last);
-  CHECK(both.dialler.last.error() == Error{Errc::refused, "not today"});
+  REQUIRE(!both.dialer.last);
+  CHECK(both.dialer.last.error() == Error{Errc::refused, "not today"});
 }
 
 TEST_CASE("a peer that nobody listens for cannot be reached") {

@@ -170,7 +170,7 @@ TEST_CASE("beyond the bound the oldest foreign connection is closed") {
 }
 
 /// A peer at a listener's local socket that has not sent a byte yet.
-std::unique_ptr<PeerHandshake> local_dialler(const PeerListener& listener, const Claim& claim) {
+std::unique_ptr<PeerHandshake> local_dialer(const PeerListener& listener, const Claim& claim) {
   Fd socket = connect_local(listener.endpoint().local).value();
   const int fd = socket.get();
   return PeerHandshake::dial(std::move(socket), claim.self,
@@ -193,8 +193,8 @@ TEST_CASE(
       PeerListener::open(
           {.claim = claim, .tcp_ips = {"127.0.0.1"}, .local = true, .pending_max = 3})
           .value();
-  const auto proved = local_dialler(listener, claim);
-  const auto silent = local_dialler(listener, claim);
+  const auto proved = local_dialer(listener, claim);
+  const auto silent = local_dialer(listener, claim);
   const Time now = Clock::now();
   REQUIRE(proved->advance().has_value());
   REQUIRE(listener.advance(now, take_with_gift).has_value());
@@ -204,7 +204,7 @@ TEST_CASE(
   REQUIRE(listener.advance(now, take_with_gift).value().empty());
   const Fd second = connected_to(listener);
   CHECK(closed(listener, first, now));
-  const auto third_peer = local_dialler(listener, claim);
+  const auto third_peer = local_dialer(listener, claim);
   CHECK(closed(listener, second, now));
   const Fd third = connected_to(listener);
   CHECK(closed(listener, third, now));
@@ -219,14 +219,14 @@ TEST_CASE("a peer that was accepted in time and is done counts, however late tha
   const Claim claim = claim_of_zero();
   PeerListener listener =
       PeerListener::open({.claim = claim, .tcp_ips = {}, .local = true}).value();
-  const auto dialler = local_dialler(listener, claim);
+  const auto dialer = local_dialer(listener, claim);
   const Time now = Clock::now();
-  REQUIRE(dialler->advance().has_value());
+  REQUIRE(dialer->advance().has_value());
   REQUIRE(listener.advance(now, take_with_gift).has_value());
-  REQUIRE(dialler->advance().has_value());
+  REQUIRE(dialer->advance().has_value());
   REQUIRE(listener.advance(now, take_with_gift).value().empty());
-  REQUIRE(dialler->advance().has_value());
-  REQUIRE(dialler->done());
+  REQUIRE(dialer->advance().has_value());
+  REQUIRE(dialer->done());
   CHECK(listener.advance(now + seconds(60), take_with_gift).value().size() == 1);
 }
 
@@ -234,19 +234,19 @@ TEST_CASE("a proof that has arrived is accepted however late it is read: its pee
   const Claim claim = claim_of_zero();
   PeerListener listener =
       PeerListener::open({.claim = claim, .tcp_ips = {}, .local = true}).value();
-  const auto dialler = local_dialler(listener, claim);
+  const auto dialer = local_dialer(listener, claim);
   const Time now = Clock::now();
-  REQUIRE(dialler->advance().has_value());
+  REQUIRE(dialer->advance().has_value());
   REQUIRE(listener.advance(now, take_with_gift).has_value());
-  CHECK(!dialler->committed());
-  REQUIRE(dialler->advance().has_value());
-  CHECK(dialler->committed());
+  CHECK(!dialer->committed());
+  REQUIRE(dialer->advance().has_value());
+  CHECK(dialer->committed());
   CHECK(listener.advance(now + seconds(60), take_with_gift).value().empty());
   // The peer has its verdict. From here on only its descriptors are missing, and no time limit.
   CHECK(listener.next_deadline() == Time::max());
   CHECK(listener.advance(now + seconds(90), take_with_gift).value().empty());
-  REQUIRE(dialler->advance().has_value());
-  CHECK(dialler->done());
+  REQUIRE(dialer->advance().has_value());
+  CHECK(dialer->done());
   CHECK(listener.advance(now + seconds(120), take_with_gift).value().size() == 1);
 }
 
@@ -254,23 +254,23 @@ TEST_CASE("a listener reads only from the connections on which poll has reported
   const Claim claim = claim_of_zero();
   PeerListener listener =
       PeerListener::open({.claim = claim, .tcp_ips = {}, .local = true}).value();
-  const auto dialler = local_dialler(listener, claim);
+  const auto dialer = local_dialer(listener, claim);
   const Time now = Clock::now();
-  REQUIRE(dialler->advance().has_value());
+  REQUIRE(dialer->advance().has_value());
   REQUIRE(listener.advance(now, take_with_gift).has_value());
   std::vector<pollfd> fds;
   listener.collect_fds(fds);
   listener.take_events(fds);
-  REQUIRE(dialler->advance().has_value());
+  REQUIRE(dialer->advance().has_value());
   REQUIRE(listener.advance(now, take_with_gift).has_value());
   // The proof is unread, so there is no verdict.
-  REQUIRE(dialler->advance().has_value());
-  CHECK(!dialler->done());
+  REQUIRE(dialer->advance().has_value());
+  CHECK(!dialer->done());
   fds.back().revents = POLLIN;
   listener.take_events(fds);
   REQUIRE(listener.advance(now, take_with_gift).has_value());
-  REQUIRE(dialler->advance().has_value());
-  CHECK(dialler->done());
+  REQUIRE(dialer->advance().has_value());
+  CHECK(dialer->done());
 }
 
 TEST_CASE("without descriptors a listener pauses, and then accepts the connections that wait") {

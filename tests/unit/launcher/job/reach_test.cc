@@ -123,20 +123,20 @@ TEST_CASE("a single host keeps its best address, and its interface stays unknown
   CHECK(reach.hosts == std::vector<HostReach>{{.ips = {"10.0.0.3"}, .interface = ""}});
 }
 
-TEST_CASE("few hosts dial all others, many hosts a part, and every host is dialled") {
+TEST_CASE("few hosts dial all others, many hosts a part, and every host is dialed") {
   CHECK(probe_targets(0, 1) == std::vector<uint32_t>{launcher_number});
   CHECK(probe_targets(1, 3) == std::vector<uint32_t>{launcher_number, 2, 0});
   CHECK(probe_targets(0, 32).size() == 32);
-  std::vector<int> dialled(1000);
+  std::vector<int> dialed(1000);
   for (uint32_t agent = 0; agent < 1000; ++agent) {
     const std::vector<uint32_t> targets = probe_targets(agent, 1000);
     CHECK(targets.size() == 17);
     for (const uint32_t target : targets) {
       CHECK(target != agent);
-      if (target != launcher_number) ++dialled[target];
+      if (target != launcher_number) ++dialed[target];
     }
   }
-  CHECK(dialled == std::vector<int>(1000, 16));
+  CHECK(dialed == std::vector<int>(1000, 16));
 }
 
 ProbeTarget target_at(uint32_t number, const std::vector<std::string>& ips) {
@@ -168,7 +168,7 @@ TEST_CASE("where one caller missed the first address, the others dial the rest i
   for (const size_t other : {1, 2, 3})
     CHECK(further[other].targets.empty());
 
-  // A slow first answer may have been overtaken: then the caller had dialled the rest already.
+  // A slow first answer may have been overtaken: then the caller had dialed the rest already.
   reached[0][0] = target_at(2, {"10.0.0.3", "10.1.0.3"});
   add_reached(reached, {{{target_at(2, {"10.1.0.3", "10.2.0.3"})}}, {}, {}, {}});
   CHECK(reached[0][0] == target_at(2, {"10.0.0.3", "10.1.0.3", "10.2.0.3"}));

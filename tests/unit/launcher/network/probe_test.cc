@@ -86,14 +86,14 @@ TEST_CASE("a refused or silent address does not count, and the dialer does not w
   CHECK(f.call({}) == ProbeDialer::Reached{});
 }
 
-TEST_CASE("after a good first address the others are not dialled") {
+TEST_CASE("after a good first address the others are not dialed") {
   Fixture f;
   const auto one = f.listener(1, {"127.0.0.1", "127.0.0.2"});
   const std::vector<Address> both = addresses_of(*one);
   CHECK(f.call({{1, both}}, seconds(10), seconds(20)) == ProbeDialer::Reached{{1, {both[0]}}});
 }
 
-TEST_CASE("after a refused, wrong or silent first address the others are dialled") {
+TEST_CASE("after a refused, wrong or silent first address the others are dialed") {
   Fixture f;
   const Fd silent = listen_on({"127.0.0.1", 0}).value();
   const Address nobody = [] {

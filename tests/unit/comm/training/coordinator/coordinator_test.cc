@@ -29,8 +29,8 @@ class Job {
 
   Coordinator& coordinator() { return *coordinator_; }
   RendezvousFixture& rendezvous() { return rendezvous_; }
-  std::unique_ptr<PsDirectory> directory(const TaskId& task) const {
-    return std::make_unique<RendezvousDirectory>(rendezvous_.join(task));
+  std::unique_ptr<RendezvousView> directory(const TaskId& task) const {
+    return std::make_unique<ClientRendezvousView>(rendezvous_.join(task));
   }
   using Closures = std::map<std::string, ClosureWorker::Function, std::less<>>;
   /// Serves as this worker on a thread.
@@ -190,9 +190,10 @@ TEST_CASE("a worker does not wait for a coordinator that has left or died before
   RendezvousFixture rendezvous(table_with_chief(1));
   const auto serve = [&](const std::string& role, Time deadline) {
     const TaskId self{"worker", 0};
-    ClosureWorker worker({.directory = std::make_unique<RendezvousDirectory>(rendezvous.join(self)),
-                          .claim = rendezvous.claim(self),
-                          .coordinator = role});
+    ClosureWorker worker(
+        {.directory = std::make_unique<ClientRendezvousView>(rendezvous.join(self)),
+         .claim = rendezvous.claim(self),
+         .coordinator = role});
     const Result<> served = worker.serve(deadline);
     return served ? std::string() : served.error().message;
   };
@@ -213,7 +214,7 @@ TEST_CASE("a coordinator needs workers, and is none of them") {
   RendezvousFixture rendezvous(table_with_chief(1));
   const auto start = [&](const TaskId& self, const std::string& workers, size_t workers_min) {
     Coordinator::Options options;
-    options.directory = std::make_unique<RendezvousDirectory>(rendezvous.join(self));
+    options.directory = std::make_unique<ClientRendezvousView>(rendezvous.join(self));
     options.claim = rendezvous.claim(self);
     options.workers = workers;
     options.schedule.workers_min = workers_min;

@@ -90,8 +90,8 @@ class PsJob {
   struct Worker {
     std::unique_ptr<PsClient> ps;
   };
-  std::unique_ptr<PsDirectory> directory(int index) const {
-    return std::make_unique<RendezvousDirectory>(rendezvous_.join_worker(index));
+  std::unique_ptr<RendezvousView> directory(int index) const {
+    return std::make_unique<ClientRendezvousView>(rendezvous_.join_worker(index));
   }
   Worker join(int index) {
     PsClient::Options options{.links = {.claim = claim({"worker", index}),

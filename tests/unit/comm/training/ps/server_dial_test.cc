@@ -19,21 +19,21 @@ TEST_CASE("the keys of a server are prefixes of no other ones") {
   CHECK(ps_replica_key({"ps", 1}) == "ps/ps/1/replica");
 }
 
-TEST_CASE("a server is dialled at its endpoint, and one that does not answer is named") {
+TEST_CASE("a server is dialed at its endpoint, and one that does not answer is named") {
   PsJob job({.workers = 2});
   const PsJob::Worker worker = job.join(0);
   const auto client = job.rendezvous().join({"worker", 1});
   const Bytes value = must(client->get(ps_endpoint_key({"ps", 0}), soon())).value();
   PeerEndpoint endpoint = must(PeerEndpoint::decode(value));
   const TaskEntry& server = *client->table().find({"ps", 0});
-  const PsDialler dialler{.claim = job.claim({"worker", 1})};
-  CHECK(dial_server(dialler, server, endpoint, soon()));
-  const PsDialler itself{.claim = job.claim({"ps", 0})};
+  const PsDialer dialer{.claim = job.claim({"worker", 1})};
+  CHECK(dial_server(dialer, server, endpoint, soon()));
+  const PsDialer itself{.claim = job.claim({"ps", 0})};
   const auto refused = dial_server(itself, server, endpoint, soon());
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Errc::refused);
   endpoint.tcp.clear();
-  const auto none = dial_server(dialler, server, endpoint, soon());
+  const auto none = dial_server(dialer, server, endpoint, soon());
   REQUIRE_FALSE(none);
   CHECK(none.error().message == "cannot connect to ps:0 on store0: it has no address");
 }
@@ -45,8 +45,8 @@ int domain_of(int socket) {
   return domain;
 }
 
-struct Dialled {
-  explicit Dialled(PsJob& job) : claim(job.claim({"worker", 1})) {
+struct Dialed {
+  explicit Dialed(PsJob& job) : claim(job.claim({"worker", 1})) {
     const auto client = job.rendezvous().join({"worker", 1});
     server = *client->table().find({"ps", 0});
     const Bytes value = must(client->get(ps_endpoint_key(server.id), soon())).value();
@@ -64,16 +64,16 @@ TEST_CASE("a task that has a doorbell uses shared memory to a server of its host
   PsJob job({.workers = 2, .network = PsJob::Network::one_host});
   const PsJob::Worker worker = job.join(0);
   const Fd doorbell = must(make_doorbell());
-  Dialled dialled(job);
-  CHECK(domain_of(must(dialled.dial(doorbell.get()))->fd()) == AF_UNIX);
-  CHECK(domain_of(must(dialled.dial(-1))->fd()) == AF_INET);
+  Dialed dialed(job);
+  CHECK(domain_of(must(dialed.dial(doorbell.get()))->fd()) == AF_UNIX);
+  CHECK(domain_of(must(dialed.dial(-1))->fd()) == AF_INET);
   // Such as where a task has a network namespace of its own.
-  const std::string name = std::exchange(dialled.endpoint.local, "dtrain-nobody");
-  CHECK(domain_of(must(dialled.dial(doorbell.get()))->fd()) == AF_INET);
+  const std::string name = std::exchange(dialed.endpoint.local, "dtrain-nobody");
+  CHECK(domain_of(must(dialed.dial(doorbell.get()))->fd()) == AF_INET);
 
-  dialled.endpoint.local = name;
-  dialled.claim = job.claim({"ps", 0});
-  const auto refused = dialled.dial(doorbell.get());
+  dialed.endpoint.local = name;
+  dialed.claim = job.claim({"ps", 0});
+  const auto refused = dialed.dial(doorbell.get());
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Errc::refused);
   CHECK(refused.error().message.starts_with("cannot connect to ps:0 on store0: "));
@@ -83,11 +83,11 @@ TEST_CASE("a task of another host uses TCP") {
   PsJob job({.workers = 2});
   const PsJob::Worker worker = job.join(0);
   const Fd doorbell = must(make_doorbell());
-  Dialled dialled(job);
-  CHECK(domain_of(must(dialled.dial(doorbell.get()))->fd()) == AF_INET);
+  Dialed dialed(job);
+  CHECK(domain_of(must(dialed.dial(doorbell.get()))->fd()) == AF_INET);
   // The server does not believe it either.
-  dialled.server.agent = 0;
-  CHECK(domain_of(must(dialled.dial(doorbell.get()))->fd()) == AF_INET);
+  dialed.server.agent = 0;
+  CHECK(domain_of(must(dialed.dial(doorbell.get()))->fd()) == AF_INET);
 }
 
 TEST_CASE("memory of another size is refused") {

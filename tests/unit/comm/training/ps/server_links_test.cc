@@ -18,7 +18,7 @@ TEST_CASE("a worker connects to a restarted server, and learns nothing of its de
   RendezvousFixture rendezvous(table_with_servers(1, 1));
   rendezvous.notify({Notice::Kind::dead, {"ps", 0}, "killed by SIGKILL", 1, true});
   std::thread worker([&] {
-    auto directory = std::make_unique<RendezvousDirectory>(rendezvous.join_worker(0));
+    auto directory = std::make_unique<ClientRendezvousView>(rendezvous.join_worker(0));
     const auto ps = must(PsClient::connect(
         std::move(directory), {.links = {.claim = rendezvous.claim({"worker", 0})}}, soon()));
     declare(*ps, {"w", {5}});
@@ -75,7 +75,7 @@ TEST_CASE("the death of a server of this host ends a call with an error that nam
 TEST_CASE("a job without parameter servers is named, and so is a server that does not serve") {
   RendezvousFixture rendezvous(table_with_servers(2, 1));
   const auto directory = [&](int worker) {
-    return std::make_unique<RendezvousDirectory>(rendezvous.join_worker(worker));
+    return std::make_unique<ClientRendezvousView>(rendezvous.join_worker(worker));
   };
   const auto none = PsClient::connect(
       directory(0), {.links = {.claim = rendezvous.claim({"worker", 0}), .role = "store"}}, soon());

@@ -140,7 +140,7 @@ Result<std::unique_ptr<PsClient>> connect_as(PsJob& job, uint32_t attempt, uint3
   auto client = TRY(
       RendezvousClient::connect({.server = job.rendezvous().address(), .claim = claim}, soon()));
   claim.attempt = attempt;
-  return PsClient::connect(std::make_unique<RendezvousDirectory>(std::move(client)),
+  return PsClient::connect(std::make_unique<ClientRendezvousView>(std::move(client)),
                            {.links = {.claim = claim, .copies = copies}}, soon());
 }
 

@@ -76,7 +76,7 @@ TEST_CASE("the server that takes over may reply before the request is sent again
   const std::vector<float> gradient(6'000'000, 3);
   auto worker = std::async(std::launch::async, [&] {
     const auto ps =
-        must(PsClient::connect(std::make_unique<RendezvousDirectory>(rendezvous.join_worker(0)),
+        must(PsClient::connect(std::make_unique<ClientRendezvousView>(rendezvous.join_worker(0)),
                                {.links = {.claim = rendezvous.claim({"worker", 0}), .copies = 2},
                                 .placement = {.sharding = {.fixed = 1}}},
                                soon()));

@@ -40,13 +40,13 @@ TEST_CASE("tokens, variables and ~ are replaced, and a fault names the culprit")
   CHECK(expand_ssh_tokens("${SOCK}", {}, nullptr).text == "${SOCK}");
 }
 
-TEST_CASE("a name is dialled in lower case, an address in its canonical form") {
-  CHECK(dialled_name("Node1.Example.org.") == "node1.example.org.");
-  CHECK(dialled_name("127.1") == "127.0.0.1");
-  CHECK(dialled_name("0x7f000001") == "127.0.0.1");
-  CHECK(dialled_name("10.0.0.1 x") == "10.0.0.1 x");
-  CHECK(dialled_name("FE80:0::1") == "fe80::1");
-  CHECK(dialled_name("") == "");
+TEST_CASE("a name is dialed in lower case, an address in its canonical form") {
+  CHECK(dialed_name("Node1.Example.org.") == "node1.example.org.");
+  CHECK(dialed_name("127.1") == "127.0.0.1");
+  CHECK(dialed_name("0x7f000001") == "127.0.0.1");
+  CHECK(dialed_name("10.0.0.1 x") == "10.0.0.1 x");
+  CHECK(dialed_name("FE80:0::1") == "fe80::1");
+  CHECK(dialed_name("") == "");
 }
 
 }  // namespace

@@ -144,7 +144,7 @@ TEST_CASE("a fork that closes the parameter servers loses no memory of its own")
   const dtrain::ParameterServers ps({.identity = identity.get()});
   const std::vector<Mapping> places = mapped_connections();
   // The worker and the server have one each, if each can have a core.
-  CHECK(places.size() == (AwakePoll(job.rendezvous().table(), 0).stays_awake() ? 2 : 0));
+  CHECK(places.size() == (SpinPoll(job.rendezvous().table(), 0).stays_awake() ? 2 : 0));
   const pid_t child = fork();
   if (child == 0) _exit(keeps_memory(ps.get(), places) ? 0 : 1);
   int status = 0;

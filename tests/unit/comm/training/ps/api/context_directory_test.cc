@@ -1,6 +1,5 @@
-#include "comm/training/ps/api/context_directory.h"
-
 #include "comm/api/api_support.h"
+#include "comm/training/ps/api/context_rendezvous_view.h"
 #include "tests/unit/comm/api/world_fixture.h"
 
 #include <thread>
@@ -12,7 +11,7 @@ TEST_CASE("a context gives the job's tasks, replies and notices, also after a ra
   World world({.size = 2, .per_host = 1});
   const auto outcomes = world.run([&](dtrain::Context& context) {
     const int rank = context.rank();
-    ContextDirectory directory(context.get()->context);
+    ContextRendezvousView directory(context.get()->context);
     CHECK(directory.self().rank == rank);
     CHECK(directory.table().tasks.size() == 2);
     CHECK(directory.fd() == -1);

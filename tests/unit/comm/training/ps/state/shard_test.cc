@@ -84,7 +84,7 @@ struct ShardWithUpdate {
   }
   Shard shard = Shard(plain_variable("w", {2}), {.rows = 2});
   std::shared_ptr<const Bytes> gradient = std::make_shared<const Bytes>(bytes_of<float>({1, 2}));
-  std::shared_ptr<LaterBytes> update;
+  std::shared_ptr<LazyBytes> update;
   Shard::Shared shared;
 };
 

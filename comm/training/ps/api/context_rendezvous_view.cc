@@ -1,11 +1,11 @@
-#include "comm/training/ps/api/context_directory.h"
+#include "comm/training/ps/api/context_rendezvous_view.h"
 
 #include "base/running_time_clock.h"
 #include "comm/driver/driver.h"
 
 namespace dt {
 
-Result<Reply> ContextDirectory::ask(const Request& request, Time deadline) {
+Result<Reply> ContextRendezvousView::ask(const Request& request, Time deadline) {
   Driver& driver = context_->driver();
   const Duration left = std::max(deadline - Clock::now(), Duration::zero());
   Reply reply = TRY(driver.ask(request, driver.running_time() + left));
@@ -13,7 +13,7 @@ Result<Reply> ContextDirectory::ask(const Request& request, Time deadline) {
   return reply;
 }
 
-Result<> ContextDirectory::refresh() {
+Result<> ContextRendezvousView::refresh() {
   for (Notice& notice : context_->driver().notices_from(taken_)) {
     notices_.push_back(std::move(notice));
     ++taken_;
@@ -21,7 +21,7 @@ Result<> ContextDirectory::refresh() {
   return {};
 }
 
-std::optional<Notice> ContextDirectory::next_notice() {
+std::optional<Notice> ContextRendezvousView::next_notice() {
   if (notices_.empty()) return std::nullopt;
   Notice notice = std::move(notices_.front());
   notices_.pop_front();

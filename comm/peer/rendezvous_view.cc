@@ -1,4 +1,4 @@
-#include "comm/peer/directory.h"
+#include "comm/peer/rendezvous_view.h"
 
 #include "comm/transport/doorbell.h"
 #include "rendezvous/secure/dial.h"
@@ -32,7 +32,7 @@ Result<> watch(const Fd& epoll, int fd) {
 
 }  // namespace
 
-Result<> await_news(PsDirectory& directory, Time deadline) {
+Result<> await_news(RendezvousView& directory, Time deadline) {
   if (directory.fd() >= 0) {
     TRY(await_readiness(directory.fd(), POLLIN, deadline));
     return {};
@@ -44,7 +44,7 @@ Result<> await_news(PsDirectory& directory, Time deadline) {
 }
 
 /// Whichever thread reads from the connection keeps what is for others, and wakes them.
-struct RendezvousDirectory::Connection {
+struct ClientRendezvousView::Connection {
   std::mutex mutex;
   std::unique_ptr<RendezvousClient> client;
   std::vector<Notice> notices = {};
@@ -52,44 +52,44 @@ struct RendezvousDirectory::Connection {
   std::vector<int> doorbells = {};                      ///< of the directories that share it
 };
 
-RendezvousDirectory::RendezvousDirectory(std::unique_ptr<RendezvousClient> client)
+ClientRendezvousView::ClientRendezvousView(std::unique_ptr<RendezvousClient> client)
     : connection_(std::make_shared<Connection>()) {
   connection_->client = std::move(client);
 }
 
-RendezvousDirectory::RendezvousDirectory(std::shared_ptr<Connection> connection)
+ClientRendezvousView::ClientRendezvousView(std::shared_ptr<Connection> connection)
     : connection_(std::move(connection)) {
 }
 
-RendezvousDirectory::~RendezvousDirectory() {
+ClientRendezvousView::~ClientRendezvousView() {
   const std::scoped_lock alone(connection_->mutex);
   std::erase(connection_->doorbells, doorbell_.get());
 }
 
-const TaskTable& RendezvousDirectory::table() const {
+const TaskTable& ClientRendezvousView::table() const {
   return connection_->client->table();
 }
 
-const TaskEntry& RendezvousDirectory::self() const {
+const TaskEntry& ClientRendezvousView::self() const {
   return connection_->client->self();
 }
 
-std::string RendezvousDirectory::local_ip() const {
+std::string ClientRendezvousView::local_ip() const {
   return connection_->client->local().ip;
 }
 
-int RendezvousDirectory::fd() const {
+int ClientRendezvousView::fd() const {
   return ready_ ? ready_.get() : connection_->client->fd();
 }
 
-Result<std::unique_ptr<PsDirectory>> RendezvousDirectory::another() {
+Result<std::unique_ptr<RendezvousView>> ClientRendezvousView::another() {
   TRY(watch_others());
-  std::unique_ptr<RendezvousDirectory> made(new RendezvousDirectory(connection_));
+  std::unique_ptr<ClientRendezvousView> made(new ClientRendezvousView(connection_));
   TRY(made->watch_others());
   return made;
 }
 
-Result<> RendezvousDirectory::watch_others() {
+Result<> ClientRendezvousView::watch_others() {
   if (ready_) return {};
   doorbell_ = TRY(make_doorbell());
   Fd epoll(epoll_create1(EPOLL_CLOEXEC));
@@ -103,7 +103,7 @@ Result<> RendezvousDirectory::watch_others() {
 }
 
 /// Requires the lock.
-Result<> RendezvousDirectory::pump() {
+Result<> ClientRendezvousView::pump() {
   Connection& connection = *connection_;
   if (doorbell_) silence(doorbell_.get());
   const Result<> pumped = connection.client->pump();
@@ -121,7 +121,7 @@ Result<> RendezvousDirectory::pump() {
   return pumped;
 }
 
-Result<Reply> RendezvousDirectory::ask(const Request& request, Time deadline) {
+Result<Reply> ClientRendezvousView::ask(const Request& request, Time deadline) {
   Connection& connection = *connection_;
   std::unique_lock lock(connection.mutex);
   const uint32_t id = TRY(connection.client->post(request, Clock::now()));
@@ -146,12 +146,12 @@ Result<Reply> RendezvousDirectory::ask(const Request& request, Time deadline) {
   return fail(Errc::timeout, "the rendezvous does not answer");
 }
 
-Result<> RendezvousDirectory::refresh() {
+Result<> ClientRendezvousView::refresh() {
   const std::scoped_lock alone(connection_->mutex);
   return pump();
 }
 
-std::optional<Notice> RendezvousDirectory::next_notice() {
+std::optional<Notice> ClientRendezvousView::next_notice() {
   const std::scoped_lock alone(connection_->mutex);
   if (taken_ == connection_->notices.size()) return std::nullopt;
   return connection_->notices[taken_++];

@@ -16,9 +16,9 @@ namespace dt {
 
 /// The job's rendezvous, as a client of parameter servers uses it. The connection is one of its
 /// own, or that of this process's context. For one thread at a time.
-class PsDirectory {
+class RendezvousView {
  public:
-  virtual ~PsDirectory() = default;
+  virtual ~RendezvousView() = default;
   virtual const TaskTable& table() const = 0;
   virtual const TaskEntry& self() const = 0;
   /// Returns this machine's address towards the rendezvous; empty: not known. Tasks dial it if the
@@ -33,19 +33,19 @@ class PsDirectory {
   virtual Result<> refresh() = 0;
   virtual std::optional<Notice> next_notice() = 0;
   /// Returns the same for another thread, with all notices. Either may end first.
-  virtual Result<std::unique_ptr<PsDirectory>> another() = 0;
+  virtual Result<std::unique_ptr<RendezvousView>> another() = 0;
 };
 
 /// Waits until refresh() may have news, at most until the deadline.
-Result<> await_news(PsDirectory& directory, Time deadline);
+Result<> await_news(RendezvousView& directory, Time deadline);
 
 /// A connection of its own, which several threads may share by another().
-class RendezvousDirectory final : public PsDirectory {
+class ClientRendezvousView final : public RendezvousView {
  public:
-  explicit RendezvousDirectory(std::unique_ptr<RendezvousClient> client);
-  RendezvousDirectory(const RendezvousDirectory&) = delete;
-  RendezvousDirectory& operator=(const RendezvousDirectory&) = delete;
-  ~RendezvousDirectory() override;
+  explicit ClientRendezvousView(std::unique_ptr<RendezvousClient> client);
+  ClientRendezvousView(const ClientRendezvousView&) = delete;
+  ClientRendezvousView& operator=(const ClientRendezvousView&) = delete;
+  ~ClientRendezvousView() override;
   const TaskTable& table() const override;
   const TaskEntry& self() const override;
   std::string local_ip() const override;
@@ -53,11 +53,11 @@ class RendezvousDirectory final : public PsDirectory {
   int fd() const override;
   Result<> refresh() override;
   std::optional<Notice> next_notice() override;
-  Result<std::unique_ptr<PsDirectory>> another() override;
+  Result<std::unique_ptr<RendezvousView>> another() override;
 
  private:
   struct Connection;
-  explicit RendezvousDirectory(std::shared_ptr<Connection> connection);
+  explicit ClientRendezvousView(std::shared_ptr<Connection> connection);
   Result<> watch_others();
   Result<> pump();
 

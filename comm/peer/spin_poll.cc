@@ -1,4 +1,4 @@
-#include "comm/peer/awake_poll.h"
+#include "comm/peer/spin_poll.h"
 
 #include <sched.h>
 
@@ -17,13 +17,13 @@ size_t cores_of_process() {
 
 }  // namespace
 
-AwakePoll::AwakePoll(const TaskTable& job, int agent)
-    : AwakePoll(static_cast<size_t>(std::ranges::count(job.tasks, agent, &TaskEntry::agent)),
-                cores_of_process()) {
+SpinPoll::SpinPoll(const TaskTable& job, int agent)
+    : SpinPoll(static_cast<size_t>(std::ranges::count(job.tasks, agent, &TaskEntry::agent)),
+               cores_of_process()) {
 }
 
-int AwakePoll::wait(std::span<pollfd> fds, std::span<MessageConnection* const> connections,
-                    Time deadline) const {
+int SpinPoll::wait(std::span<pollfd> fds, std::span<MessageConnection* const> connections,
+                   Time deadline) const {
   const Time asleep_from = stays_awake_ ? std::min(deadline, awake_until_) : Time::min();
   while (Clock::now() < asleep_from) {
     const bool changed = std::ranges::any_of(connections, &MessageConnection::changed);

@@ -5,12 +5,12 @@
 namespace dt {
 
 /// Bytes that are computed in their order, and only when somebody needs them. For one thread.
-class LaterBytes {
+class LazyBytes {
  public:
-  LaterBytes() = default;
-  LaterBytes(const LaterBytes&) = delete;
-  LaterBytes& operator=(const LaterBytes&) = delete;
-  virtual ~LaterBytes() = default;
+  LazyBytes() = default;
+  LazyBytes(const LazyBytes&) = delete;
+  LazyBytes& operator=(const LazyBytes&) = delete;
+  virtual ~LazyBytes() = default;
 
   /// Computes those before `end`, which is a place within the bytes, or directly behind them.
   virtual void compute_until(const std::byte* end) = 0;

@@ -1,4 +1,4 @@
-#include "comm/training/ps/state/shared_bytes.h"
+#include "comm/training/ps/state/copy_on_write_bytes.h"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@ namespace dt {
 namespace {
 
 TEST_CASE("bytes that are shared stay as they are when their owner changes them") {
-  SharedBytes values(2);
+  CopyOnWriteBytes values(2);
   values.writable()[0] = std::byte{1};
   const ByteSpan before = values.view();
   auto kept = values.share();
@@ -17,7 +17,7 @@ TEST_CASE("bytes that are shared stay as they are when their owner changes them"
 }
 
 TEST_CASE("bytes that are not shared change in place") {
-  SharedBytes values(2);
+  CopyOnWriteBytes values(2);
   const auto* const place = values.view().data();
   auto kept = values.share();
   kept.reset();
@@ -25,7 +25,7 @@ TEST_CASE("bytes that are not shared change in place") {
 }
 
 TEST_CASE("the memory of the copy before is used again once no reply refers to it") {
-  SharedBytes values(2);
+  CopyOnWriteBytes values(2);
   const auto* const place = values.view().data();
   auto kept = values.share();
   values.writable()[1] = std::byte{5};
@@ -37,8 +37,8 @@ TEST_CASE("the memory of the copy before is used again once no reply refers to i
 }
 
 TEST_CASE("a copy of shared bytes has its own when it changes") {
-  SharedBytes values(1);
-  SharedBytes copy = values;
+  CopyOnWriteBytes values(1);
+  CopyOnWriteBytes copy = values;
   CHECK(copy.view().data() == values.view().data());
   copy.writable()[0] = std::byte{1};
   CHECK(copy.view()[0] == std::byte{1});

@@ -1,4 +1,4 @@
-#include "comm/peer/directory.h"
+#include "comm/peer/rendezvous_view.h"
 
 #include "rendezvous/secure/dial.h"
 #include "tests/unit/rendezvous/fixture.h"
@@ -12,7 +12,7 @@ namespace {
 
 TEST_CASE("a directory of its own has the job's tasks, replies and notices") {
   RendezvousFixture rendezvous(table_of_workers(2));
-  RendezvousDirectory directory(rendezvous.join_worker(0));
+  ClientRendezvousView directory(rendezvous.join_worker(0));
   CHECK(directory.self().id == TaskId{"worker", 0});
   CHECK(directory.table().tasks.size() == 2);
   REQUIRE(directory.ask(SetRequest{"key", to_bytes("value")}, soon()));
@@ -34,8 +34,8 @@ TEST_CASE("a directory of its own has the job's tasks, replies and notices") {
 
 TEST_CASE("threads share one connection, and each gets its replies and all notices") {
   RendezvousFixture rendezvous(table_of_workers(2));
-  RendezvousDirectory first(rendezvous.join_worker(0));
-  const std::unique_ptr<PsDirectory> second = must(first.another());
+  ClientRendezvousView first(rendezvous.join_worker(0));
+  const std::unique_ptr<RendezvousView> second = must(first.another());
   CHECK(second->self().id == TaskId{"worker", 0});
   REQUIRE(first.ask(SetRequest{"own", to_bytes("value")}, soon()));
   // The second one waits for a key, while the first one sends requests and reads what comes.
@@ -63,14 +63,14 @@ TEST_CASE("threads share one connection, and each gets its replies and all notic
   CHECK_FALSE(second->next_notice());
   CHECK_FALSE(await_readiness(second->fd(), POLLIN, Clock::now()).value());
   // One that is made later has them, too.
-  const std::unique_ptr<PsDirectory> third = must(second->another());
+  const std::unique_ptr<RendezvousView> third = must(second->another());
   CHECK(third->next_notice() == notice);
 }
 
 TEST_CASE("the end of the launcher reaches each thread that shares the connection") {
   RendezvousFixture rendezvous(table_of_workers(1));
-  auto first = std::make_unique<RendezvousDirectory>(rendezvous.join_worker(0));
-  const std::unique_ptr<PsDirectory> second = must(first->another());
+  auto first = std::make_unique<ClientRendezvousView>(rendezvous.join_worker(0));
+  const std::unique_ptr<RendezvousView> second = must(first->another());
   rendezvous.stop();
   Result<> refreshed;
   for (const Time end = soon(); refreshed && Clock::now() < end;)

@@ -1,4 +1,4 @@
-#include "comm/peer/awake_poll.h"
+#include "comm/peer/spin_poll.h"
 
 #include "base/io/fd.h"
 #include "tests/unit/comm/peer/connected_pair.h"
@@ -15,18 +15,18 @@ namespace dt {
 namespace {
 
 TEST_CASE("a task stays awake only where each task of its host can have a core") {
-  CHECK(AwakePoll(4, 4).stays_awake());
-  CHECK_FALSE(AwakePoll(5, 4).stays_awake());
+  CHECK(SpinPoll(4, 4).stays_awake());
+  CHECK_FALSE(SpinPoll(5, 4).stays_awake());
   TaskTable crowded;
   crowded.tasks.resize(100'000);
-  CHECK_FALSE(AwakePoll(crowded, 0).stays_awake());
+  CHECK_FALSE(SpinPoll(crowded, 0).stays_awake());
   // All of them are on another host.
-  CHECK(AwakePoll(crowded, 1).stays_awake());
+  CHECK(SpinPoll(crowded, 1).stays_awake());
 }
 
 TEST_CASE("a wait ends with a ready descriptor, and at its deadline without one") {
   for (const size_t tasks : {size_t{1}, size_t{2}}) {
-    AwakePoll poll(tasks, 1);
+    SpinPoll poll(tasks, 1);
     poll.note_request();
     const Fd event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     pollfd waiting = {.fd = event.get(), .events = POLLIN, .revents = 0};
@@ -44,10 +44,10 @@ TEST_CASE("a wait ends with a ready descriptor, and at its deadline without one"
 
 TEST_CASE("a wait ends when a connection through shared memory has changed") {
   for (const size_t tasks : {size_t{1}, size_t{2}}) {
-    AwakePoll poll(tasks, 1);
+    SpinPoll poll(tasks, 1);
     poll.note_request();
     ConnectedPair pair;
-    MessageConnection worker(std::move(pair.dialler), {.message_bytes_max = 100});
+    MessageConnection worker(std::move(pair.dialer), {.message_bytes_max = 100});
     MessageConnection server(std::move(pair.acceptor), {.message_bytes_max = 100});
     MessageConnection* const waiting[] = {&server};
     pollfd doorbell = {.fd = pair.acceptor_doorbell.get(), .events = POLLIN, .revents = 0};

@@ -13,9 +13,10 @@ namespace dt {
 
 /// The values of a variable or of a slot, which replies refer to until they are sent. A change
 /// leaves those replies as they are: it then happens in a copy. For one thread.
-class SharedBytes {
+class CopyOnWriteBytes {
  public:
-  explicit SharedBytes(size_t size = 0) : bytes_(std::make_shared<Bytes>(make_large_bytes(size))) {}
+  explicit CopyOnWriteBytes(size_t size = 0)
+      : bytes_(std::make_shared<Bytes>(make_large_bytes(size))) {}
 
   size_t size() const { return bytes_->size(); }
   ByteSpan view() const { return *bytes_; }

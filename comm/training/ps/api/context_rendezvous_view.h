@@ -1,7 +1,7 @@
 #pragma once
 
 #include "comm/api/context.h"
-#include "comm/peer/directory.h"
+#include "comm/peer/rendezvous_view.h"
 
 #include <cstddef>
 #include <deque>
@@ -13,9 +13,9 @@ namespace dt {
 
 /// The rendezvous through a context of all ranks: a task has one connection to it, which the engine
 /// uses. Notices arrive while some thread is in a call of the context, or in ask().
-class ContextDirectory final : public PsDirectory {
+class ContextRendezvousView final : public RendezvousView {
  public:
-  explicit ContextDirectory(std::shared_ptr<Context> context) : context_(std::move(context)) {}
+  explicit ContextRendezvousView(std::shared_ptr<Context> context) : context_(std::move(context)) {}
   const TaskTable& table() const override { return context_->tasks(); }
   const TaskEntry& self() const override {
     return *context_->tasks().by_rank(context_->layout().rank);
@@ -25,8 +25,8 @@ class ContextDirectory final : public PsDirectory {
   int fd() const override { return -1; }
   Result<> refresh() override;
   std::optional<Notice> next_notice() override;
-  Result<std::unique_ptr<PsDirectory>> another() override {
-    return std::make_unique<ContextDirectory>(context_);
+  Result<std::unique_ptr<RendezvousView>> another() override {
+    return std::make_unique<ContextRendezvousView>(context_);
   }
 
  private:

@@ -14,14 +14,14 @@ namespace dt {
 /// Waits for descriptors as poll(2) does, and for connections through shared memory. A message
 /// within a host takes less time than a sleeping thread needs to wake up. So this thread stays
 /// awake for a moment after each request. It does not where the tasks of its host share cores.
-class AwakePoll {
+class SpinPoll {
  public:
   static constexpr Duration awake_for = std::chrono::microseconds(50);
 
   /// For a task on the host of that agent.
-  AwakePoll(const TaskTable& job, int agent);
+  SpinPoll(const TaskTable& job, int agent);
   /// For a host with so many tasks, and a process that may run on so many cores.
-  AwakePoll(size_t tasks, size_t cores) : stays_awake_(tasks <= cores) {}
+  SpinPoll(size_t tasks, size_t cores) : stays_awake_(tasks <= cores) {}
 
   bool stays_awake() const { return stays_awake_; }
   /// Called when a request was sent or received: waits do not sleep for a moment.
