@@ -2,7 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "cmd/run_words.h"
+#include "cmd/run_arguments.h"
 #include "launcher/config/options.h"
 
 #include <algorithm>
@@ -34,12 +34,12 @@ OwnSpellings own_spellings() {
   return all;
 }
 
-Result<RunWords> read_options(std::span<const std::string> words) {
+Result<RunArguments> read_options(std::span<const std::string> words) {
   const OwnSpellings own = own_spellings();
-  return read_run_words(words, {.command = "bench",
-                                .own_flags = own.flags,
-                                .takes = is_bench_option,
-                                .own_options = own.valued});
+  return read_run_arguments(words, {.command = "bench",
+                                    .own_flags = own.flags,
+                                    .takes = is_bench_option,
+                                    .own_options = own.valued});
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ Result<RunWords> read_options(std::span<const std::string> words) {
 Result<BenchWords> read_bench_words(std::span<const std::string> words) {
   std::vector<std::string> options(words.begin(), words.end());
   std::string operation;
-  RunWords read = TRY(read_options(options));
+  RunArguments read = TRY(read_options(options));
   // The first word that is no option is the operation; more options may follow it.
   if (!read.command.empty() && read.prints == nullptr) {
     operation = read.command.front();

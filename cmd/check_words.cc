@@ -2,7 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "cmd/run_words.h"
+#include "cmd/run_arguments.h"
 #include "launcher/config/options.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ bool is_module(std::string_view name) {
   return std::ranges::all_of(split(name, '.'), is_part);
 }
 
-Result<std::vector<std::string>> imports_of(const RunWords& words) {
+Result<std::vector<std::string>> imports_of(const RunArguments& words) {
   std::vector<std::string> imports;
   for (const auto& [spelling, value] : words.own_values) {
     for (const std::string_view name : split(value, ',')) {
@@ -55,7 +55,7 @@ Result<CheckWords> read_check_words(std::span<const std::string> words) {
       valued.push_back({option.spelling, option.placeholder});
     }
   }
-  RunWords read = TRY(read_run_words(
+  RunArguments read = TRY(read_run_arguments(
       words,
       {.command = "check", .own_flags = flags, .takes = is_check_option, .own_options = valued}));
   if (read.prints != nullptr) return CheckWords{.help = true, .flags = {}, .check = {}};

@@ -6,7 +6,7 @@
 #include "cmd/check_words.h"
 #include "cmd/completion.h"
 #include "cmd/help.h"
-#include "cmd/run_words.h"
+#include "cmd/run_arguments.h"
 #include "launcher/config/options.h"
 
 #include <CLI/CLI.hpp>
@@ -58,7 +58,7 @@ Invocation printing(const Option& option) {
 }
 
 Result<Invocation> parse_run(Words words) {
-  RunWords run = TRY(read_run_words(words));
+  RunArguments run = TRY(read_run_arguments(words));
   if (run.prints != nullptr) return printing(*run.prints);
   Invocation invocation;
   invocation.command = Invocation::Command::run;
@@ -123,7 +123,7 @@ Result<Invocation> parse_completion(Words words) {
 
 Result<Invocation> parse_config_show(Words words) {
   constexpr std::string_view own_flags[] = {"--origin", "--all", "--json"};
-  RunWords run = TRY(read_run_words(words, {.own_flags = own_flags}));
+  RunArguments run = TRY(read_run_arguments(words, {.own_flags = own_flags}));
   if (run.prints != nullptr && run.prints->name == "help") return help_for("config");
   if (run.prints != nullptr) return printing(*run.prints);
   Invocation invocation;
@@ -159,8 +159,8 @@ Result<Invocation> parse_cache(Words words) {
     return fail(Errc::input, format("cache: \"{}\" is not one of its commands; use list or clear",
                                     printable(words[0])));
   }
-  RunWords read =
-      TRY(read_run_words(words.subspan(1), {.command = "cache", .takes = is_check_option}));
+  RunArguments read =
+      TRY(read_run_arguments(words.subspan(1), {.command = "cache", .takes = is_check_option}));
   if (read.prints != nullptr) return help_for("cache");
   if (!read.command.empty()) {
     return fail(Errc::input, format("cache: \"{}\" means nothing to it; hosts go behind -H",

@@ -39,7 +39,7 @@ struct Engine::State final : MessageReceiver {
   void announce(const OperationFailure& for_others, Recipients recipients);
   Result<> peer_aborted(ByteSpan payload);
   Result<> choose_algorithm(const GroupPeers& group, OperationRequest& request) const;
-  Result<Steps> registered_steps(const std::string& name, struct Group ranks,
+  Result<Steps> registered_steps(const std::string& name, Group ranks,
                                  const CollectiveShape& shape) const;
   void submit(const std::shared_ptr<Operation>& operation);
   void submit_list(const std::shared_ptr<Operation>& list);
@@ -149,15 +149,13 @@ Result<> Engine::State::choose_algorithm(const GroupPeers& group, OperationReque
                                     "dtrain_register_algorithm on every rank first",
                                     rule.registered));
   }
-  const struct Group ranks {
-    group.rank(), group.size(), &group.hosts()
-  };
+  const Group ranks{group.rank(), group.size(), &group.hosts()};
   Steps steps = TRY(registered_steps(rule.registered, ranks, shape));
   request.steps = std::make_shared<const Steps>(std::move(steps));
   return {};
 }
 
-Result<Steps> Engine::State::registered_steps(const std::string& name, struct Group ranks,
+Result<Steps> Engine::State::registered_steps(const std::string& name, Group ranks,
                                               const CollectiveShape& shape) const {
   const auto maker = registered.find(name);
   if (maker == registered.end()) {

@@ -47,7 +47,7 @@ void Groups::create(uint32_t number, GroupMembers members, Time now) {
   const auto made =
       groups_.try_emplace(number, GroupPeers(peers_, number, std::move(members.ranks), memory),
                           std::move(areas), place);
-  Group& group = made.first->second;
+  GroupState& group = made.first->second;
   activate(group);
   for (const EarlyMessage& early : std::exchange(early_, {})) {
     if (number_of(early.message) > number) early_.push_back(early);
@@ -91,11 +91,11 @@ void Groups::leave(uint32_t number) {
 }
 
 const GroupPeers* Groups::find(uint32_t number) const {
-  const Group* group = find_group(number);
+  const GroupState* group = find_group(number);
   return group == nullptr ? nullptr : &group->collectives.peers();
 }
 
-void Groups::activate(Group& group) {
+void Groups::activate(GroupState& group) {
   if (group.active) return;
   group.active = true;
   active_.push_back(&group);
@@ -103,7 +103,7 @@ void Groups::activate(Group& group) {
 
 void Groups::submit(std::shared_ptr<Operation> operation) {
   const uint32_t number = operation->request.group;
-  Group& group = number == 0 ? *world_ : groups_.at(number);
+  GroupState& group = number == 0 ? *world_ : groups_.at(number);
   // A rank alone is the last to join.
   if (operation->request.kind == OperationKind::join && group.collectives.peers().size() == 1)
     return end_join(*operation, 0);
@@ -115,11 +115,11 @@ void Groups::submit(std::shared_ptr<Operation> operation) {
 }
 
 /// A rank alone matches its own call at once.
-bool Groups::by_name(const Group& group, const OperationRequest& request) {
+bool Groups::by_name(const GroupState& group, const OperationRequest& request) {
   return matches_by_name(request) && group.collectives.peers().size() > 1;
 }
 
-NamedCollectives& Groups::named(Group& group) {
+NamedCollectives& Groups::named(GroupState& group) {
   if (group.named) return *group.named;
   const GroupPeers& peers = group.collectives.peers();
   group.named = std::make_unique<NamedCollectives>(
@@ -129,7 +129,7 @@ NamedCollectives& Groups::named(Group& group) {
   return *group.named;
 }
 
-Collectives& Groups::collectives_of(Group& group, const Message& message) {
+Collectives& Groups::collectives_of(GroupState& group, const Message& message) {
   return is_of_lane(message) ? named(group).lane() : group.collectives;
 }
 
@@ -142,17 +142,17 @@ uint64_t Groups::take_list(uint32_t number) {
 }
 
 bool Groups::is_pending(const OperationRequest& request) const {
-  const Group* group = find_group(request.group);
+  const GroupState* group = find_group(request.group);
   return group != nullptr && group->named && group->named->is_pending(request.name);
 }
 
 bool Groups::step(Time now) {
   bool moved = false;
-  for (Group* group : active_) {
+  for (GroupState* group : active_) {
     moved |= group->collectives.step(now);
     if (group->named) moved |= group->named->step(now);
   }
-  std::erase_if(active_, [](Group* group) {
+  std::erase_if(active_, [](GroupState* group) {
     group->active = !group->collectives.quiet() || (group->named && !group->named->quiet());
     return !group->active;
   });
@@ -166,18 +166,18 @@ bool Groups::has_memory(uint32_t number) const {
 }
 
 bool Groups::runs_in_memory(uint32_t number) const {
-  const Group& group = number == 0 ? *world_ : groups_.at(number);
+  const GroupState& group = number == 0 ? *world_ : groups_.at(number);
   return group.collectives.runs_in_memory();
 }
 
 bool Groups::spin(uint32_t number, Time now) {
-  Group& group = number == 0 ? *world_ : groups_.at(number);
+  GroupState& group = number == 0 ? *world_ : groups_.at(number);
   return group.collectives.spin(now);
 }
 
 Time Groups::next_deadline() const {
   Time next = Time::max();
-  for (const Group* group : active_) {
+  for (const GroupState* group : active_) {
     next = std::min(next, group->collectives.next_deadline());
     if (group->named) next = std::min(next, group->named->next_deadline());
   }
@@ -185,38 +185,38 @@ Time Groups::next_deadline() const {
 }
 
 void Groups::add_waits(std::vector<PendingWait>& waits) const {
-  for (const Group* group : active_) {
+  for (const GroupState* group : active_) {
     group->collectives.add_wait(waits);
     if (group->named) group->named->add_waits(waits);
   }
 }
 
-const Groups::Group* Groups::find_group(uint32_t number) const {
+const Groups::GroupState* Groups::find_group(uint32_t number) const {
   const auto found = groups_.find(number);
   return found == groups_.end() ? nullptr : &found->second;
 }
 
 std::vector<int> Groups::awaited(const Operation& operation) const {
-  const Group* group = find_group(operation.request.group);
+  const GroupState* group = find_group(operation.request.group);
   if (group == nullptr) return {};
   const bool named = group->named && by_name(*group, operation.request);
   return named ? group->named->awaited(operation) : group->collectives.awaited();
 }
 
 int Groups::data_from(const Operation& operation) const {
-  const Group* group = find_group(operation.request.group);
+  const GroupState* group = find_group(operation.request.group);
   if (group == nullptr) return -1;
   const bool named = group->named && by_name(*group, operation.request);
   return named ? group->named->data_from() : group->collectives.data_from();
 }
 
 const CollectiveStop* Groups::stopped(uint32_t number) const {
-  const Group* const group = find_group(number);
+  const GroupState* const group = find_group(number);
   return group == nullptr ? nullptr : group->collectives.stopped();
 }
 
 std::string Groups::last_before(const Operation& operation) const {
-  const Group* group = find_group(operation.request.group);
+  const GroupState* group = find_group(operation.request.group);
   if (group == nullptr) return "";
   const bool named = group->named && by_name(*group, operation.request);
   const std::string last = named ? group->named->last_label() : "";
@@ -224,7 +224,7 @@ std::string Groups::last_before(const Operation& operation) const {
 }
 
 bool Groups::idle() const {
-  return std::all_of(active_.begin(), active_.end(), [](const Group* group) {
+  return std::all_of(active_.begin(), active_.end(), [](const GroupState* group) {
     return group->collectives.idle() && (!group->named || group->named->idle());
   });
 }
@@ -236,12 +236,12 @@ bool Groups::serves() const {
 }
 
 LateSteps::Counts Groups::quorum_counts(uint32_t number) const {
-  const Group* group = find_group(number);
+  const GroupState* group = find_group(number);
   return group != nullptr && group->named ? group->named->quorum_counts() : LateSteps::Counts();
 }
 
 std::optional<OperationFailure> Groups::failed_by_name(uint32_t number) const {
-  const Group* const group = find_group(number);
+  const GroupState* const group = find_group(number);
   return group == nullptr || !group->named ? std::nullopt : group->named->failure();
 }
 
@@ -261,7 +261,7 @@ void Groups::fail_all(const OperationFailure& why) {
   early_.clear();
 }
 
-Groups::Group* Groups::of(const Message& message) {
+Groups::GroupState* Groups::of(const Message& message) {
   const uint32_t number = number_of(message);
   if (number == 0) return world_;
   const auto found = groups_.find(number);
@@ -271,7 +271,7 @@ Groups::Group* Groups::of(const Message& message) {
 }
 
 Result<> Groups::control(const Message& message, ByteSpan payload, Time now) {
-  Group* group = of(message);
+  GroupState* group = of(message);
   if (group != nullptr) {
     activate(*group);
     return handle(*group, message, payload, now);
@@ -287,7 +287,7 @@ Result<> Groups::control(const Message& message, ByteSpan payload, Time now) {
   return {};
 }
 
-Result<> Groups::handle(Group& group, const Message& message, ByteSpan payload, Time now) {
+Result<> Groups::handle(GroupState& group, const Message& message, ByteSpan payload, Time now) {
   switch (static_cast<EngineMessageType>(message.type)) {
     case EngineMessageType::name_call:
       return named(group).announcement(message, payload, now);
@@ -315,7 +315,7 @@ Result<> Groups::handle(Collectives& collectives, const Message& message, ByteSp
 }
 
 Result<PayloadTarget> Groups::place(const Message& message) {
-  Group* group = of(message);
+  GroupState* group = of(message);
   if (group != nullptr) {
     activate(*group);
     // Data that waits in a link blocks the other groups' data behind it. So two groups could each
@@ -328,7 +328,7 @@ Result<PayloadTarget> Groups::place(const Message& message) {
 }
 
 Result<> Groups::arrived(const Message& message) {
-  Group* group = of(message);
+  GroupState* group = of(message);
   return group == nullptr ? Result<>{} : collectives_of(*group, message).arrived(message);
 }
 

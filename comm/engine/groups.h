@@ -109,8 +109,8 @@ class Groups {
     Message message;
     Bytes payload;
   };
-  struct Group {
-    Group(GroupPeers peers, AreaPool::Areas areas, int reserved)
+  struct GroupState {
+    GroupState(GroupPeers peers, AreaPool::Areas areas, int reserved)
         : collectives(std::move(peers), std::move(areas.unnamed)),
           named_memory(std::move(areas.named)),
           place(reserved) {}
@@ -124,24 +124,24 @@ class Groups {
 
   static Result<> handle(Collectives& collectives, const Message& message, ByteSpan payload,
                          Time now);
-  Result<> handle(Group& group, const Message& message, ByteSpan payload, Time now);
-  static bool by_name(const Group& group, const OperationRequest& request);
-  NamedCollectives& named(Group& group);
+  Result<> handle(GroupState& group, const Message& message, ByteSpan payload, Time now);
+  static bool by_name(const GroupState& group, const OperationRequest& request);
+  NamedCollectives& named(GroupState& group);
   bool have_host_memory(const GroupMembers& members) const;
   AreaPool::Areas make_areas(const GroupMembers& members);
   /// The collectives to which the frame belongs.
-  Collectives& collectives_of(Group& group, const Message& message);
-  Group* of(const Message& message);
-  const Group* find_group(uint32_t number) const;
-  void activate(Group& group);
+  Collectives& collectives_of(GroupState& group, const Message& message);
+  GroupState* of(const Message& message);
+  const GroupState* find_group(uint32_t number) const;
+  void activate(GroupState& group);
 
   Peers& peers_;
   Prepare prepare_;
   bool any_named_ = false;  ///< a group has named collectives
   std::shared_ptr<AreaPool> pool_;
-  std::map<uint32_t, Group> groups_;
-  Group* world_ = nullptr;
-  std::vector<Group*> active_;
+  std::map<uint32_t, GroupState> groups_;
+  GroupState* world_ = nullptr;
+  std::vector<GroupState*> active_;
   std::vector<EarlyMessage> early_;
   uint32_t next_number_ = 0;
 };

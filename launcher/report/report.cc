@@ -2,7 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "launcher/report/planned_words.h"
+#include "launcher/report/planned_arguments.h"
 
 #include <algorithm>
 #include <csignal>

@@ -1,4 +1,4 @@
-#include "launcher/report/planned_words.h"
+#include "launcher/report/planned_arguments.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "launcher/report/planned_words.h"
+#include "launcher/report/planned_arguments.h"
 
 #include "base/format.h"
 #include "launcher/agent/task_macros.h"

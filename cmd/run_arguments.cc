@@ -1,4 +1,4 @@
-#include "cmd/run_words.h"
+#include "cmd/run_arguments.h"
 
 #include "base/format.h"
 #include "base/text.h"
@@ -81,7 +81,7 @@ tl::unexpected<Error> not_taken(const Spelled& spelled, const Dialect& dialect) 
 /// Takes the own option at the front of `rest`, with its value; returns false for other words. A
 /// number may follow a short spelling in the same word, as in -b8.
 Result<bool> take_own(std::span<const std::string>& rest, const Dialect& dialect,
-                      RunWords& result) {
+                      RunArguments& result) {
   const std::string& word = rest.front();
   for (const auto& [spelling, placeholder] : dialect.own_options) {
     if (!word.starts_with(spelling)) continue;
@@ -133,8 +133,9 @@ Result<std::vector<std::string>> take_values(const Spelled& spelled,
 
 }  // namespace
 
-Result<RunWords> read_run_words(std::span<const std::string> words, const Dialect& dialect) {
-  RunWords result;
+Result<RunArguments> read_run_arguments(std::span<const std::string> words,
+                                        const Dialect& dialect) {
+  RunArguments result;
   while (!words.empty() && words.front().size() > 1 && words.front().starts_with('-')) {
     if (TRY(take_own(words, dialect, result))) continue;
     const std::string& word = words.front();

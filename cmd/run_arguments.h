@@ -13,7 +13,7 @@
 namespace dt {
 
 /// The words behind `dtrain run`.
-struct RunWords {
+struct RunArguments {
   OptionSource flags;                ///< options as typed
   std::vector<std::string> command;  ///< the workers'
   /// The first option that only prints (--help); the words behind it were not read.
@@ -37,7 +37,8 @@ struct Dialect {
 };
 
 /// Reads options up to the first other word, or to `--`. All words from there on are the command.
-Result<RunWords> read_run_words(std::span<const std::string> words, const Dialect& dialect = {});
+Result<RunArguments> read_run_arguments(std::span<const std::string> words,
+                                        const Dialect& dialect = {});
 
 /// True for an option of `dtrain run`, with or without a value in the same word.
 bool is_run_option(std::string_view word);
