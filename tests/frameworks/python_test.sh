@@ -56,6 +56,12 @@ run_on() {
   expect_all_passed "$ranks"
 }
 
+# run_on_each_number FILE…: run_on of one and of three ranks. Other tests have two, and four on two hosts.
+run_on_each_number() {
+  local ranks
+  for ranks in $(long_or '1 3' '1 2 3 4'); do run_on "$ranks" "$@"; done
+}
+
 test_the_code_is_formatted_checked_and_typed() {
   uses_wheel python
   cd "$repository"
@@ -170,24 +176,9 @@ scikit_build_core.build.build_sdist(sys.argv[2])' "$repository" "$PWD/dist"
   expect_stdout_contains 'Linking CXX shared module python/_core.abi3.so'
 }
 
-test_operations_on_one_rank() {
+test_operations_with_several_numbers_of_ranks() {
   uses_wheel python
-  run_on 1 "$repository/python/tests/ranks"
-}
-
-test_operations_on_two_ranks() {
-  uses_wheel python
-  run_on 2 "$repository/python/tests/ranks"
-}
-
-test_operations_on_three_ranks() {
-  uses_wheel python
-  run_on 3 "$repository/python/tests/ranks"
-}
-
-test_operations_on_four_ranks() {
-  uses_wheel python
-  run_on 4 "$repository/python/tests/ranks"
+  run_on_each_number "$repository/python/tests/ranks"
 }
 
 test_random_sequences_of_operations() {
@@ -278,49 +269,19 @@ test_horovods_api_on_debians_torch() {
 test_horovods_operations_on_debians_torch_with_other_numbers_of_ranks() {
   torch_of_debian
   local np
-  for np in 1 3 4; do
+  for np in $(long_or 3 '1 3 4'); do
     run_on "$np" "$repository"/python/tests/torch/test_{order,optimizer,features}.py
   done
 }
 
-test_horovods_api_on_one_rank() {
+test_horovods_api_with_several_numbers_of_ranks() {
   uses_wheel torch
-  run_on 1 "$repository/python/tests/torch"
+  run_on_each_number "$repository/python/tests/torch"
 }
 
-test_horovods_api_on_two_ranks() {
+test_the_backend_of_torch_distributed_with_several_numbers_of_ranks() {
   uses_wheel torch
-  run_on 2 "$repository/python/tests/torch"
-}
-
-test_horovods_api_on_three_ranks() {
-  uses_wheel torch
-  run_on 3 "$repository/python/tests/torch"
-}
-
-test_horovods_api_on_four_ranks() {
-  uses_wheel torch
-  run_on 4 "$repository/python/tests/torch"
-}
-
-test_the_backend_of_torch_distributed_on_one_rank() {
-  uses_wheel torch
-  run_on 1 "$repository/python/tests/torch_distributed"
-}
-
-test_the_backend_of_torch_distributed_on_two_ranks() {
-  uses_wheel torch
-  run_on 2 "$repository/python/tests/torch_distributed"
-}
-
-test_the_backend_of_torch_distributed_on_three_ranks() {
-  uses_wheel torch
-  run_on 3 "$repository/python/tests/torch_distributed"
-}
-
-test_the_backend_of_torch_distributed_on_four_ranks() {
-  uses_wheel torch
-  run_on 4 "$repository/python/tests/torch_distributed"
+  run_on_each_number "$repository/python/tests/torch_distributed"
 }
 
 test_the_backend_of_torch_distributed_in_torchs_debug_mode() {
