@@ -348,7 +348,8 @@ Result<> Job::on_states(size_t agent, ByteSpan payload) {
     const size_t task = TRY(task_of(agent, one.task));
     running_.seen(task, one.state);
   }
-  return stalls_.states(agent, payload);
+  stalls_.states(states);
+  return {};
 }
 
 void Job::warn_of_mpi(const std::optional<std::string>& warning) {

@@ -56,17 +56,13 @@ void StallReporter::task_ended(size_t task) {
   if (rank >= 0) carry_out(watch_.rank_ended(rank, parts_.loop.now()));
 }
 
-Result<> StallReporter::states(size_t agent, ByteSpan payload) {
-  const auto message = TRY(decode<States>(payload));
+void StallReporter::states(const States& found) {
   std::map<int, ProcessState> states;
-  for (const States::OfTask& of : message.tasks) {
-    const auto rank = ranks_.find(of.task);
-    if (rank == ranks_.end() || task_of(rank->second)->agent != static_cast<int>(agent))
-      return fail(Errc::protocol, format("the state of {}, no task of it", of.task.text()));
-    states[rank->second] = of.state;
+  for (const States::OfTask& of : found.tasks) {
+    if (const auto rank = ranks_.find(of.task); rank != ranks_.end())
+      states[rank->second] = of.state;
   }
   carry_out(watch_.inspected(states, parts_.loop.now()));
-  return {};
 }
 
 void StallReporter::carry_out(const StallWatch::Steps& steps) {

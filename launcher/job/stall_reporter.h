@@ -34,8 +34,8 @@ class StallReporter {
   StallReporter& operator=(const StallReporter&) = delete;
   ~StallReporter();
 
-  /// Called with the States message of an agent.
-  Result<> states(size_t agent, ByteSpan payload);
+  /// Called with the states of tasks of one agent. Those without rank are ignored.
+  void states(const States& found);
   void task_ended(size_t task);
 
  private:

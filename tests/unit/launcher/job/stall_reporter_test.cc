@@ -71,7 +71,7 @@ TEST_CASE_FIXTURE(Fixture, "StallReporter asks ranks and agents, logs a stall an
   REQUIRE(asked.size() == 1);
   CHECK(asked[1] == StatesWanted{{{{"worker", 1}, 101}}});
   CHECK(logged.empty());
-  CHECK(reporter.states(1, encode(States{{{{"worker", 1}, {101, 'T', ""}}}})));
+  reporter.states({{{{"worker", 1}, {101, 'T', ""}}}});
   CHECK(logged.starts_with("dtrain: warning: barrier #1 stalls for 3"));
   CHECK(logged.find(": rank 0 waits for rank 1\n") != std::string::npos);
   REQUIRE(record.stalls.size() == 1);
@@ -86,7 +86,7 @@ TEST_CASE_FIXTURE(Fixture, "StallReporter asks ranks and agents, logs a stall an
 TEST_CASE_FIXTURE(Fixture, "StallReporter does not log the end of a stall that a failure ends") {
   rank_0_waits();
   until([&] { return !asked.empty(); });
-  CHECK(reporter.states(1, encode(States{{{{"worker", 1}, {101, 'T', ""}}}})));
+  reporter.states({{{{"worker", 1}, {101, 'T', ""}}}});
   logged.clear();
   supervisor.started(1, 7, Time());
   supervisor.exited(1, {.code = 3}, Time());
@@ -96,16 +96,15 @@ TEST_CASE_FIXTURE(Fixture, "StallReporter does not log the end of a stall that a
   CHECK(record.stalls.at(0).ended);
 }
 
-TEST_CASE_FIXTURE(Fixture, "StallReporter refuses the state of a task of another agent") {
-  const Bytes states = encode(States{{{{"worker", 1}, {101, 'T', ""}}}});
-  CHECK(reporter.states(0, states).error().code == Errc::protocol);
-  CHECK(reporter.states(0, as_bytes("x")).error().code == Errc::protocol);
-  CHECK(reporter.states(1, states));
-}
-
 TEST_CASE_FIXTURE(Fixture, "StallReporter ignores tasks without rank") {
   rendezvous.report({"ps", 0}, {{{.operation = "barrier #1", .waited = seconds(30)}}});
   CHECK(rendezvous.queries == 0);
+  rank_0_waits();
+  until([&] { return !asked.empty(); });
+  reporter.states({{{{"ps", 0}, {7, 'S', ""}}}});
+  CHECK(logged.empty());
+  reporter.states({{{{"worker", 1}, {101, 'T', ""}}}});
+  CHECK(logged.find(": rank 0 waits for rank 1\n") != std::string::npos);
 }
 
 TEST_CASE_FIXTURE(Fixture, "StallReporter listens to no rank when reports are off") {
