@@ -100,6 +100,27 @@ test_a_worker_to_spare_lets_synchronous_training_succeed() {
   expect_no_processes
 }
 
+test_the_last_worker_ends_its_steps_alone() {
+  run_ps 1 3 --ps-mode sync:2 --report report.json -- 30 sync 2
+  expect_status 0
+  expect_stderr ''
+  for worker in 0 1 2; do expect_stdout_contains "worker $worker: w = "; done
+  expect test "$(grep -c '"completed": true' report.json)" = 4
+}
+
+test_rank_0_is_missed_although_the_training_goes_on() {
+  run_ps 2 3 --ps-mode async --report report.json -- 30 async 0 kill=0:10
+  expect_status 137
+  expect_stderr_contains 'dtrain: warning: the training goes on without rank 0; the exit status will be 137'
+  expect_stderr_contains 'killed by SIGKILL'
+  expect_stdout_contains 'worker 1: w = 70 70, step 70, own pushes 30, stale 0'
+  expect_stdout_contains 'worker 2: w = 70 70, step 70'
+  expect grep -q '"exit_status": 137' report.json
+  expect grep -q '"failed_tasks": 1' report.json
+  expect test "$(grep -c '"completed": false' report.json)" = 1
+  expect_no_processes
+}
+
 test_fewer_workers_than_the_least_number_fail_the_job() {
   run_ps 1 2 --ps-mode async --min-workers 2 -- 1000000000 async 0 kill=1:3
   expect_status 137

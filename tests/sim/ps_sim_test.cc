@@ -48,7 +48,8 @@ struct SimWorker {
   std::map<uint32_t, uint32_t> attaching = {};   ///< numbers of requests, by part
   std::optional<uint32_t> control = {};          ///< under way, other than those of the turn
   int pushes_left = 0;
-  double counted = 0;  ///< the sum of the effects of pushes that counted
+  size_t round_size = 0;  ///< workers of the round of the last commit
+  double counted = 0;     ///< the sum of the effects of pushes that counted
   int stale = 0;
   int dropped = 0;  ///< pushes that an error ended
   uint32_t attempt = first_attempt;
@@ -229,6 +230,7 @@ class PsWorld {
     const PushTurn::Phase before = self.turn->phase();
     const Result<> taken = self.turn->take(from.part, reply);
     if (!taken) return failed(from.worker, taken.error());
+    if (before == PushTurn::Phase::commit) self.round_size = self.knowledge.decision.workers.size();
     if (self.turn->phase() == PushTurn::Phase::done) return ended(from.worker);
     // The same phase again would begin with all servers; it never follows itself.
     if (self.turn->phase() != before) send_phase(from.worker);
@@ -249,7 +251,8 @@ class PsWorld {
     const PsMode& mode = modes_.at(worker);
     if (self.turn->counted()) {
       ++counted_pushes_;
-      self.counted += mode.kind == PsMode::Kind::sync ? unit / mode.count : unit;
+      self.counted +=
+          mode.kind == PsMode::Kind::sync ? unit / static_cast<double>(self.round_size) : unit;
     } else {
       ++self.stale;
     }

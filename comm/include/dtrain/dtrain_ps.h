@@ -224,7 +224,8 @@ enum dtrain_ps_mode {
   DTRAIN_PS_ASYNC = 0,
   /* Each step averages the gradients of the first `count` workers that push; these are the same for
    * all variables. A later push for this step has no effect. With `count` below the number of
-   * workers, the others are spare. 0: all workers. */
+   * workers, the others are spare. Such a step does not wait for workers in a barrier, or for some
+   * that have closed their connections. 0: all workers. */
   DTRAIN_PS_SYNC = 1,
   /* At once. The push returns when no other worker is more than `count` pushes behind. */
   DTRAIN_PS_BOUNDED = 2

@@ -6,7 +6,6 @@ namespace dt {
 
 namespace {
 
-constexpr int status_host_lost = 3;
 constexpr int status_time_limit = 124;
 
 }  // namespace

@@ -7,6 +7,9 @@
 
 namespace dt {
 
+/// The exit status of a job that ends by the loss of a host.
+inline constexpr int status_host_lost = 3;
+
 /// The outcome of a job while its events decide it. The first one that gives an exit status counts.
 /// A task's older error replaces a failure that the user does not know yet.
 ///

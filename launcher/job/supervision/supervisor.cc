@@ -108,7 +108,7 @@ Actions Supervisor::exited(size_t task, const ExitStatus& status, Time now,
   } else {
     actions.push_back(notify(Notice::Kind::dead, task, status.text()));
     if (excused) {
-      excuse_task(task, failure_cause(status), actions);
+      excuse_task(task, status.shell_status(), failure_cause(status), error, actions);
     } else if (!done_) {
       fail_task(task, status.shell_status(), cause_of(status, not_stopped()), error);
     }
@@ -304,7 +304,7 @@ bool Supervisor::excuse_host(size_t agent, const std::string& cause, Time now, A
   if (!needed_.excuses_host(live, lives_, phase_ == Phase::running)) return false;
   for (const size_t task : live) {
     actions.push_back(notify(Notice::Kind::dead, task, cause));
-    excuse_task(task, cause, actions);
+    excuse_task(task, status_host_lost, cause, {}, actions);
     end_task(task, now, actions);
   }
   pause_.agent_ended(agent);
@@ -313,11 +313,21 @@ bool Supervisor::excuse_host(size_t agent, const std::string& cause, Time now, A
   return true;
 }
 
-void Supervisor::excuse_task(size_t task, const std::string& cause, Actions& actions) {
+/// Training continues without the task. Rank 0 is missed all the same: in most programs it prints
+/// the results and saves them. Its failure is that of the job, which does not end by it.
+void Supervisor::excuse_task(size_t task, int status, const std::string& cause,
+                             const std::optional<TaskError>& error, Actions& actions) {
   // The launcher has sent it a signal: its end is expected.
   if (phase_ != Phase::running) return;
-  lives_.fail(task);
   needed_.excuse(task);
+  if (plan_.tasks[task].rank == 0) {
+    fail_task(task, status, cause, error);
+    actions.push_back(
+        warning(format("the training goes on without rank 0; the exit status will be {}", status)));
+    return;
+  }
+  lives_.fail(task);
+  verdict_.count_failed_task();
   actions.push_back(
       warning(failure_text(failure_of(task, cause), {}) + "; the training goes on without it"));
 }

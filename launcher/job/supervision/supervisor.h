@@ -136,7 +136,8 @@ class Supervisor {
   void restart_later(size_t task, const ExitStatus& status, Time now, Actions& actions);
   void restart_due(Time now, Actions& actions);
   void abandon_restarts(Time now, Actions& actions);
-  void excuse_task(size_t task, const std::string& cause, Actions& actions);
+  void excuse_task(size_t task, int status, const std::string& cause,
+                   const std::optional<TaskError>& error, Actions& actions);
   /// Excuses all tasks of a lost host; false when the job needs one of them.
   bool excuse_host(size_t agent, const std::string& cause, Time now, Actions& actions);
   void stop_on_request(int signal, Time now, Actions& actions);

@@ -70,7 +70,11 @@ void PsServerState::note(const Notice& notice) {
   if (notice.attempt > sessions_.attempt(worker)) restarted(worker, notice.attempt);
   if (notice.kind == Notice::Kind::restarted || !sessions_.end(worker, notice)) return;
   std::erase_if(declares_, [worker](const auto& entry) { return entry.asked.worker == worker; });
-  coordinator_.gone(worker, sessions_.ending(worker), notice.returns);
+  if (notice.kind == Notice::Kind::left) {
+    coordinator_.left(worker, sessions_.ending(worker));
+  } else {
+    coordinator_.gone(worker, sessions_.ending(worker), notice.returns);
+  }
   answer_waits();
   answer_declares();
 }
@@ -290,7 +294,7 @@ PsServerState::Verdict PsServerState::on(const Asked& /*asked*/, const StatusReq
 }
 
 PsServerState::Verdict PsServerState::on(const Asked& asked, const LeaveRequest& /*request*/) {
-  coordinator_.gone(asked.worker, "has closed its connection");
+  coordinator_.left(asked.worker, "has closed its connection");
   return PsReply{};
 }
 

@@ -92,14 +92,27 @@ void StepCoordinator::commit_bounded(Caller caller, const CommitRequest& request
   review_bounded();
 }
 
+/// Returns of how many workers a round has the gradients. With workers to spare, some come to their
+/// end, or to a barrier, before others, which then train without them.
+size_t StepCoordinator::needed() const {
+  size_t all = 0;
+  size_t left = 0;
+  for (uint32_t worker = 0; worker < states_.size(); ++worker) {
+    all += takes_part(worker) ? 1 : 0;
+    left += takes_part(worker) && states_[worker].left ? 1 : 0;
+  }
+  if (mode_.count >= all) return all;
+  return std::min<size_t>(mode_.count, all - left - in_barrier_.size());
+}
+
 /// Ends the round when enough workers have committed, or when that is impossible.
 void StepCoordinator::decide() {
-  if (mode_.kind != PsMode::Kind::sync) return;
-  if (committed_.size() < mode_.count) {
+  if (mode_.kind != PsMode::Kind::sync || committed_.empty()) return;
+  if (committed_.size() < needed()) {
     size_t able = committed_.size();
     for (uint32_t worker = 0; worker < states_.size(); ++worker)
       able += can_commit(worker) && !committed_.contains(worker) ? 1 : 0;
-    if (able >= mode_.count) return;
+    if (able >= needed()) return;
     const Error why = too_few(able);
     for (const auto& [worker, request] : std::exchange(waiting_, {})) {
       committed_.erase(worker);
@@ -124,13 +137,17 @@ bool StepCoordinator::can_commit(uint32_t worker) const {
 
 Error StepCoordinator::too_few(size_t able) const {
   std::string why = "no worker trains";
+  bool named = false;
   for (uint32_t worker = 0; worker < states_.size(); ++worker) {
-    if (takes_part(worker) && !can_commit(worker) && !committed_.contains(worker))
-      why = format("{} {}", name(worker),
-                   states_[worker].lives ? "waits in a barrier" : states_[worker].end);
+    if (!takes_part(worker) || can_commit(worker) || committed_.contains(worker)) continue;
+    // A death is the better reason.
+    if (states_[worker].left && std::exchange(named, true)) continue;
+    named = true;
+    why = format("{} {}", name(worker),
+                 states_[worker].lives ? "waits in a barrier" : states_[worker].end);
   }
   return {Errc::peer_lost, format("a step needs the gradients of {} workers, and {} are left: {}",
-                                  mode_.count, able, why)};
+                                  needed(), able, why)};
 }
 
 /// Returns the clock of the slowest worker that lives; none: no worker lives.
@@ -179,6 +196,7 @@ void StepCoordinator::review_barrier() {
 
 void StepCoordinator::connected(uint32_t worker) {
   states_[worker].lives = true;
+  states_[worker].left = false;
   states_[worker].returns = false;
   waiting_.erase(worker);
   committed_.erase(worker);
@@ -198,10 +216,21 @@ void StepCoordinator::restarted(uint32_t worker) {
   review_barrier();
 }
 
+void StepCoordinator::left(uint32_t worker, const std::string& how) {
+  if (!states_[worker].lives) return;
+  states_[worker].left = true;
+  end(worker, how, false);
+}
+
 void StepCoordinator::gone(uint32_t worker, const std::string& why, bool returns) {
   State& state = states_[worker];
-  // The first reason counts: a worker that has left also ends.
-  if (!state.lives && !state.returns) return;
+  // The first death counts. A worker that has left may fail afterwards.
+  if (!state.lives && !state.returns && !std::exchange(state.left, false)) return;
+  end(worker, why, returns);
+}
+
+void StepCoordinator::end(uint32_t worker, const std::string& why, bool returns) {
+  State& state = states_[worker];
   state.lives = false;
   state.returns = returns;
   state.end = why;

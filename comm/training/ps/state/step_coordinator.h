@@ -25,7 +25,8 @@ struct PsWorker {
 ///
 /// A worker sends a commit when all servers have its push:
 ///
-///   sync     committed ─ `count` workers have ─▶ done, the round is decided
+///   sync     committed ─ `count` workers have, or all that have not left ─▶ done, the round is
+///   decided
 ///                 ├─ the mode changes ─▶ mode_changed, the push has no effect
 ///                 └─ too few workers can commit ─▶ an error that names one that cannot
 ///   bounded  committed ─ no worker is more than `count` pushes behind ─▶ done
@@ -63,8 +64,10 @@ class StepCoordinator {
   /// Called when a worker connects: it takes part, also after it has left. Its waits of before end
   /// without answers.
   void connected(uint32_t worker);
-  /// Called when a worker has left or died. Its waits end without answers. A barrier waits for a
-  /// worker that `returns`.
+  /// Called when a worker has left well. Rounds with workers to spare do not need it any more.
+  void left(uint32_t worker, const std::string& how);
+  /// Called when a worker has died, also after it has left. Its waits end without answers. A
+  /// barrier waits for a worker that `returns`.
   void gone(uint32_t worker, const std::string& why, bool returns = false);
   /// Called when a worker begins anew. A commit of its attempt before has no effect any more.
   void restarted(uint32_t worker);
@@ -78,6 +81,7 @@ class StepCoordinator {
  private:
   struct State {
     bool lives = true;
+    bool left = false;     ///< it does not live, and has left well
     bool returns = false;  ///< it does not live, but is expected
     std::string end = {};  ///< why it does not live
     uint64_t clock = 0;    ///< pushes in the bounded mode
@@ -86,10 +90,12 @@ class StepCoordinator {
   };
   void commit_sync(Caller caller, const CommitRequest& request);
   void commit_bounded(Caller caller, const CommitRequest& request);
+  void end(uint32_t worker, const std::string& why, bool returns);
   void answer(Caller caller, PsVerdict verdict, std::optional<Error> error = {});
   void decide();
   void review_bounded();
   void review_barrier();
+  size_t needed() const;
   bool can_commit(uint32_t worker) const;
   std::optional<uint64_t> slowest_clock() const;
   Error too_few(size_t able) const;

@@ -209,7 +209,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK_FALSE(job.lives().completed(2));
   job.exited(1, good, now);
   CHECK(words(job.exited(0, good, now)) == "finish");
-  CHECK(job.outcome() == Outcome{});
+  CHECK(job.outcome() == Outcome{.failed_tasks = 1});
 
   options.success.by = SuccessBy::all;
   Supervisor strict = start("chief worker evaluator");
@@ -355,25 +355,39 @@ TEST_CASE_FIXTURE(Fixture, "training continues without workers down to the least
   options.success.workers_min = 2;
   Supervisor job = start("worker worker worker worker ps");
   CHECK(words(job.exited(1, {.signal = SIGKILL}, now)) == "warn");
-  CHECK(words(job.exited(0, bad, now)) == "warn");
+  CHECK(words(job.exited(2, bad, now)) == "warn");
   CHECK_FALSE(job.lives().completed(1));
   SUBCASE("and succeeds when the others do") {
-    CHECK(words(job.exited(2, good, now)).empty());
+    CHECK(words(job.exited(0, good, now)).empty());
     CHECK(words(job.exited(3, good, now)) == "TERM");
     CHECK(job.done());
     CHECK(words(job.exited(4, termed, now)) == "finish");
-    CHECK(job.outcome() == Outcome{});
+    CHECK(job.outcome() == Outcome{.failed_tasks = 2});
   }
   SUBCASE("and one more is the failure of the job") {
-    CHECK(words(job.exited(2, bad, now)) == "TERM");
+    CHECK(words(job.exited(3, bad, now)) == "TERM");
     CHECK(job.outcome().exit_status == 3);
-    CHECK(job.outcome().failure->task == TaskId{"worker", 2});
-    CHECK(job.outcome().failed_tasks == 1);
+    CHECK(job.outcome().failure->task == TaskId{"worker", 3});
+    CHECK(job.outcome().failed_tasks == 3);
   }
   SUBCASE("and a server is never excused") {
     CHECK(words(job.exited(4, bad, now)) == "TERM");
     CHECK(job.outcome().exit_status == 3);
   }
+}
+
+TEST_CASE_FIXTURE(Fixture, "training continues without rank 0, whose failure is that of the job") {
+  options.success.workers_min = 1;
+  Supervisor job = start("worker worker worker ps");
+  const Actions actions = job.exited(0, {.signal = SIGKILL}, now);
+  REQUIRE(words(actions) == "warn");
+  CHECK(actions.back().text == "the training goes on without rank 0; the exit status will be 137");
+  CHECK(words(job.exited(1, bad, now)) == "warn");
+  CHECK(words(job.exited(2, good, now)) == "TERM");
+  CHECK(words(job.exited(3, termed, now)) == "finish");
+  CHECK(job.outcome().exit_status == 137);
+  CHECK(job.outcome().failure->task == TaskId{"worker", 0});
+  CHECK(job.outcome().failed_tasks == 2);
 }
 
 TEST_CASE_FIXTURE(Fixture, "a worker that the launcher has ended is not excused") {
