@@ -11,6 +11,7 @@
 #include "cmd/completion.h"
 #include "cmd/options.h"
 #include "cmd/ps_command.h"
+#include "cmd/run_arguments.h"
 #include "gpu/cuda/cuda_build.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/agent_keeper.h"
@@ -22,6 +23,7 @@
 #include "launcher/config/options.h"
 #include "launcher/job/run.h"
 #include "launcher/report/report.h"
+#include "launcher/report/report_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -104,12 +106,20 @@ std::optional<std::string> advice_for(const std::vector<std::string>& words,
        .cwd = config.chdir.value_or(std::filesystem::current_path(ignored).string())});
 }
 
+/// As soon as the option is read, since anything later can fail.
+void remove_stale_report(const OptionSources& sources) {
+  const auto report = find_option(sources, "report");
+  if (report && !find_option(sources, "dry-run")) ReportFile::remove_stale(report->value());
+}
+
 int run_command(const Invocation& invocation, const std::vector<std::string>& words) {
   const std::vector<std::string> environment = own_environment();
+  remove_stale_report({invocation.flags});
   const auto config = load_run_config({.flags = invocation.flags,
                                        .command = invocation.words,
                                        .environment = environment,
-                                       .notice = log_notices(invocation)});
+                                       .notice = log_notices(invocation),
+                                       .on_read = remove_stale_report});
   if (!config) return print_error(config.error(), typed_color(invocation));
   if (const auto advice = advice_for(words, *config, parse_environment(environment)))
     return print_error({Errc::not_runnable, *advice}, config->color);
@@ -178,7 +188,11 @@ int dispatch(const std::vector<std::string>& words) {
     return run_bench_rank(std::span(words).subspan(1), parse_environment(own_environment()));
   }
   const auto invocation = parse_command_line(words);
-  if (!invocation) return print_error(invocation.error());
+  if (!invocation) {
+    if (!words.empty() && words.front() == "run")
+      remove_stale_report({readable_options(std::span(words).subspan(1))});
+    return print_error(invocation.error());
+  }
   switch (invocation->command) {
     case Invocation::Command::help:
       return print(invocation->help);

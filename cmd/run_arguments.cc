@@ -131,11 +131,8 @@ Result<std::vector<std::string>> take_values(const Spelled& spelled,
                                   option.placeholder, help_hint(dialect)));
 }
 
-}  // namespace
-
-Result<RunArguments> read_run_arguments(std::span<const std::string> words,
-                                        const Dialect& dialect) {
-  RunArguments result;
+Result<> read_into(RunArguments& result, std::span<const std::string> words,
+                   const Dialect& dialect) {
   while (!words.empty() && words.front().size() > 1 && words.front().starts_with('-')) {
     if (TRY(take_own(words, dialect, result))) continue;
     const std::string& word = words.front();
@@ -151,7 +148,7 @@ Result<RunArguments> read_run_arguments(std::span<const std::string> words,
     if (dialect.takes != nullptr && !dialect.takes(option)) return not_taken(*spelled, dialect);
     if (option.effect == Effect::prints) {
       result.prints = &option;
-      return result;
+      return {};
     }
     std::vector<std::string> values = TRY(take_values(*spelled, words, dialect));
     std::vector<std::string>& all = result.flags.values[std::string(option.name)];
@@ -159,7 +156,22 @@ Result<RunArguments> read_run_arguments(std::span<const std::string> words,
     result.flags.origins.insert_or_assign(std::string(option.name), spelled->spelling);
   }
   result.command.assign(words.begin(), words.end());
+  return {};
+}
+
+}  // namespace
+
+Result<RunArguments> read_run_arguments(std::span<const std::string> words,
+                                        const Dialect& dialect) {
+  RunArguments result;
+  TRY(read_into(result, words, dialect));
   return result;
+}
+
+OptionSource readable_options(std::span<const std::string> words) {
+  RunArguments result;
+  [[maybe_unused]] const Result<> refused = read_into(result, words, {});
+  return std::move(result.flags);
 }
 
 bool is_run_option(std::string_view word) {

@@ -40,6 +40,9 @@ struct Dialect {
 Result<RunArguments> read_run_arguments(std::span<const std::string> words,
                                         const Dialect& dialect = {});
 
+/// Returns the options up to the first word that read_run_arguments refuses.
+OptionSource readable_options(std::span<const std::string> words);
+
 /// True for an option of `dtrain run`, with or without a value in the same word.
 bool is_run_option(std::string_view word);
 

@@ -47,10 +47,11 @@ void Runtime::signalled(int number) {
 
 /// Called within a write: the job's reaction comes later, from the loop.
 void Runtime::output_lost(const Error& error, bool needs_reader) {
+  const std::string what = format("standard output cannot be written ({})", error.message);
   // Under nohup, a job survives its terminal: the user has closed that.
-  if (!out().terminal()) lost_output_ = error;
+  if (!out().terminal()) lost_output_ = Error{error.code, what};
   if (!needs_reader || error.code != Errc::closed) {
-    log_.warn("standard output cannot be written ({}); the job goes on without it", error.message);
+    log_.warn("{}; the job goes on without it", what);
     return;
   }
   reader_gone_ = loop_->after(Duration::zero(), [this] {

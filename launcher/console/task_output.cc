@@ -224,9 +224,9 @@ size_t TaskOutput::write_file(Channel& channel, ByteSpan bytes) {
       continue;
     }
     // One warning for all files: they share a disk.
-    if (!std::exchange(warned_, true)) {
-      log_.warn("cannot write {}: {}; the job goes on without what does not fit", channel.path,
-                errno_text(errno));
+    if (!lost_) {
+      lost_ = Error{Errc::os, format("cannot write {}: {}", channel.path, errno_text(errno))};
+      log_.warn("{}; the job goes on without what does not fit", lost_->message);
     }
     // No later chunk is written: the file keeps the front of the output, without holes.
     channel.file.reset();

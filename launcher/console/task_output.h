@@ -60,6 +60,8 @@ class TaskOutput {
   bool ended(size_t task, TaskStream stream) const;
   /// Returns the bytes of each task so far.
   std::vector<OutputCount> counts() const;
+  /// Why files lack output, if they do.
+  const std::optional<Error>& lost() const { return lost_; }
   /// Returns the last lines of the task's stderr, or of its only stream.
   std::vector<std::string> last_errors(size_t task) const;
 
@@ -105,7 +107,7 @@ class TaskOutput {
   Log& log_;
   std::vector<TaskChannels> tasks_;
   size_t open_ = 0;  ///< streams that have not ended
-  bool warned_ = false;
+  std::optional<Error> lost_;
   std::vector<Stream> waiting_;  ///< streams with a flush_at
   Timer flush_timer_;
 };

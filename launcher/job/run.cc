@@ -41,7 +41,10 @@ Result<Outcome> run_to_end(JobContext& context, const PlannedJob& planned,
   if (config.report) runtime.drain(Clock::now() + drain_patience);
   context.record.output = prepared.output->counts();
   context.record.rendezvous = prepared.rendezvous->counters();
-  return job.outcome();
+  Outcome outcome = job.outcome();
+  const auto& lost = prepared.output->lost();
+  if (lost && config.end_on_lost_output.value_or(true)) count_lost_output(outcome, *lost);
+  return outcome;
 }
 
 /// The whole program: hosts, agents, plan, rendezvous, launch, supervision.
@@ -88,13 +91,11 @@ RunConfig with_job_id(RunConfig config, const std::string& job_id) {
 }
 
 /// Writes the document of --report.
-void write_report(const RunConfig& config, ReportFile& file, const JobRecord& record,
-                  const Outcome& outcome, Log& log) {
-  if (!config.report || config.dry_run) return;
+Result<> write_report(const RunConfig& config, ReportFile& file, const JobRecord& record,
+                      const Outcome& outcome) {
+  if (!config.report || config.dry_run) return {};
   const Json document = report_document(record, config.command, outcome, Clock::now());
-  if (const auto written = file.write(document.text(2) + "\n"); !written) {
-    log.warn("{}", written.error().message);
-  }
+  return file.write(document.text(2) + "\n");
 }
 
 }  // namespace
@@ -130,7 +131,11 @@ int run(const RunConfig& given, const Environment& environment) {
     const auto more = more_failures_text(record, *outcome.failure);
     if (more) (*runtime)->log().error("{}", *more);
   }
-  if (report) write_report(config, *report, record, outcome, (*runtime)->log());
+  if (report) {
+    const auto written = write_report(config, *report, record, outcome);
+    if (!written) (*runtime)->log().error("{}", written.error().message);
+    if (!written && outcome.exit_status == 0) outcome.exit_status = 1;
+  }
   const bool ended_well = outcome.exit_status == 0;
   (*runtime)->drain(outcome.reason.empty() ? Time::max() : Clock::now() + drain_patience);
   count_lost_output(config, **runtime, outcome);

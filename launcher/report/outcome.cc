@@ -14,7 +14,7 @@ void count_lost_output(Outcome& outcome, const Error& lost) {
     outcome.reason = std::string(reader_gone_text);
   } else {
     outcome.exit_status = 1;
-    outcome.reason = format("output is lost: standard output cannot be written ({})", lost.message);
+    outcome.reason = "output is lost: " + lost.message;
   }
 }
 

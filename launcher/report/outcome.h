@@ -34,7 +34,7 @@ struct Outcome {
 };
 
 /// Output that was asked for and lost is a failure of a job that ended well. `lost` is why it was
-/// lost: its reader has gone (Errc::closed), or it could not be written.
+/// lost: its reader has gone (Errc::closed), or what could not be written, as in "cannot write x".
 void count_lost_output(Outcome& outcome, const Error& lost);
 inline constexpr std::string_view reader_gone_text =
     "the reader of standard output has gone; --on-lost-output continue runs the job without it";

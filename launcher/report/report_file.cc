@@ -84,6 +84,12 @@ Result<> write_draft(const Draft& draft, std::string_view text, const std::strin
 
 }  // namespace
 
+void ReportFile::remove_stale(const std::string& path) {
+  struct stat about = {};
+  if (::lstat(path.c_str(), &about) < 0 || !S_ISREG(about.st_mode)) return;
+  if (about.st_uid == ::geteuid() && about.st_nlink == 1) ::unlink(path.c_str());
+}
+
 Result<ReportFile> ReportFile::open(const std::optional<std::string>& wanted) {
   ReportFile report;
   report.path_ = wanted;
@@ -112,6 +118,7 @@ Result<ReportFile> ReportFile::open(const std::optional<std::string>& wanted) {
   }
   const Draft trial = TRY(make_draft(path));
   ::unlink(trial.path.c_str());
+  remove_stale(path);
   return report;
 }
 

@@ -14,9 +14,13 @@ namespace dt {
 /// is opened at once and written directly.
 class ReportFile {
  public:
-  /// Makes the file's folder, and tries the steps of write(), so that a bad path fails before the
-  /// job starts. Without a path, write() does nothing. Fails with Errc::input for a path that
-  /// cannot be written, a folder, a link, and a file of another user.
+  /// Removes the report of an earlier job: a regular file of this user that has no other name. A
+  /// job that does not come to its end must not leave it for its own.
+  static void remove_stale(const std::string& path);
+
+  /// Removes a stale report, makes the file's folder, and tries the steps of write(), so that a bad
+  /// path fails before the job starts. Without a path, write() does nothing. Fails with Errc::input
+  /// for a path that cannot be written, a folder, a link, and a file of another user.
   static Result<ReportFile> open(const std::optional<std::string>& path);
 
   Result<> write(std::string_view text);

@@ -131,17 +131,18 @@ test_a_wrong_range_is_refused_by_its_rule() { # B43
   done
 }
 
-test_a_full_disk_costs_bytes_of_the_log_and_nothing_else() { # F14 R17
+test_a_full_disk_costs_bytes_of_the_log_and_the_exit_status() { # F14 R17
   for _ in $(seq "$(long_or 1 10)"); do
     mkdir -p disk
-    in_own_mounts 'mount -t tmpfs -o size=64k none disk && "$@" && cat disk/rank.*/* | wc -c >kept' sh \
-      "$DTRAIN" run -np 2 --output-dir disk sh -c 'seq 100000; echo done >&2; exit 0'
-    expect_status 0
+    # shellcheck disable=SC2016
+    in_own_mounts 'mount -t tmpfs -o size=64k none disk && { "$@"; status=$?; cat disk/rank.*/* | wc -c >kept; exit $status; }' \
+      sh "$DTRAIN" run -np 2 --output-dir disk sh -c 'seq 100000; echo done >&2; exit 0'
+    expect_status 1
     [[ $(grep -cF '[0]<stdout>:' "$out/stdout") -eq 100000 ]] || fail 'the console lost something'
     grep -qE '^dtrain: warning: cannot write disk/rank\.[01]/stdout: No space left on device; the job goes on' \
       "$out/stderr" || fail 'the file is not named'
     lost=$(sed -n 's/^dtrain: warning: disk: \([0-9]*\) bytes of output were lost, in [234] file(s)$/\1/p' "$out/stderr")
-    [[ $(grep -c '^dtrain:' "$out/stderr") -eq 2 ]] || fail 'not two lines'
+    [[ $(grep -c '^dtrain:' "$out/stderr") -eq 3 ]] || fail 'not three lines'
     (($(cat kept) > 0)) || fail 'what there was room for is gone'
     written=$((2 * ($(seq 100000 | wc -c) + 5)))
     ((lost + $(cat kept) == written)) || fail "lost $lost and kept $(cat kept), of $written"
@@ -154,13 +155,14 @@ run_with_small_files() {
     "$DTRAIN" "$@"
 }
 
-test_a_limit_of_file_sizes_costs_bytes_of_the_log_and_nothing_else() {
+test_a_limit_of_file_sizes_costs_bytes_of_the_log_and_the_exit_status() {
   run_with_small_files run -np 1 --output-dir logs seq 5000
-  expect_status 0
+  expect_status 1
   [[ $(wc -l <stdout.copy) -eq 5000 ]] || fail 'the console lost something'
   [[ $(stat -c %s logs/rank.0/stdout) -eq 2048 ]] || fail 'the file does not end at the limit'
   expect_stderr 'dtrain: warning: cannot write logs/rank.0/stdout: File too large; the job goes on without what does not fit
-dtrain: warning: logs: 21845 bytes of output were lost, in 1 file(s)'
+dtrain: warning: logs: 21845 bytes of output were lost, in 1 file(s)
+dtrain: output is lost: cannot write logs/rank.0/stdout: File too large'
 }
 
 test_a_stdout_and_a_report_at_the_limit_of_file_sizes_are_reported() {

@@ -212,6 +212,31 @@ dtrain: output is lost: standard output cannot be written (No space left on devi
   grep -q '"exit_status": 1' report.json || fail "the report differs: $(cat report.json)"
 }
 
+test_output_that_is_missing_in_a_file_is_a_failure() {
+  mkdir full
+  # shellcheck disable=SC2016
+  run unshare -m sh -c 'mount -t tmpfs -o size=64k none full || exit 77
+    "$0" run -np 2 --quiet --report report.json "$@" --output-dir full/o sh -c "head -c 300000 /dev/zero | tr \"\\0\" x"' "$DTRAIN"
+  ((status != 77)) || skip 'no tmpfs can be mounted'
+  expect_status 1
+  expect_stderr_contains 'dtrain: warning: cannot write full/o/rank.'
+  expect_stderr_contains 'dtrain: output is lost: cannot write full/o/rank.'
+  expect grep -q '"exit_status": 1' report.json
+  # shellcheck disable=SC2016
+  run unshare -m sh -c 'mount -t tmpfs -o size=64k none full
+    "$0" run -np 1 --quiet --on-lost-output continue --output-dir full/o sh -c "head -c 300000 /dev/zero"' "$DTRAIN"
+  expect_status 0
+  expect_stderr_contains 'bytes of output were lost, in 1 file(s)'
+}
+
+test_a_report_that_cannot_be_written_is_a_failure() {
+  run_dtrain run -np 1 --report /dev/full true
+  expect_status 1
+  expect_stderr 'dtrain: --report: cannot write /dev/full: No space left on device'
+  run_dtrain run -np 1 --report /dev/full sh -c 'exit 7'
+  expect_status 7
+}
+
 test_without_tags_bytes_pass_as_they_are() {
   run_dtrain run -np 1 --no-tag sh -c 'printf "{\"a\": \""; head -c 300000 /dev/zero | tr "\0" x; printf "\"}"'
   expect_status 0

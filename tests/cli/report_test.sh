@@ -32,6 +32,52 @@ test_a_report_has_hosts_tasks_times_and_counts() {
     'r["counters"]["rendezvous"]["connections"] == 0'
 }
 
+test_a_stale_report_never_survives() {
+  local wrong
+  for wrong in '' '--timout 3' '--np x' '--hosts' '-np 2 --env-file nothing'; do
+    echo '{"exit_status": 0}' >report.json
+    # shellcheck disable=SC2086 # several words
+    run_dtrain run --report report.json $wrong true
+    expect_status 2
+    expect_not test -e report.json
+  done
+  for wrong in 'report = "report.json"' 'report = "report.json"
+np = 0'; do
+    echo '{"exit_status": 0}' >report.json
+    printf '%s\n' "$wrong" >dtrain.toml
+    run_dtrain run true
+    expect_status 2
+    expect_not test -e report.json
+  done
+  rm dtrain.toml
+  echo '{"exit_status": 0}' >report.json
+  start_dtrain run -np 1 --report report.json sh -c 'echo started; exec sleep 60'
+  wait_for stdout_has started
+  expect_not test -e report.json
+  signal KILL
+  finish
+  expect_not test -e report.json
+  expect_no_processes
+}
+
+test_what_is_no_report_of_this_user_is_left_alone() {
+  echo keep >kept
+  ln kept linked
+  ln -s kept link
+  for name in linked link; do
+    run_dtrain run --report $name --timout 3 true
+    expect_status 2
+    expect_file kept keep
+    expect test -e $name
+  done
+  # Words of the command are not ours, and a plan writes no report.
+  echo keep >mine
+  run_dtrain run --timout 3 true --report mine
+  expect_status 2
+  run_dtrain run --dry-run --report mine true
+  expect_file mine keep
+}
+
 test_a_report_counts_what_each_rank_used() {
   cat >work.py <<'END'
 import os
@@ -122,11 +168,11 @@ test_a_report_goes_to_a_pipe_as_well() {
   expect_report 'r["exit_status"] == 0'
 }
 
-test_a_report_that_fails_at_the_end_is_logged_and_changes_no_status() {
+test_a_report_that_fails_at_the_end_is_a_failure() {
   mkdir folder
   run_dtrain run -np 1 --report folder/report.json rmdir folder
-  expect_status 0
-  expect_stderr 'dtrain: warning: --report: cannot write folder/report.json: No such file or directory'
+  expect_status 1
+  expect_stderr 'dtrain: --report: cannot write folder/report.json: No such file or directory'
 }
 
 test_a_report_of_another_user_is_refused_before_the_job() {

@@ -173,6 +173,7 @@ Result<OptionSources> load_sources(OptionSource flags, const std::vector<std::st
 
 Result<RunConfig> load_run_config(RunRequest request) {
   auto sources = TRY(load_sources(std::move(request.flags), request.environment, request.notice));
+  if (request.on_read) request.on_read(sources);
   if (request.takes != nullptr) keep_taken(request.takes, sources);
   sources.push_back({.values = std::move(request.defaults), .origins = {}});
   report_destinations(found_destinations(sources), request.notice);

@@ -27,6 +27,8 @@ struct RunRequest {
   std::vector<std::string> command;
   std::vector<std::string> environment;
   FileNoticeSink notice = {};
+  /// Called with all sources, before anything of them can be refused.
+  std::function<void(const OptionSources& sources)> on_read = {};
   bool (*takes)(const Option& option) = nullptr;  ///< drops other options; null: all are taken
   OptionValues defaults = {};                     ///< win over those of dtrain run
 };

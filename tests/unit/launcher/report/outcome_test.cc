@@ -9,7 +9,8 @@ namespace {
 
 TEST_CASE("count_lost_output: lost output is a failure of a job that ended well") {
   Outcome outcome;
-  count_lost_output(outcome, {Errc::os, "No space left on device"});
+  count_lost_output(outcome,
+                    {Errc::os, "standard output cannot be written (No space left on device)"});
   CHECK(outcome.exit_status == 1);
   CHECK(outcome.reason ==
         "output is lost: standard output cannot be written (No space left on device)");
