@@ -51,6 +51,34 @@ Result<> check_complete(const std::vector<std::string>& missing, bool any) {
                                   join(missing, ", "), hint));
 }
 
+/// A variable of another launcher with the number of processes that it has started.
+struct ForeignSize {
+  const char* name;
+  const char* beside = nullptr;  ///< counts only if this one is set, too
+};
+constexpr std::array foreign_sizes = {
+    ForeignSize{"OMPI_COMM_WORLD_SIZE"}, ForeignSize{"PMI_SIZE"},
+    ForeignSize{"SLURM_STEP_NUM_TASKS"}, ForeignSize{"HOROVOD_SIZE"},
+    ForeignSize{"WORLD_SIZE", "RANK"},
+};
+
+/// Fails where another launcher has started this process as one of several: each would be rank 0 of
+/// 1, train on all data, and write the same files.
+Result<> check_alone(const VariableReader& environment) {
+  if (value_of(environment, "DTRAIN_ALONE") == "1") return {};
+  for (const ForeignSize& foreign : foreign_sizes) {
+    const auto size = parse_integer(value_of(environment, foreign.name));
+    if (size.value_or(1) <= 1) continue;
+    if (foreign.beside != nullptr && value_of(environment, foreign.beside).empty()) continue;
+    return fail(Errc::input,
+                format("{}={} shows that another launcher has started this process, so the ranks "
+                       "would not find each other; start the job by dtrain run -np {}, or set "
+                       "DTRAIN_ALONE=1 if each process is to be alone",
+                       foreign.name, *size, *size));
+  }
+  return {};
+}
+
 Result<Claim> claim_of(const Identity& identity) {
   if (identity.role.size() > role_bytes_max) {
     return fail(Errc::input, format("the role's name has {} bytes, more than {}",
@@ -114,7 +142,10 @@ Result<std::optional<InitOptions>> init_options_from(const VariableReader& envir
   for (const char* name : checked)
     any = any || !value_of(environment, name).empty();
   any = any || missing.size() < required.size();
-  if (!any) return std::optional<InitOptions>();
+  if (!any) {
+    TRY(check_alone(environment));
+    return std::optional<InitOptions>();
+  }
   TRY(check_complete(missing, any));
 
   Identity identity{.role = value_of(environment, "DTRAIN_ROLE"),

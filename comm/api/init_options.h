@@ -30,7 +30,8 @@ struct InitOptions {
 using VariableReader = std::function<const char*(const char* name)>;
 
 /// Reads the variables that `dtrain run` sets; none if no variable is set. Fails with Errc::input
-/// when some are missing or wrong, and names them. No error contains the token.
+/// when some are missing or wrong, and names them. Fails also when none is set, but another
+/// launcher has started several processes, unless DTRAIN_ALONE is 1. No error contains the token.
 Result<std::optional<InitOptions>> init_options_from(const VariableReader& environment);
 
 /// The same values as texts, from a caller that does not read them from the environment.

@@ -1,7 +1,6 @@
 """Joining the ranks of a job, and its groups."""
 
 import atexit
-import os
 import pickle
 from collections.abc import Iterable
 from typing import Any
@@ -9,14 +8,9 @@ from typing import Any
 from dtrain import _core, _functions
 from dtrain._binary import check_one_library
 from dtrain._collectives import Collectives
-from dtrain._errors import ArgumentError, Error
+from dtrain._errors import ArgumentError
 from dtrain._options import integer, milliseconds
 from dtrain._store import Store
-
-# One of them shows that `dtrain run` started this process.
-_OF_DTRAIN = ("DTRAIN_ROLE", "DTRAIN_TASK_INDEX", "DTRAIN_RENDEZVOUS", "DTRAIN_TOKEN", "DTRAIN_RANK", "DTRAIN_SIZE")
-# The sizes that other launchers set.
-_OF_OTHERS = ("WORLD_SIZE", "HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE")
 
 
 class Context(Collectives):
@@ -146,24 +140,11 @@ class Context(Collectives):
 def init(*, timeout: float | None = None) -> Context:
     """Join the other ranks of the job, and return when all have joined.
 
-    A process that `dtrain run` did not start is alone: rank 0 of size 1. `timeout` is in seconds, by default 300.
+    A process that `dtrain run` did not start is alone: rank 0 of size 1. One of several that another launcher started
+    is so with DTRAIN_ALONE=1 only. `timeout` is in seconds, by default 300.
     """
-    _refuse_other_launchers()
     check_one_library()
     world = Context(_core.init(milliseconds(timeout)))
     # Other ranks learn that this one has left, also where the interpreter ends with operations under way.
     atexit.register(world.finalize)
     return world
-
-
-def _refuse_other_launchers() -> None:
-    if any(os.environ.get(name) for name in _OF_DTRAIN):
-        return
-    for name in _OF_OTHERS:
-        size = os.environ.get(name, "")
-        if size.isdigit() and int(size) > 1:
-            raise Error(
-                f"{name}={size} shows that another launcher started this process, so the ranks would not find each"
-                f" other; start the job by: dtrain run -np {size} python SCRIPT",
-                "input",
-            )

@@ -117,9 +117,9 @@ typedef struct dtrain_context dtrain_context;
 /* Joins the other ranks and returns when all have joined; the caller ends the context, which it
  * owns, with dtrain_finalize. Without options, or with options->role NULL, the variables
  * DTRAIN_ROLE, _TASK_INDEX, _JOB_ID, _GENERATION, _RENDEZVOUS and _TOKEN decide. If all are set,
- * the process joins. If none is set, it is alone: rank 0 of size 1, without network. If some are
- * set, it fails and names the missing ones. DTRAIN_RANK and DTRAIN_SIZE must agree with the job if
- * they are set.
+ * the process joins. If none is set, it is alone: rank 0 of size 1, without network; where another
+ * launcher has started several processes, only with DTRAIN_ALONE=1. If some are set, it fails and
+ * names the missing ones. DTRAIN_RANK and DTRAIN_SIZE must agree with the job.
  *
  * A rank has one descriptor for each rank on another host, and two for each on its own. If the soft
  * limit RLIMIT_NOFILE is too low for them, dtrain_init raises it as far as necessary.

@@ -1,5 +1,7 @@
 #include "comm/api/init_options.h"
 
+#include "base/format.h"
+
 #include <doctest/doctest.h>
 
 #include <map>
@@ -30,6 +32,28 @@ Result<std::optional<InitOptions>> read(const Variables& variables) {
     const auto at = variables.find(name);
     return at == variables.end() ? nullptr : at->second.c_str();
   });
+}
+
+TEST_CASE(
+    "a process that another launcher has started as one of several is not alone by accident") {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+    const auto refused = read({{name, "3"}});
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == Errc::input);
+    CHECK(contains(refused.error().message, format("{}=3 shows that another launcher", name)));
+    CHECK(contains(refused.error().message, "dtrain run -np 3"));
+    CHECK_FALSE(read({{name, "1"}}).value());
+    CHECK_FALSE(read({{name, "3"}, {"DTRAIN_ALONE", "1"}}).value());
+  }
+  CHECK_FALSE(read({{"WORLD_SIZE", "4"}, {"RANK", "1"}}));
+  // One of the two may be the user's own.
+  CHECK_FALSE(read({{"WORLD_SIZE", "4"}}).value());
+  // That of an allocation.
+  CHECK_FALSE(read({{"SLURM_NTASKS", "4"}}).value());
+  Variables joined = complete();
+  joined["WORLD_SIZE"] = "8";
+  joined["RANK"] = "7";
+  CHECK(read(joined).value());
 }
 
 TEST_CASE("the environment of a task has its identity and its rendezvous") {
