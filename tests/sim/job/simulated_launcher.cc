@@ -1,0 +1,183 @@
+#include "tests/sim/job/simulated_launcher.h"
+
+#include "base/format.h"
+#include "launcher/environment/job_facts.h"
+#include "launcher/job/prepare.h"
+#include "launcher/job/rendezvous.h"
+#include "launcher/plan/binding.h"
+#include "launcher/plan/job_plan.h"
+#include "launcher/report/report.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cassert>
+#include <csignal>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+constexpr int pipe_bytes = 4096;
+constexpr const char* job_name = "simulated";
+
+Environment typical_environment() {
+  Environment all = {{"PATH", "/usr/local/bin:/usr/bin:/bin"}, {"LANG", "C.UTF-8"}};
+  for (int i = 0; i < 40; ++i)
+    all[format("VARIABLE_OF_A_LOGIN_{}", i)] = std::string(60, 'v');
+  return all;
+}
+
+/// A pipe with the smallest buffer, which is soon full.
+Pipe small_pipe() {
+  Pipe pipe = make_pipe().value();
+  const bool is_small = ::fcntl(pipe.write.get(), F_SETPIPE_SZ, pipe_bytes) == pipe_bytes;
+  const bool is_ready = set_nonblocking(pipe.read.get()).has_value();
+  assert(is_small && is_ready);
+  return pipe;
+}
+
+}  // namespace
+
+SimulatedLauncher::SimulatedLauncher(const VirtualTime& time, const Scenario& scenario,
+                                     Handlers handlers)
+    : scenario_(scenario),
+      handlers_(std::move(handlers)),
+      loop_(VirtualLoop::create(time, handlers_.idle).value()),
+      terminal_(small_pipe()),
+      log_(Log::Level::verbose, [this](std::string_view line) {
+        handlers_.on_log(line);
+        console_.err().write(std::string(line), {});
+      }) {
+  const int terminal = terminal_.write.get();
+  console_ = Console::open(*loop_, {.out = terminal, .err = terminal}, {}).value();
+}
+
+void SimulatedLauncher::run(uint64_t noise) {
+  handlers_.on_phase(Phase::connecting);
+  Result<Outcome> result = run_job(noise);
+  dials_.clear();
+  outcome_ = result ? *std::move(result)
+             : result.error().code == Errc::interrupted
+                 ? interrupted_outcome(interrupted_)
+                 : Outcome{.exit_status = exit_status_of(result.error().code),
+                           .reason = result.error().message};
+}
+
+Claim SimulatedLauncher::claim_of(const TaskId& task) const {
+  return {.token = token_, .job = job_name, .generation = 1, .self = task};
+}
+
+Result<Outcome> SimulatedLauncher::run_job(uint64_t noise) {
+  const RunConfig& config = scenario_.config;
+  const Time start_deadline = loop_->now() + config.start_timeout;
+  const AgentGroup::Awaited answers = {.deadline = start_deadline,
+                                       .interrupted = [this] { return interrupted_ != 0; }};
+  const Environment forwarded = typical_environment();
+  StatusLine status(*loop_, {console_.out(), console_.err()}, false);
+  AgentGroup agents(*loop_, agent_options(noise));
+  TRY(agents.connect(config.hosts));
+  const ResourceNeed need = scenario_.resources ? ResourceNeed::cpus : ResourceNeed::nothing;
+  const auto resources = TRY(agents.resources(need, answers));
+  handlers_.on_phase(Phase::greeted);
+  plan_ = TRY(job_plan(config, {.hosts = config.hosts, .roles = config.roles}, resources));
+  const Bindings bindings = TRY(bind_plan(config.placement, plan_, config.hosts, resources));
+
+  token_ = TRY(Token::random());
+  record_.planned(plan_, job_name);
+  const auto output = TRY(TaskOutput::open(plan_, {}, console_.out(), console_.err(), log_));
+  agents.retain(plan_);
+  const std::vector<Prepare> orders = prepare_orders(config, plan_, job_name, token_, forwarded);
+  const std::vector<Prepared> prepared = TRY(agents.prepare(orders, answers));
+  if (const auto failed = preparation_failure(plan_, orders, prepared)) return *failed;
+  const Reach reach = TRY(probe(agents, prepared, answers));
+  handlers_.on_phase(Phase::prepared);
+  const TaskTable table = task_table(plan_, job_name, reach);
+  const auto rendezvous =
+      TRY(RendezvousServer::listen(*loop_,
+                                   {.token = token_,
+                                    .table = table,
+                                    .dead_after = config.dead_after,
+                                    .engine = {.stall_after = config.stall_report}},
+                                   log_));
+  rendezvous_ = rendezvous.get();
+  const JobFacts facts = job_facts(config, plan_, table,
+                                   {.address = rendezvous->address(), .token = token_}, prepared);
+
+  Job job({*loop_, agents, *rendezvous, *output, log_, record_, status, handlers_.on_suspended, {}},
+          plan_, config, start_deadline);
+  const SignalHandlerScope taker(*this, job);
+  TRY(job.launch({forwarded, facts, bindings, reach}));
+  handlers_.on_phase(Phase::launched);
+  TRY(job.supervise());
+  TRY(job.collect());
+  record_.output = output->counts();
+  return job.outcome();
+}
+
+AgentGroup::Options SimulatedLauncher::agent_options(uint64_t noise) {
+  const RunConfig& config = scenario_.config;
+  return {.heartbeat = config.heartbeat,
+          .dead_after = config.dead_after,
+          .ssh = config.ssh,
+          .connect_options = ConnectOptions{.ssh = config.ssh,
+                                            .binary = AgentBinary::of(Bytes(pushed_bytes)),
+                                            .architecture = "x86_64",
+                                            .dead_after = config.dead_after,
+                                            .noise = noise,
+                                            .other = handlers_.log_in},
+          .on_connected = {}};
+}
+
+Result<Reach> SimulatedLauncher::probe(AgentGroup& agents, const std::vector<Prepared>& prepared,
+                                       const AgentGroup::Awaited& answers) {
+  const Probed launcher = {.name = "this machine", .endpoints = {{{"10.1.0.1", 40000}, "eth0"}}};
+  std::vector<Probed> hosts;
+  for (size_t number = 0; number < prepared.size(); ++number)
+    hosts.push_back({plan_.hosts[number].host.name, prepared[number].probe_endpoints});
+  std::vector<ProbeDialer::Reached> reached;
+  for (Reached& answer : TRY(agents.probe(probe_orders(launcher, hosts), answers)))
+    reached.push_back(std::move(answer.targets));
+  return choose_addresses(launcher, hosts, reached);
+}
+
+SimulatedLauncher::SignalHandlerScope::SignalHandlerScope(SimulatedLauncher& launcher, Job& job)
+    : launcher_(launcher) {
+  launcher_.job_ = &job;
+  if (std::exchange(launcher_.pause_wanted_, false)) job.signalled(SIGTSTP);
+}
+
+SimulatedLauncher::SignalHandlerScope::~SignalHandlerScope() {
+  launcher_.job_ = nullptr;
+  launcher_.rendezvous_ = nullptr;
+  launcher_.console_.forget_writers();
+}
+
+void SimulatedLauncher::signalled(int number) {
+  if (job_ != nullptr) {
+    job_->signalled(number);
+  } else if (number == SIGTSTP) {
+    pause_wanted_ = true;
+  } else {
+    interrupted_ = number;
+  }
+}
+
+void SimulatedLauncher::dial(Fd connection) {
+  const auto shared = std::make_shared<Fd>(std::move(connection));
+  dials_.push_back(loop_->at(loop_->now(), [this, shared] {
+    if (rendezvous_ != nullptr) rendezvous_->adopt(std::move(*shared), "");
+  }));
+}
+
+bool SimulatedLauncher::read_terminal() {
+  std::array<char, pipe_bytes> buffer;
+  const ssize_t n = ::read(terminal_.read.get(), buffer.data(), buffer.size());
+  if (n <= 0) return false;
+  handlers_.on_shown({buffer.data(), static_cast<size_t>(n)});
+  return true;
+}
+
+}  // namespace dt
