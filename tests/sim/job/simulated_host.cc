@@ -4,8 +4,6 @@
 #include "launcher/protocol/host_resources.h"
 #include "launcher/protocol/message.h"
 
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <csignal>
 #include <utility>
@@ -16,27 +14,9 @@ namespace {
 
 constexpr Duration short_patience = seconds(2);
 constexpr Duration unprepared_patience = seconds(60);
-constexpr Duration agent_starts = milliseconds(2);
 constexpr int64_t first_pid = 1000;
 
-std::string login_text(Login login, const std::string& name) {
-  switch (login) {
-    case Login::refused:
-      return format("ssh: connect to host {} port 22: Connection refused\r\n", name);
-    case Login::reset:
-      return "kex_exchange_identification: Connection reset by peer\r\n";
-    case Login::denied:
-      return format("{}: Permission denied (publickey).\r\n", name);
-    default:
-      return "";
-  }
-}
-
 }  // namespace
-
-bool ends_well(Login login) {
-  return login == Login::agent || login == Login::push || login == Login::noise;
-}
 
 bool is_fatal(Slip slip) {
   return slip != Slip::late_output;
@@ -46,70 +26,25 @@ SimulatedHost::SimulatedHost(Site& site, HostFate fate, Handlers handlers)
     : site_(site),
       fate_(std::move(fate)),
       handlers_(std::move(handlers)),
+      sshd_(site, fate_.logins, fate_.login,
+            {.on_event = handlers_.on_event,
+             .start_agent = [this] { start_agent(); },
+             .on_bytes = [this](ByteSpan bytes) { receive(bytes); },
+             .on_end = [this] { launcher_lost(); }}),
       lease_(Prepare().heartbeat, unprepared_patience, site.loop.now()) {
 }
 
-Login SimulatedHost::next_login() const {
-  return fate_.logins[std::min(static_cast<size_t>(tries_), fate_.logins.size() - 1)];
-}
-
 Result<SpawnedProcess> SimulatedHost::log_in(const std::string& name) {
-  const Login login = next_login();
-  ++tries_;
-  note(format("login {}", static_cast<int>(login)));
   in_.clear();
-  input_ended_ = false;
-  cables_.push_back(std::make_unique<Cable>(
-      site_, fate_.nature,
-      Cable::Handlers{.on_bytes = [this](ByteSpan bytes) { receive(bytes); },
-                      .on_end =
-                          [this, number = tries_] {
-                            if (number != tries_) return;
-                            input_ended_ = true;
-                            launcher_lost();
-                          }}));
-  if (cut_) cables_.back()->hold();
-  SocketPair messages = TRY(make_socketpair());
-  TRY(set_nonblocking(messages.ours.get()));
-  auto text = std::make_shared<Fd>(std::move(messages.theirs));
-  login_timer_ = site_.loop.after(
-      fate_.login, [this, login, name, text] { answer_login(login, name, std::move(*text)); });
-  return SpawnedProcess{cables_.back()->take_near_end(), Fd(), std::nullopt,
-                        std::move(messages.ours)};
-}
-
-void SimulatedHost::answer_login(Login login, const std::string& name, Fd messages) {
-  Cable& link = *cables_.back();
-  if (link.ended()) return;
-  const std::string text = login_text(login, name);
-  if (!text.empty() || login == Login::closed) {
-    // The launcher may have closed its end meanwhile.
-    const auto sent = ::send(messages.get(), text.data(), text.size(), MSG_NOSIGNAL);
-    if (sent == static_cast<ssize_t>(text.size())) link.hang_up();
-    return;
-  }
-  switch (login) {
-    case Login::push:
-      awaited_push_ = 1;
-      return link.send(as_bytes("dtrain-push x86_64\n"));
-    case Login::architecture:
-      return link.send(as_bytes("dtrain-push s390x\n"));
-    case Login::babble:
-      return link.send(Bytes(size_t{70} << 10, std::byte{'x'}));
-    case Login::noise:
-      link.send(as_bytes("Last login: Tue\nfortune: \x1b[31mnone\n"));
-      return start_agent();
-    case Login::agent:
-      return start_agent();
-    default:
-      return;
-  }
+  SpawnedProcess process = TRY(sshd_.log_in(name, fate_.nature));
+  if (cut_) sshd_.cable()->hold();
+  return process;
 }
 
 void SimulatedHost::start_agent() {
   agent_alive_ = true;
-  if (input_ended_) return launcher_lost();
-  cables_.back()->send(as_bytes(agent_magic));
+  if (sshd_.input_ended()) return launcher_lost();
+  sshd_.cable()->send(as_bytes(agent_magic));
   send(MessageType::hello, 0,
        encode(Hello{.build = "simulated",
                     .hostname = "h",
@@ -120,14 +55,6 @@ void SimulatedHost::start_agent() {
 }
 
 void SimulatedHost::receive(ByteSpan bytes) {
-  if (awaited_push_ > 0) {
-    // All bytes are the executable; its size is known.
-    awaited_push_ += bytes.size();
-    if (awaited_push_ <= pushed_bytes) return;
-    awaited_push_ = 0;
-    login_timer_ = site_.loop.after(agent_starts, [this] { start_agent(); });
-    return;
-  }
   if (!agent_alive_) return;
   lease_.heard(site_.loop.now());
   in_.insert(in_.end(), bytes.begin(), bytes.end());
@@ -150,39 +77,10 @@ void SimulatedHost::read_frames() {
   in_.erase(in_.begin(), in_.begin() + static_cast<ptrdiff_t>(used));
 }
 
-/// Checks the order of the launcher's messages. The messages prepare, probe and launch come once
-/// and in this order, pause and resume in turn. After `finish` no message is for tasks.
-void SimulatedHost::check_order(MessageType type) {
-  const auto expect = [&](bool right) {
-    if (!right)
-      handlers_.on_broken_promise(format("message {} out of order", static_cast<int>(type)));
-  };
-  switch (type) {
-    case MessageType::resources_wanted:
-    case MessageType::prepare:
-      return expect(!prepared_);
-    case MessageType::launch:
-      return expect(prepared_ && tasks_.empty());
-    case MessageType::restart:
-      return expect(!tasks_.empty() && !finish_asked_ && !paused_);
-    case MessageType::signal:
-      return expect(!tasks_.empty() && !finish_asked_);
-    case MessageType::pause:
-      return expect(!paused_);
-    case MessageType::resume:
-      return expect(paused_);
-    case MessageType::finish:
-      return expect(!finish_asked_ && !paused_);
-    case MessageType::heartbeat:
-      return;
-    default:
-      return expect(prepared_.has_value());
-  }
-}
-
 void SimulatedHost::handle(const FrameView& message) {
   const auto type = static_cast<MessageType>(message.header.type);
-  check_order(type);
+  if (!order_.accepts(type))
+    handlers_.on_broken_promise(format("message {} out of order", static_cast<int>(type)));
   switch (type) {
     case MessageType::resources_wanted:
       return send(MessageType::resources, 0, encode(HostResources()));
@@ -205,17 +103,14 @@ void SimulatedHost::handle(const FrameView& message) {
     case MessageType::states_wanted:
       return report_states(decode<StatesWanted>(message.payload).value());
     case MessageType::pause:
-      paused_ = true;
       heartbeat_ = Timer();
       signal_all(SIGSTOP);
       return send(MessageType::paused, 0, {});
     case MessageType::resume:
-      paused_ = false;
       lease_.restart(site_.loop.now());
       signal_all(SIGCONT);
       return beat();
     case MessageType::finish:
-      finish_asked_ = true;
       return end_everything();
     default:
       return;
@@ -369,7 +264,7 @@ void SimulatedHost::send_output(size_t index) {
 
 std::optional<Time> SimulatedHost::arrival() const {
   if (!agent_alive_ || lost_ || cut_) return std::nullopt;
-  return cables_.back()->last_arrival();
+  return sshd_.cable()->last_arrival();
 }
 
 void SimulatedHost::exited(size_t index, ExitStatus status) {
@@ -415,7 +310,7 @@ void SimulatedHost::finish_if_ended() {
   if (!ending_ || !std::ranges::all_of(tasks_, ended)) return;
   if (lost_) {
     agent_alive_ = false;
-    cables_.back()->hang_up();
+    sshd_.cable()->hang_up();
   } else if (!std::exchange(finished_, true)) {
     send(MessageType::finished, 0, encode(Finished{.contained_by = "cgroup"}));
   }
@@ -426,7 +321,7 @@ void SimulatedHost::send(MessageType type, uint32_t stream, ByteSpan payload) {
   Bytes frames;
   append_message(frames, type,
                  {.generation = prepared_ ? prepared_->generation : 0, .stream = stream}, payload);
-  cables_.back()->send(frames);
+  sshd_.cable()->send(frames);
 }
 
 /// The tasks die with the agent.
@@ -435,14 +330,14 @@ void SimulatedHost::kill_agent() {
   note("agent killed");
   agent_alive_ = false;
   heartbeat_ = Timer();
-  cables_.back()->reset();
+  sshd_.cable()->reset();
   signal_all(SIGKILL);
 }
 
 void SimulatedHost::cut() {
   note("cut");
   cut_ = true;
-  if (!cables_.empty()) cables_.back()->hold();
+  if (Cable* cable = sshd_.cable()) cable->hold();
   for (const Running& running : tasks_)
     if (running.task && running.task->member()) running.task->member()->cable().hold();
 }
@@ -450,7 +345,7 @@ void SimulatedHost::cut() {
 void SimulatedHost::mend() {
   note("mended");
   cut_ = false;
-  if (!cables_.empty()) cables_.back()->release();
+  if (Cable* cable = sshd_.cable()) cable->release();
   for (const Running& running : tasks_)
     if (running.task && running.task->member()) running.task->member()->cable().release();
 }
@@ -458,7 +353,7 @@ void SimulatedHost::mend() {
 void SimulatedHost::slow_down(Duration latency) {
   note("slow");
   fate_.nature.latency = latency;
-  if (!cables_.empty()) cables_.back()->slow_down(latency);
+  if (Cable* cable = sshd_.cable()) cable->slow_down(latency);
 }
 
 void SimulatedHost::slip(Slip slip) {
@@ -466,7 +361,7 @@ void SimulatedHost::slip(Slip slip) {
   note(format("slip {}", static_cast<int>(slip)));
   switch (slip) {
     case Slip::garbage:
-      return cables_.back()->send(Bytes(40, std::byte{0xff}));
+      return sshd_.cable()->send(Bytes(40, std::byte{0xff}));
     case Slip::names_strange_task:
       return send(MessageType::exited, 0, encode(Exited{{"worker", 70000}, {}, {}}));
     case Slip::finishes_early:

@@ -1,9 +1,10 @@
 #pragma once
 
-#include "launcher/connect/spawned_process.h"
 #include "launcher/protocol/lease.h"
 #include "launcher/protocol/message.h"
 #include "launcher/protocol/state_messages.h"
+#include "tests/sim/job/message_order.h"
+#include "tests/sim/job/simulated_sshd.h"
 #include "tests/sim/job/simulated_task.h"
 
 #include <functional>
@@ -13,26 +14,6 @@
 #include <vector>
 
 namespace dt {
-
-/// The result of one try to log in to a host.
-enum class Login : uint8_t {
-  agent,         ///< the agent starts
-  push,          ///< the launcher must send the agent first
-  noise,         ///< rc files print lines before the agent starts
-  refused,       ///< sshd does not listen yet
-  reset,         ///< MaxStartups
-  denied,        ///< sshd accepts no key
-  silent,        ///< never an answer
-  closed,        ///< without a message
-  architecture,  ///< another one than the launcher's
-  babble,        ///< endless text, and no agent
-};
-
-/// The size of the executable that the launcher sends to a host without dtrain.
-inline constexpr size_t pushed_bytes = 100'000;
-
-/// True when the agent starts.
-bool ends_well(Login login);
 
 /// How a host behaves.
 struct HostFate {
@@ -106,17 +87,13 @@ class SimulatedHost {
   /// The agent is alive, and its lease has not expired.
   bool agent_serves() const { return agent_alive_ && !lost_; }
   bool is_cut() const { return cut_; }
-  bool paused() const { return paused_; }
-  int tries() const { return tries_; }
+  bool paused() const { return order_.paused(); }
 
  private:
-  Login next_login() const;
-  void answer_login(Login login, const std::string& name, Fd messages);
   void start_agent();
   void receive(ByteSpan bytes);
   void read_frames();
   void handle(const FrameView& message);
-  void check_order(MessageType type);
   void prepare(Prepare wanted);
   void launch(const Launch& wanted);
   void report_mpi();
@@ -138,13 +115,10 @@ class SimulatedHost {
   Site& site_;
   HostFate fate_;
   Handlers handlers_;
-  std::vector<std::unique_ptr<Cable>> cables_;  ///< one for each try; the last one is in use
-  int tries_ = 0;
-  Timer login_timer_;
-  size_t awaited_push_ = 0;
+  SimulatedSshd sshd_;
   Bytes in_;
-  bool input_ended_ = false;
   MessageAssembler assembler_;
+  MessageOrder order_;
   bool agent_alive_ = false;
   bool cut_ = false;
   std::optional<Prepare> prepared_;
@@ -153,9 +127,7 @@ class SimulatedHost {
   Timer kill_timer_;
   Timer mpi_timer_;
   std::vector<Running> tasks_;
-  bool paused_ = false;
   bool ending_ = false;
-  bool finish_asked_ = false;
   bool dumped_ = false;  ///< it was asked for the stacks
   bool finished_ = false;
   bool lost_ = false;
