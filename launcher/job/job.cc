@@ -206,7 +206,7 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
     case MessageType::exited:
       return on_exited(agent, message.payload);
     case MessageType::paused:
-      return supervisor_.paused(agent, parts_.loop.now());
+      return supervisor_.paused(agent);
     case MessageType::states:
       TRY(on_states(agent, message.payload));
       return Actions();
@@ -376,7 +376,7 @@ Result<Actions> Job::on_finished(size_t agent, ByteSpan payload) {
   }
   // From now on the end of its connection is no loss.
   parts_.agents.close(agent);
-  return supervisor_.agent_finished(agent, parts_.loop.now());
+  return supervisor_.agent_finished(agent);
 }
 
 void Job::carry_out(const Actions& actions) {

@@ -74,9 +74,9 @@ class World {
       case 'z':
         return take(job_.pause_wanted(now_));
       case 'p':
-        return take(job_.paused(which % hosts, now_));
+        return take(job_.paused(which % hosts));
       case 'e':
-        return take(job_.agent_finished(which % hosts, now_));
+        return take(job_.agent_finished(which % hosts));
       case 'i':
         return take(job_.interrupted(signals[which % std::size(signals)], now_));
       case 'm':

@@ -127,7 +127,7 @@ Actions Supervisor::agent_lost(size_t agent, const std::string& why, Time now) {
         return !lives_.ended(task) && lives_.has_restart(task);
       });
   if (had_restarts) cause += " (tasks of a lost host are not restarted)";
-  if (excuse_host(agent, cause, now, actions)) return actions;
+  if (excuse_host(agent, cause, now, actions)) return suspend_if_all_paused(std::move(actions));
   if (!done_ && phase_ != Phase::finishing) verdict_.lose_host(cause);
   bool needed_none = false;
   bool had_tasks = false;
@@ -151,8 +151,7 @@ Actions Supervisor::agent_lost(size_t agent, const std::string& why, Time now) {
   } else if (not_stopped()) {
     send_stop(SIGTERM, now, actions);
   }
-  suspend_if_all_paused(actions);
-  return actions;
+  return suspend_if_all_paused(std::move(actions));
 }
 
 void Supervisor::output_lost(size_t agent, const std::string& why) {
@@ -169,25 +168,19 @@ Actions Supervisor::port_taken(std::string why, Time now) {
   return actions;
 }
 
-Actions Supervisor::agent_finished(size_t agent, Time) {
+Actions Supervisor::agent_finished(size_t agent) {
   pause_.agent_ended(agent);
-  Actions actions;
-  suspend_if_all_paused(actions);
-  return actions;
+  return suspend_if_all_paused();
 }
 
 Actions Supervisor::pause_wanted(Time now) {
   if (!pause_.begin(now)) return {};
-  Actions actions = {plain(Action::Kind::pause)};
-  suspend_if_all_paused(actions);
-  return actions;
+  return suspend_if_all_paused({plain(Action::Kind::pause)});
 }
 
-Actions Supervisor::paused(size_t agent, Time) {
+Actions Supervisor::paused(size_t agent) {
   pause_.answered(agent);
-  Actions actions;
-  suspend_if_all_paused(actions);
-  return actions;
+  return suspend_if_all_paused();
 }
 
 Actions Supervisor::resumed(Time now) {
@@ -196,8 +189,9 @@ Actions Supervisor::resumed(Time now) {
   return actions;
 }
 
-void Supervisor::suspend_if_all_paused(Actions& actions) {
+Actions Supervisor::suspend_if_all_paused(Actions actions) const {
   if (pause_.complete()) actions.push_back(plain(Action::Kind::suspend));
+  return actions;
 }
 
 void Supervisor::end_pause(Time now, Actions& actions) {
@@ -309,7 +303,6 @@ bool Supervisor::excuse_host(size_t agent, const std::string& cause, Time now, A
   }
   pause_.agent_ended(agent);
   complete(now, actions);
-  suspend_if_all_paused(actions);
   return true;
 }
 

@@ -103,11 +103,11 @@ class Supervisor {
   /// The reader of the job's output has gone: the job ends with SIGPIPE's status.
   Actions reader_gone(Time now);
   /// The agent has ended all processes that were left, and exits.
-  Actions agent_finished(size_t agent, Time now);
+  Actions agent_finished(size_t agent);
   /// A signal to dtrain that means pause (Ctrl-Z).
   Actions pause_wanted(Time now);
   /// The agent has stopped its tasks.
-  Actions paused(size_t agent, Time now);
+  Actions paused(size_t agent);
   /// This process has continued after Action::suspend.
   Actions resumed(Time now);
   /// Call it at next_deadline(); earlier calls have no effect.
@@ -149,7 +149,8 @@ class Supervisor {
   /// Nothing has stopped the job yet.
   bool not_stopped() const { return phase_ == Phase::running || phase_ == Phase::completing; }
   void finish(Actions& actions, Time now);
-  void suspend_if_all_paused(Actions& actions);
+  /// Appends Action::suspend when no agent has still to answer the pause.
+  Actions suspend_if_all_paused(Actions actions = {}) const;
   void end_pause(Time now, Actions& actions);
 
   Plan plan_;

@@ -151,7 +151,7 @@ TEST_CASE_FIXTURE(RestartFixture, "a pause makes a wait for a restart longer") {
   job.exited(1, killed, now);
   CHECK(job.next_deadline() == now + seconds(1));
   job.pause_wanted(now);
-  job.paused(0, now);
+  job.paused(0);
   CHECK(job.next_deadline() == Time::max());
   CHECK(job.tick(now + seconds(60)).empty());
   job.resumed(now + seconds(60));

@@ -73,7 +73,7 @@ TEST_CASE_FIXTURE(SupervisorFixture,
   Supervisor job = start();
   job.interrupted(SIGTERM, now);
   CHECK(job.pause_wanted(now + seconds(1)) == Actions{pause});
-  CHECK(job.paused(0, now + seconds(1)) == Actions{suspend});
+  CHECK(job.paused(0) == Actions{suspend});
   CHECK(job.resumed(now + seconds(100)) == Actions{resume});
   CHECK(job.next_deadline() == now + seconds(101));
 

@@ -353,14 +353,14 @@ TEST_CASE_FIXTURE(SupervisorFixture,
   Supervisor job = start(2);
   CHECK(job.pause_wanted(now) == Actions{pause});
   CHECK(job.pause_wanted(now).empty());
-  CHECK(job.paused(1, now).empty());
-  CHECK(job.paused(0, now) == Actions{suspend});
+  CHECK(job.paused(1).empty());
+  CHECK(job.paused(0) == Actions{suspend});
   CHECK(job.resumed(now + seconds(60)) == Actions{resume});
   CHECK(job.resumed(now + seconds(60)).empty());
   // And again.
   CHECK(job.pause_wanted(now + seconds(61)) == Actions{pause});
-  CHECK(job.paused(0, now + seconds(61)).empty());
-  CHECK(job.paused(1, now + seconds(61)) == Actions{suspend});
+  CHECK(job.paused(0).empty());
+  CHECK(job.paused(1) == Actions{suspend});
 }
 
 TEST_CASE_FIXTURE(SupervisorFixture, "a pause stops the time limit and the start deadline") {
@@ -369,7 +369,7 @@ TEST_CASE_FIXTURE(SupervisorFixture, "a pause stops the time limit and the start
   job.pause_wanted(now + seconds(10));
   CHECK(job.next_deadline() == Time::max());
   CHECK(job.tick(now + seconds(1000)).empty());
-  job.paused(0, now + seconds(10));
+  job.paused(0);
   job.resumed(now + seconds(1010));
   CHECK(job.next_deadline() == now + seconds(1030));
   job.started(0, 100, now + seconds(1011));
@@ -382,12 +382,12 @@ TEST_CASE_FIXTURE(SupervisorFixture,
   Supervisor job = start();
   CHECK(job.next_deadline() == Time::max());
   job.pause_wanted(now);
-  job.paused(0, now);
+  job.paused(0);
   job.resumed(now + seconds(5));
   CHECK(job.next_deadline() == Time::max());
   job.exited(0, {.code = 1}, now + seconds(5));
   job.pause_wanted(now + seconds(6));
-  job.paused(0, now + seconds(6));
+  job.paused(0);
   job.resumed(now + seconds(106));
   CHECK(job.next_deadline() == now + seconds(105) + options.grace);
   CHECK(job.tick(now + seconds(105) + options.grace) == Actions{signal_all(SIGKILL)});
@@ -399,7 +399,7 @@ TEST_CASE_FIXTURE(SupervisorFixture,
   failing.pause_wanted(now);
   CHECK(failing.exited(0, {.code = 1}, now) ==
         Actions{dead(0, "exit status 1"), resume, signal_all(SIGTERM)});
-  CHECK(failing.paused(0, now).empty());
+  CHECK(failing.paused(0).empty());
 
   Supervisor stopped = start();
   stopped.pause_wanted(now);
@@ -417,7 +417,7 @@ TEST_CASE_FIXTURE(SupervisorFixture,
   Supervisor job = start(2);
   for (size_t task = 0; task < 4; ++task)
     job.exited(task, {}, now);
-  job.agent_finished(0, now);
+  job.agent_finished(0);
   CHECK(job.pause_wanted(now) == Actions{pause});
   CHECK(job.agent_lost(1, "its connection ended", now) == Actions{suspend});
   CHECK(job.resumed(now) == Actions{resume});
