@@ -1,10 +1,7 @@
 #include "launcher/ssh/session.h"
 
 #include "base/format.h"
-#include "base/text.h"
-#include "launcher/ssh/keys/wire.h"
 
-#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -17,13 +14,6 @@ using Step = SshProtocol::Step;
 constexpr size_t read_bytes = size_t{64} << 10;
 /// Limit of encrypted bytes that wait in the Stream: enough to keep the kernel busy.
 constexpr size_t backlog_bytes_max = size_t{256} << 10;
-/// Limit of bytes from the server before the command runs: banner, keys, its owner's notices.
-constexpr size_t bytes_before_open_max = size_t{256} << 10;
-constexpr size_t banner_bytes_max = 200;
-
-bool contains(const std::vector<std::string>& texts, std::string_view text) {
-  return std::find(texts.begin(), texts.end(), text) != texts.end();
-}
 
 }  // namespace
 
@@ -58,18 +48,22 @@ Result<> SshSession::begin(Fd socket) {
   protocol_ = TRY(open_ssh_protocol({.send = [this](ByteSpan bytes) { stream_->write(bytes); },
                                      .host_key_types = target_.host_key_types,
                                      .socket = number}));
+  opening_ = std::make_unique<SshOpening>(
+      *protocol_,
+      SshOpening::Options{
+          .credentials = std::move(target_.credentials),
+          .command = std::move(target_.command),
+          .host_key_types = std::move(target_.host_key_types),
+          .agent = options_.agent,
+          .check_host_key = [this](ByteSpan key) { return handlers_->check_host_key(key); },
+          .on_progress = [this] { wake(); }});
   return {};
 }
 
 size_t SshSession::receive(ByteSpan bytes) {
   const size_t size = bytes.size();
   acknowledge_now(stream_->fd());
-  if (phase_ == SshPhase::banner) {
-    const size_t wanted = std::min(size, banner_bytes_max - banner_.size());
-    banner_ += as_text(bytes.first(wanted));
-  }
-  protocol_->receive(bytes);
-  received_before_open_ += phase_ == SshPhase::open ? 0 : size;
+  opening_ ? opening_->receive(bytes) : protocol_->receive(bytes);
   advance();
   return size;
 }
@@ -84,100 +78,19 @@ void SshSession::wake() {
 }
 
 void SshSession::advance() {
-  while (!ended_ && phase_ != SshPhase::open) {
-    if (phase_ == SshPhase::connecting) return;
-    const Result<Step> result = step();
-    if (!result) {
-      const bool no_ssh = phase_ == SshPhase::banner && result.error().code == Errc::protocol;
-      return fail(no_ssh ? no_ssh_server() : result.error());
-    }
-    if (*result == Step::waiting) {
-      if (lost_why_) return fail(hung_up());
-      if (received_before_open_ > bytes_before_open_max) return fail(no_ssh_server());
-      return;
-    }
+  if (ended_ || phase_ == SshPhase::connecting) return;
+  while (opening_) {
+    const Result<Step> result = opening_->step(lost_why_);
+    phase_ = opening_->phase();
+    key_ = opening_->key();
+    if (!result) return fail(result.error());
+    if (*result == Step::waiting) return;
+    if (phase_ != SshPhase::open) continue;
+    opening_.reset();
+    deadline_ = Timer();
+    opened_owed_ = true;
   }
-  if (!ended_) exchange();
-}
-
-Result<Step> SshSession::step() {
-  Step result = Step::done;
-  switch (phase_) {
-    case SshPhase::banner:
-    case SshPhase::key_exchange:
-      return continue_handshake();
-    case SshPhase::host_key:
-      TRY(check_host_key());
-      login_ = std::make_unique<SshLogin>(*protocol_, target_.credentials, options_.agent,
-                                          [this] { wake(); });
-      phase_ = SshPhase::login;
-      return result;
-    case SshPhase::login:
-      result = TRY(login_->step());
-      if (result == Step::done) {
-        key_ = login_->key();
-        phase_ = SshPhase::channel;
-      }
-      return result;
-    default:
-      return start_command();
-  }
-}
-
-Result<Step> SshSession::continue_handshake() {
-  const Result<Step> result = protocol_->handshake();
-  if (protocol_->banner_received()) phase_ = SshPhase::key_exchange;
-  if (result && *result == Step::done) phase_ = SshPhase::host_key;
-  return result;
-}
-
-Result<> SshSession::check_host_key() {
-  const ByteSpan key = protocol_->host_key();
-  const auto& known = target_.host_key_types;
-  // Without rsa-sha2 the library cannot request the known RSA key. A key of another type then does
-  // not mean that the host's key changed.
-  if (contains(known, "ssh-rsa") && !contains(known, key_type_of(key)) && !ssh_library().rsa_sha2) {
-    return dt::fail(
-        Errc::unsupported,
-        format("the host is known by its rsa key, which {} cannot check", ssh_library().text));
-  }
-  return handlers_->check_host_key(key);
-}
-
-Result<Step> SshSession::start_command() {
-  if (!channel_open_) {
-    const Step opening = TRY(protocol_->open_channel());
-    if (opening == Step::waiting) return Step::waiting;
-    channel_open_ = true;
-    // As late as possible: the caller may still be building the command.
-    command_ = target_.command();
-  }
-  const Step executing = TRY(protocol_->execute(command_));
-  if (executing == Step::waiting) return Step::waiting;
-  login_.reset();
-  deadline_ = Timer();
-  phase_ = SshPhase::open;
-  opened_owed_ = true;
-  return Step::done;
-}
-
-Error SshSession::no_ssh_server() const {
-  return {Errc::protocol,
-          format("it answered '{}' where an SSH server was expected", printable(banner_))};
-}
-
-Error SshSession::hung_up() const {
-  if (phase_ == SshPhase::open) {
-    return {Errc::closed,
-            format("the connection was lost{}{}", lost_why_->empty() ? "" : ": ", *lost_why_)};
-  }
-  // Some servers send their reason instead of a banner: "Exceeded MaxStartups".
-  if (phase_ == SshPhase::banner && !banner_.empty()) {
-    return {Errc::closed, format("the server closed the connection with the message '{}'",
-                                 printable(trim(banner_)))};
-  }
-  return {Errc::closed, format("the server closed the connection while {}{}{}", phase_text(phase_),
-                               lost_why_->empty() ? "" : ": ", *lost_why_)};
+  exchange();
 }
 
 void SshSession::exchange() {
@@ -199,11 +112,14 @@ void SshSession::exchange() {
       protocol_->disconnect();
       return finish({.exit = **std::move(exit)});
     }
-    if (lost_why_) return fail(hung_up());
+    if (lost_why_) {
+      return fail({Errc::closed, format("the connection was lost{}{}",
+                                        lost_why_->empty() ? "" : ": ", *lost_why_)});
+    }
   }
   // While bytes wait to be sent, the socket must be read: window adjustments of the server come
   // there.
-  const bool reading = !paused_ || sent_ < out_.size();
+  const bool reading = !paused_ || out_.size() > 0;
   reading ? stream_->resume() : stream_->pause();
 }
 
@@ -251,15 +167,15 @@ bool SshSession::read_errors() {
 }
 
 void SshSession::write(ByteSpan bytes) {
-  if (ended_ || closing_) return;
+  if (ended_ || out_.closing()) return;
   drained_owed_ = handlers_->on_drained != nullptr;
-  out_.insert(out_.end(), bytes.begin(), bytes.end());
+  out_.write(bytes);
   send_or_wake();
 }
 
 void SshSession::close_after_sending() {
-  if (ended_ || closing_) return;
-  closing_ = true;
+  if (ended_ || out_.closing()) return;
+  out_.close();
   send_or_wake();
 }
 
@@ -267,31 +183,15 @@ void SshSession::send_or_wake() {
   if (phase_ != SshPhase::open) return;
   // Handlers must not run within a caller's call; advance() meets the same failure again.
   if (!send_some()) wake();
-  if (sent_ < out_.size()) stream_->resume();
+  if (out_.size() > 0) stream_->resume();
 }
 
 Result<> SshSession::send_some() {
-  while (sent_ < out_.size() && stream_->unsent() < backlog_bytes_max) {
-    const size_t n = TRY(protocol_->write(ByteSpan(out_).subspan(sent_)));
-    if (n == 0) break;
-    sent_ += n;
-  }
-  if (sent_ == out_.size()) {
-    out_.clear();
-    sent_ = 0;
-    if (closing_ && !input_ended_) {
-      const Step ending = TRY(protocol_->end_input());
-      input_ended_ = ending == Step::done;
-    }
-  } else if (sent_ > (size_t{1} << 20)) {
-    out_.erase(out_.begin(), out_.begin() + static_cast<ptrdiff_t>(sent_));
-    sent_ = 0;
-  }
-  return {};
+  return out_.send(*protocol_, [this] { return stream_->unsent() < backlog_bytes_max; });
 }
 
 size_t SshSession::unsent() const {
-  return out_.size() - sent_ + (stream_ ? stream_->unsent() : 0);
+  return out_.size() + (stream_ ? stream_->unsent() : 0);
 }
 
 void SshSession::drained() {
@@ -304,7 +204,7 @@ void SshSession::drained() {
 
 void SshSession::pause() {
   paused_ = true;
-  if (phase_ == SshPhase::open && !ended_ && sent_ == out_.size()) stream_->pause();
+  if (phase_ == SshPhase::open && !ended_ && out_.size() == 0) stream_->pause();
 }
 
 void SshSession::resume() {
@@ -325,11 +225,10 @@ void SshSession::finish(End end) {
   deadline_ = Timer();
   waking_ = Timer();
   dialer_.reset();
-  login_.reset();
+  opening_.reset();
   protocol_.reset();
   stream_.reset();
-  out_.clear();
-  sent_ = 0;
+  out_ = {};
   const auto handlers = handlers_;
   handlers->on_end(std::move(end));
 }

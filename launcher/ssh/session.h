@@ -3,11 +3,13 @@
 #include "base/bytes.h"
 #include "base/io/loop.h"
 #include "base/io/stream.h"
+#include "launcher/ssh/command_input.h"
 #include "launcher/ssh/dialer.h"
 #include "launcher/ssh/failure.h"
 #include "launcher/ssh/keys/key_agent.h"
 #include "launcher/ssh/libssh2.h"
 #include "launcher/ssh/login.h"
+#include "launcher/ssh/opening.h"
 
 #include <functional>
 #include <memory>
@@ -90,12 +92,6 @@ class SshSession {
   /// Calls advance() in the next round of the Loop: for progress that causes no socket event.
   void wake();
   void advance();
-  Result<SshProtocol::Step> step();
-  Result<SshProtocol::Step> continue_handshake();
-  Result<> check_host_key();
-  Result<SshProtocol::Step> start_command();
-  Error no_ssh_server() const;
-  Error hung_up() const;
   void exchange();
   /// Returns false when a handler destroyed this object, or the session has ended.
   bool read_output();
@@ -118,22 +114,15 @@ class SshSession {
   std::unique_ptr<Dialer> dialer_;
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<SshProtocol> protocol_;
-  std::unique_ptr<SshLogin> login_;
+  std::unique_ptr<SshOpening> opening_;  ///< until the command runs
   std::string key_;
-  bool channel_open_ = false;
-  std::string command_;
-  bool opened_owed_ = false;  ///< on_open is still to be called
-  std::string banner_;        ///< the server's first bytes, for messages
-  size_t received_before_open_ = 0;
+  bool opened_owed_ = false;             ///< on_open is still to be called
   std::optional<std::string> lost_why_;  ///< the connection ended; "": without an error
 
-  Bytes in_;   ///< read, and not yet consumed by on_bytes
-  Bytes out_;  ///< from sent_ on not yet taken by the protocol
-  size_t sent_ = 0;
+  Bytes in_;  ///< read, and not yet consumed by on_bytes
+  SshCommandInput out_;
   std::string errors_;
   bool paused_ = false;
-  bool closing_ = false;
-  bool input_ended_ = false;
   bool drained_owed_ = false;
   Timer deadline_;
   Timer waking_;
