@@ -32,14 +32,14 @@ Result<> watch(const Fd& epoll, int fd) {
 
 }  // namespace
 
-Result<> await_news(RendezvousView& directory, Time deadline) {
-  if (directory.fd() >= 0) {
-    TRY(await_readiness(directory.fd(), POLLIN, deadline));
+Result<> await_news(RendezvousView& rendezvous, Time deadline) {
+  if (rendezvous.fd() >= 0) {
+    TRY(await_readiness(rendezvous.fd(), POLLIN, deadline));
     return {};
   }
   // The context reads notices while it waits for a reply.
   const CollectRequest nothing{"ps/", std::numeric_limits<uint32_t>::max(), notice_step};
-  TRY(directory.ask(nothing, Clock::now() + answer_max));
+  TRY(rendezvous.ask(nothing, Clock::now() + answer_max));
   return {};
 }
 

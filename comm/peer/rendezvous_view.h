@@ -37,7 +37,7 @@ class RendezvousView {
 };
 
 /// Waits until refresh() may have news, at most until the deadline.
-Result<> await_news(RendezvousView& directory, Time deadline);
+Result<> await_news(RendezvousView& rendezvous, Time deadline);
 
 /// A connection of its own, which several threads may share by another().
 class ClientRendezvousView final : public RendezvousView {

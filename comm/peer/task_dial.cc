@@ -11,10 +11,10 @@ namespace dt {
 
 namespace {
 
-Result<PeerEndpoint> await_endpoint(RendezvousView& directory, const TaskDial& dial,
+Result<PeerEndpoint> await_endpoint(RendezvousView& rendezvous, const TaskDial& dial,
                                     Time deadline) {
-  const auto ask = [&directory](const Request& request, Time reply_deadline) {
-    return directory.ask(request, reply_deadline);
+  const auto ask = [&rendezvous](const Request& request, Time reply_deadline) {
+    return rendezvous.ask(request, reply_deadline);
   };
   Deadline until(deadline);
   while (true) {
@@ -27,15 +27,15 @@ Result<PeerEndpoint> await_endpoint(RendezvousView& directory, const TaskDial& d
 
 }  // namespace
 
-Result<std::unique_ptr<MessageConnection>> dial_task(RendezvousView& directory,
+Result<std::unique_ptr<MessageConnection>> dial_task(RendezvousView& rendezvous,
                                                      const TaskDial& dial, Time deadline) {
   const PsDialer dialer{.claim = dial.claim,
-                        .agent = directory.self().agent,
+                        .agent = rendezvous.self().agent,
                         .dead_after = dial.dead_after,
                         .message_bytes_max = dial.message_bytes_max};
   Deadline until(deadline);
   while (true) {
-    const PeerEndpoint endpoint = TRY(await_endpoint(directory, dial, deadline));
+    const PeerEndpoint endpoint = TRY(await_endpoint(rendezvous, dial, deadline));
     auto dialed = dial_server(dialer, dial.peer, endpoint, deadline);
     if (dialed) return dialed;
     if (dialed.error().code == Errc::refused || until.passed())

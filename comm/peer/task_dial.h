@@ -27,7 +27,7 @@ struct TaskDial {
 
 /// Waits for the endpoint and dials it. Blocks until the deadline at most. Fails with Errc::timeout
 /// then, with Errc::refused if the peer refuses, and with the failure of `check`.
-Result<std::unique_ptr<MessageConnection>> dial_task(RendezvousView& directory,
+Result<std::unique_ptr<MessageConnection>> dial_task(RendezvousView& rendezvous,
                                                      const TaskDial& dial, Time deadline);
 
 }  // namespace dt

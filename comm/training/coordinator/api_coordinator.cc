@@ -39,11 +39,11 @@ Result<SharedTask> task_of(const dtrain_init_options* identity, dtrain_ps* ps,
     return fail(Errc::input, format("{}: the dtrain_ps has an identity; give no other", function));
   if (ps != nullptr) return share_task(ps);
   JoinedTask joined = TRY(join_task(identity, function, roles));
-  SharedTask task = {.directory = nullptr,
+  SharedTask task = {.rendezvous = nullptr,
                      .claim = std::move(joined.claim),
                      .held_port = joined.held_port,
                      .dead_after = joined.dead_after};
-  task.directory = std::make_unique<ClientRendezvousView>(std::move(joined.rendezvous));
+  task.rendezvous = std::make_unique<ClientRendezvousView>(std::move(joined.rendezvous));
   return task;
 }
 
@@ -90,7 +90,7 @@ Result<> serve(dtrain_closures closures, const dtrain_coordinator_serve_options*
   ClosureWorker::Options worker;
   worker.closures = TRY(functions_of(closures));
   SharedTask task = TRY(task_of(options.identity, options.ps, "dtrain_coordinator_serve"));
-  worker.directory = std::move(task.directory);
+  worker.rendezvous = std::move(task.rendezvous);
   worker.claim = std::move(task.claim);
   worker.dead_after = task.dead_after;
   if (options.role != nullptr) worker.coordinator = options.role;
@@ -106,7 +106,7 @@ Result<std::unique_ptr<dtrain_coordinator>> start(const dtrain_coordinator_optio
   }
   SharedTask task = TRY(task_of(options.identity, options.ps, "dtrain_coordinator_start"));
   Coordinator::Options own;
-  own.directory = std::move(task.directory);
+  own.rendezvous = std::move(task.rendezvous);
   own.claim = std::move(task.claim);
   own.held_port = task.held_port;
   own.dead_after = task.dead_after;

@@ -27,7 +27,7 @@ ClosureWorker::ClosureWorker(Options options) : options_(std::move(options)) {
 }
 
 Result<> ClosureWorker::serve(Time deadline) {
-  const auto& tasks = options_.directory->table().tasks;
+  const auto& tasks = options_.rendezvous->table().tasks;
   // Indices may have holes: the lowest one is the coordinator's.
   for (const TaskEntry& task : tasks) {
     const bool first = coordinator_.id.role.empty() || task.id.index < coordinator_.id.index;
@@ -46,7 +46,7 @@ Result<> ClosureWorker::serve(Time deadline) {
       .message_bytes_max = closure_message_bytes_max,
       .dead_after = options_.dead_after,
       .check = [this] { return check(); }};
-  auto connected = dial_task(*options_.directory, dial, deadline);
+  auto connected = dial_task(*options_.rendezvous, dial, deadline);
   if (!connected && left_) return {};
   if (!connected) return tl::unexpected(std::move(connected).error());
   connection_ = *std::move(connected);
@@ -63,9 +63,9 @@ Result<> ClosureWorker::serve(Time deadline) {
 
 /// Fails when the coordinator's task has ended.
 Result<> ClosureWorker::check() {
-  if (const Result<> refreshed = options_.directory->refresh(); !refreshed)
+  if (const Result<> refreshed = options_.rendezvous->refresh(); !refreshed)
     return fail(Errc::peer_lost, format("the launcher is lost: {}", refreshed.error().message));
-  while (const auto notice = options_.directory->next_notice()) {
+  while (const auto notice = options_.rendezvous->next_notice()) {
     if (notice->task != coordinator_.id) continue;
     left_ = notice->kind == Notice::Kind::left;
     return fail(Errc::peer_lost,
@@ -104,7 +104,7 @@ Result<> ClosureWorker::wait(bool sends) {
   pollfd fds[] = {{.fd = connection_->fd(),
                    .events = static_cast<short>(sends ? POLLIN | POLLOUT : POLLIN),
                    .revents = 0},
-                  {.fd = options_.directory->fd(), .events = POLLIN, .revents = 0}};
+                  {.fd = options_.rendezvous->fd(), .events = POLLIN, .revents = 0}};
   const Time now = Clock::now();
   poll(fds, std::size(fds), poll_ms(now, connection_->free_unused_memory(now)));
   // Messages that came before the news count.
@@ -121,7 +121,7 @@ Result<> ClosureWorker::lost(const Error& why) {
     const Result<> checked = check();
     if (left_) break;
     TRY(checked);
-    TRY(await_news(*options_.directory, deadline));
+    TRY(await_news(*options_.rendezvous, deadline));
   }
   if (left_) return {};
   return fail(Errc::peer_lost, format("the connection to the coordinator {} is broken: {}",

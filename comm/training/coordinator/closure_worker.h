@@ -21,7 +21,7 @@ class ClosureWorker {
  public:
   using Function = std::function<ClosureOutcome(ByteSpan argument)>;
   struct Options {
-    std::unique_ptr<RendezvousView> directory;
+    std::unique_ptr<RendezvousView> rendezvous;
     Claim claim;
     Duration dead_after = seconds(5);
     std::string coordinator = "chief";  ///< its role

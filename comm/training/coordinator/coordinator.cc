@@ -21,7 +21,7 @@ namespace {
 // The listener, the rendezvous, and connections that are not complete yet.
 constexpr size_t files_besides_workers = 32;
 constexpr Duration end_max = seconds(2);
-/// How often a directory without a descriptor is read, while its news matter.
+/// How often a view without a descriptor is read, while its news matter.
 constexpr Duration refresh_every = milliseconds(20);
 constexpr Duration wait_step = std::chrono::hours(1);
 /// The number of EndClosures; dispatches have lower ones.
@@ -48,7 +48,7 @@ std::string coordinator_endpoint_key(const TaskId& task) {
 
 Coordinator::Coordinator(Options options)
     : options_(std::move(options)),
-      workers_(tasks_of_role(options_.directory->table(), options_.workers)),
+      workers_(tasks_of_role(options_.rendezvous->table(), options_.workers)),
       schedule_(schedule_options(options_.schedule, workers_)) {
 }
 
@@ -63,7 +63,7 @@ Result<std::unique_ptr<Coordinator>> Coordinator::start(Options options, Time de
                        std::max<size_t>(workers_min, 1), workers, made->options_.workers,
                        made->options_.workers, std::max<size_t>(workers_min, 1)));
   }
-  const TaskId& self = made->options_.directory->self().id;
+  const TaskId& self = made->options_.rendezvous->self().id;
   if (self.role == made->options_.workers) {
     return fail(Errc::input, format("{} is a worker of the coordinator that it starts; another "
                                     "role, such as chief, must start it",
@@ -76,10 +76,10 @@ Result<std::unique_ptr<Coordinator>> Coordinator::start(Options options, Time de
 }
 
 Result<> Coordinator::listen(Time deadline) {
-  const TaskEntry& self = options_.directory->self();
+  const TaskEntry& self = options_.rendezvous->self();
   const size_t workers = workers_.size();
   PeerListener::Options options{.claim = options_.claim, .tcp_ips = self.addresses};
-  if (options.tcp_ips.empty()) options.tcp_ips = {options_.directory->local_ip()};
+  if (options.tcp_ips.empty()) options.tcp_ips = {options_.rendezvous->local_ip()};
   options.held_port = options_.held_port;
   options.pending_max += workers;
   options.unaccepted_max = workers;
@@ -89,7 +89,7 @@ Result<> Coordinator::listen(Time deadline) {
   listener_ = TRY(PeerListener::open(std::move(options)));
   const SetRequest publish{coordinator_endpoint_key(self.id), listener_->endpoint().encode(),
                            Lifetime::connection};
-  TRY(options_.directory->ask(publish, deadline));
+  TRY(options_.rendezvous->ask(publish, deadline));
   return {};
 }
 
@@ -166,10 +166,10 @@ void Coordinator::work() {
     }
     wait();
   }
-  const EraseRequest withdraw{coordinator_endpoint_key(options_.directory->self().id)};
+  const EraseRequest withdraw{coordinator_endpoint_key(options_.rendezvous->self().id)};
   // A worker that connects now finds nothing that listens; the end of this task explains it.
   if (!rendezvous_lost_)
-    static_cast<void>(options_.directory->ask(withdraw, Clock::now() + end_max));
+    static_cast<void>(options_.rendezvous->ask(withdraw, Clock::now() + end_max));
 }
 
 /// Requires the lock.
@@ -186,8 +186,8 @@ void Coordinator::round() {
   changed_.notify_all();
   const bool unheard = schedule_.any_absent() || schedule_.any_unexplained();
   wake_up_at_ = std::min(schedule_.next_deadline(), end_at_.value_or(Time::max()));
-  // A directory without a descriptor cannot wake this thread.
-  if (unheard && !rendezvous_lost_ && options_.directory->fd() < 0)
+  // A view without a descriptor cannot wake this thread.
+  if (unheard && !rendezvous_lost_ && options_.rendezvous->fd() < 0)
     wake_up_at_ = std::min(wake_up_at_, Clock::now() + refresh_every);
 }
 
@@ -196,7 +196,7 @@ void Coordinator::wait() {
   listener_->collect_fds(polled_);
   const size_t listening = polled_.size();
   polled_.push_back({.fd = doorbell_.get(), .events = POLLIN, .revents = 0});
-  const int news = rendezvous_lost_ ? -1 : options_.directory->fd();
+  const int news = rendezvous_lost_ ? -1 : options_.rendezvous->fd();
   polled_.push_back({.fd = news, .events = POLLIN, .revents = 0});
   const size_t first_connection = polled_.size();
   bool ready = false;
@@ -230,7 +230,7 @@ std::optional<size_t> Coordinator::number_of(const TaskId& task) const {
 
 Result<> Coordinator::admit(PeerHandshake& handshake) const {
   const std::optional<size_t> worker = number_of(handshake.peer());
-  const TaskEntry& self = options_.directory->self();
+  const TaskEntry& self = options_.rendezvous->self();
   if (!worker) {
     handshake.refuse_peer(format("{} coordinates the tasks of role {}, and not {}", self.id.text(),
                                  options_.workers, printable(handshake.peer().text())));
@@ -263,8 +263,8 @@ void Coordinator::accept() {
 void Coordinator::read_rendezvous() {
   if (rendezvous_lost_) return;
   // Without the launcher, this process ends soon.
-  rendezvous_lost_ = !options_.directory->refresh();
-  while (const auto notice = options_.directory->next_notice()) {
+  rendezvous_lost_ = !options_.rendezvous->refresh();
+  while (const auto notice = options_.rendezvous->next_notice()) {
     const std::optional<size_t> worker = schedule_.gone(*notice);
     if (worker) connections_.erase(*worker);
   }

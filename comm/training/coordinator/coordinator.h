@@ -35,7 +35,7 @@ std::string coordinator_endpoint_key(const TaskId& task);
 class Coordinator {
  public:
   struct Options {
-    std::unique_ptr<RendezvousView> directory;
+    std::unique_ptr<RendezvousView> rendezvous;
     Claim claim;
     uint16_t held_port = 0;  ///< as in PeerListener::Options
     Duration dead_after = seconds(5);

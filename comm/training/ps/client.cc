@@ -27,15 +27,15 @@ Placement::Options placement_on(const ServerLinks& links, Placement::Options opt
 
 }  // namespace
 
-PsClient::PsClient(std::unique_ptr<RendezvousView> directory, Options options)
-    : links_(std::move(directory), std::move(options.links), knowledge_),
+PsClient::PsClient(std::unique_ptr<RendezvousView> rendezvous, Options options)
+    : links_(std::move(rendezvous), std::move(options.links), knowledge_),
       placement_(placement_on(links_, options.placement)),
       initializes_(is_first_rank(links_)) {
 }
 
-Result<std::unique_ptr<PsClient>> PsClient::connect(std::unique_ptr<RendezvousView> directory,
+Result<std::unique_ptr<PsClient>> PsClient::connect(std::unique_ptr<RendezvousView> rendezvous,
                                                     Options options, Time deadline) {
-  std::unique_ptr<PsClient> made(new PsClient(std::move(directory), std::move(options)));
+  std::unique_ptr<PsClient> made(new PsClient(std::move(rendezvous), std::move(options)));
   TRY(made->links_.connect(deadline));
   return made;
 }

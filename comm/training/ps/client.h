@@ -32,7 +32,7 @@ class PsClient {
   };
   /// Dials all tasks of the role. Fails with Errc::input when the job has none, and with
   /// Errc::timeout, which names the servers that do not serve.
-  static Result<std::unique_ptr<PsClient>> connect(std::unique_ptr<RendezvousView> directory,
+  static Result<std::unique_ptr<PsClient>> connect(std::unique_ptr<RendezvousView> rendezvous,
                                                    Options options, Time deadline);
   PsClient(const PsClient&) = delete;
   PsClient& operator=(const PsClient&) = delete;
@@ -89,7 +89,7 @@ class PsClient {
     std::vector<PlacedShard> shards;
   };
 
-  PsClient(std::unique_ptr<RendezvousView> directory, Options options);
+  PsClient(std::unique_ptr<RendezvousView> rendezvous, Options options);
   Result<PsReply> ask_coordinator(const PsRequest& request);
   Result<ServerLinks::Replies> ask_all(const PsRequest& request);
   Result<const Variable*> find(std::string_view name) const;

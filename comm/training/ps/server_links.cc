@@ -24,9 +24,9 @@ constexpr Duration notice_max = milliseconds(700);
 
 }  // namespace
 
-ServerLinks::ServerLinks(std::unique_ptr<RendezvousView> directory, Options options,
+ServerLinks::ServerLinks(std::unique_ptr<RendezvousView> rendezvous, Options options,
                          PsKnowledge& knowledge)
-    : directory_(std::move(directory)),
+    : rendezvous_(std::move(rendezvous)),
       options_(std::move(options)),
       knowledge_(knowledge),
       poll_(tasks(), self().agent) {
@@ -60,7 +60,7 @@ bool ServerLinks::shares_memory() const {
 /// Waits until the server has published its endpoint.
 Result<PeerEndpoint> ServerLinks::await_endpoint(const Server& server, Time deadline) {
   const auto ask = [this](const Request& request, Time reply_deadline) {
-    return directory_->ask(request, reply_deadline);
+    return rendezvous_->ask(request, reply_deadline);
   };
   Deadline until(deadline);
   while (true) {
@@ -167,7 +167,7 @@ Result<bool> ServerLinks::advance(Server& server) {
 }
 
 void ServerLinks::wait(Time deadline) {
-  std::vector<pollfd> fds = {{.fd = directory_->fd(), .events = POLLIN, .revents = 0},
+  std::vector<pollfd> fds = {{.fd = rendezvous_->fd(), .events = POLLIN, .revents = 0},
                              {.fd = doorbell_.get(), .events = POLLIN, .revents = 0}};
   waiting_.clear();
   const Time now = Clock::now();
@@ -278,10 +278,10 @@ Result<ServerLinks::Replies> ServerLinks::exchange(const Requests& requests, Ten
 
 Result<> ServerLinks::read_rendezvous() {
   if (broken_) return tl::unexpected(*broken_);
-  if (const Result<> refreshed = directory_->refresh(); !refreshed) {
+  if (const Result<> refreshed = rendezvous_->refresh(); !refreshed) {
     broken_ = Error{Errc::peer_lost, format("the launcher is lost: {}", refreshed.error().message)};
   }
-  while (const auto notice = directory_->next_notice()) {
+  while (const auto notice = rendezvous_->next_notice()) {
     const auto at = std::ranges::find(tasks_, notice->task, &TaskEntry::id);
     if (at == tasks_.end() || broken_ || notice->kind == Notice::Kind::restarted) continue;
     const auto number = static_cast<uint32_t>(at - tasks_.begin());
@@ -328,7 +328,7 @@ Result<> ServerLinks::await_notice(const Server& server, Time deadline) {
   while (!until.passed() && server.connection != nullptr) {
     TRY(read_rendezvous());
     if (server.connection == nullptr) break;
-    TRY(await_news(*directory_, deadline));
+    TRY(await_news(*rendezvous_, deadline));
   }
   return {};
 }

@@ -44,7 +44,7 @@ class ServerLinks {
   };
   /// `knowledge` learns from the reply by which the server of part 0 accepts a connection. It
   /// outlives this object.
-  ServerLinks(std::unique_ptr<RendezvousView> directory, Options options, PsKnowledge& knowledge);
+  ServerLinks(std::unique_ptr<RendezvousView> rendezvous, Options options, PsKnowledge& knowledge);
   ServerLinks(const ServerLinks&) = delete;
   ServerLinks& operator=(const ServerLinks&) = delete;
 
@@ -69,10 +69,10 @@ class ServerLinks {
   uint32_t count() const { return static_cast<uint32_t>(servers_.size()); }
   /// The server that has the part now.
   const TaskEntry& server(uint32_t part) const { return servers_[part].task; }
-  const TaskTable& tasks() const { return directory_->table(); }
-  const TaskEntry& self() const { return directory_->self(); }
-  /// Returns the directory for another thread.
-  Result<std::unique_ptr<RendezvousView>> another_directory() { return directory_->another(); }
+  const TaskTable& tasks() const { return rendezvous_->table(); }
+  const TaskEntry& self() const { return rendezvous_->self(); }
+  /// Returns a view for another thread.
+  Result<std::unique_ptr<RendezvousView>> another_view() { return rendezvous_->another(); }
   const Options& options() const { return options_; }
 
  private:
@@ -106,7 +106,7 @@ class ServerLinks {
   Result<> lost(Server& server, const Error& why);
   uint32_t part_of(const Server& server) const;
 
-  std::unique_ptr<RendezvousView> directory_;
+  std::unique_ptr<RendezvousView> rendezvous_;
   Options options_;
   PsKnowledge& knowledge_;
   std::vector<Server> servers_;   ///< by part

@@ -113,16 +113,16 @@ Result<std::unique_ptr<PsClient>> connect_as(JoinedTask joined, PsClient::Option
                                              Time deadline) {
   client.links.claim = std::move(joined.claim);
   client.links.dead_after = joined.dead_after;
-  auto directory = std::make_unique<ClientRendezvousView>(std::move(joined.rendezvous));
-  return PsClient::connect(std::move(directory), std::move(client), deadline);
+  auto rendezvous = std::make_unique<ClientRendezvousView>(std::move(joined.rendezvous));
+  return PsClient::connect(std::move(rendezvous), std::move(client), deadline);
 }
 
 Result<std::unique_ptr<PsClient>> connect_through(std::shared_ptr<Context> job,
                                                   PsClient::Options client, Time deadline) {
   client.links.claim = *job->claim();
   client.links.dead_after = job->dead_after();
-  auto directory = std::make_unique<ContextRendezvousView>(std::move(job));
-  return PsClient::connect(std::move(directory), std::move(client), deadline);
+  auto rendezvous = std::make_unique<ContextRendezvousView>(std::move(job));
+  return PsClient::connect(std::move(rendezvous), std::move(client), deadline);
 }
 
 Result<std::unique_ptr<dtrain_ps>> connect(const dtrain_ps_options* given) {
@@ -325,11 +325,11 @@ Result<JoinedTask> join_task(const dtrain_init_options* identity, const char* fu
 Result<SharedTask> share_task(dtrain_ps* ps) {
   TRY(check_handle(ps));
   const std::scoped_lock alone(ps->mutex);
-  SharedTask shared = {.directory = {},
+  SharedTask shared = {.rendezvous = {},
                        .claim = ps->client->links().options().claim,
                        .held_port = ps->held_port,
                        .dead_after = ps->client->links().options().dead_after};
-  shared.directory = TRY(ps->client->links().another_directory());
+  shared.rendezvous = TRY(ps->client->links().another_view());
   return shared;
 }
 

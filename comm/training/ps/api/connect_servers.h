@@ -41,7 +41,7 @@ void leave_servers(PsClient& client);
 
 /// The connection to the rendezvous that parameter servers' clients use, for another thread.
 struct SharedTask {
-  std::unique_ptr<RendezvousView> directory;
+  std::unique_ptr<RendezvousView> rendezvous;
   Claim claim;
   uint16_t held_port = 0;
   Duration dead_after = seconds(5);

@@ -18,7 +18,7 @@ class Job {
  public:
   explicit Job(int workers, size_t workers_min = 1) : rendezvous_(table_with_chief(workers)) {
     Coordinator::Options options;
-    options.directory = directory({"chief", 0});
+    options.rendezvous = view({"chief", 0});
     options.claim = rendezvous_.claim({"chief", 0});
     options.schedule.workers_min = workers_min;
     coordinator_ = must(Coordinator::start(std::move(options), soon()));
@@ -29,7 +29,7 @@ class Job {
 
   Coordinator& coordinator() { return *coordinator_; }
   RendezvousFixture& rendezvous() { return rendezvous_; }
-  std::unique_ptr<RendezvousView> directory(const TaskId& task) const {
+  std::unique_ptr<RendezvousView> view(const TaskId& task) const {
     return std::make_unique<ClientRendezvousView>(rendezvous_.join(task));
   }
   using Closures = std::map<std::string, ClosureWorker::Function, std::less<>>;
@@ -38,7 +38,7 @@ class Job {
     auto served = std::async(std::launch::async, [this, index, closures = std::move(closures)] {
       const TaskId self{"worker", index};
       ClosureWorker worker(
-          {.directory = directory(self), .claim = rendezvous_.claim(self), .closures = closures});
+          {.rendezvous = view(self), .claim = rendezvous_.claim(self), .closures = closures});
       const Result<> done = worker.serve(soon());
       return done ? std::string() : done.error().message;
     });
@@ -191,7 +191,7 @@ TEST_CASE("a worker does not wait for a coordinator that has left or died before
   const auto serve = [&](const std::string& role, Time deadline) {
     const TaskId self{"worker", 0};
     ClosureWorker worker(
-        {.directory = std::make_unique<ClientRendezvousView>(rendezvous.join(self)),
+        {.rendezvous = std::make_unique<ClientRendezvousView>(rendezvous.join(self)),
          .claim = rendezvous.claim(self),
          .coordinator = role});
     const Result<> served = worker.serve(deadline);
@@ -214,7 +214,7 @@ TEST_CASE("a coordinator needs workers, and is none of them") {
   RendezvousFixture rendezvous(table_with_chief(1));
   const auto start = [&](const TaskId& self, const std::string& workers, size_t workers_min) {
     Coordinator::Options options;
-    options.directory = std::make_unique<ClientRendezvousView>(rendezvous.join(self));
+    options.rendezvous = std::make_unique<ClientRendezvousView>(rendezvous.join(self));
     options.claim = rendezvous.claim(self);
     options.workers = workers;
     options.schedule.workers_min = workers_min;

@@ -62,15 +62,15 @@ class ManualConnection {
 
 /// Connects to a server as a worker.
 inline ManualConnection dial_by_hand(PsJob& job, int worker, int server) {
-  const auto directory = job.directory(worker);
+  const auto view = job.view(worker);
   const TaskId to = {"ps", server};
   const TaskDial dial{.claim = job.claim({"worker", worker}),
-                      .peer = *directory->table().find(to),
+                      .peer = *view->table().find(to),
                       .key = ps_endpoint_key(to),
                       .absent = "the server is absent",
                       .message_bytes_max = ps_message_bytes_max,
                       .check = [] { return Result<>(); }};
-  return ManualConnection(must(dial_task(*directory, dial, soon())));
+  return ManualConnection(must(dial_task(*view, dial, soon())));
 }
 
 /// A task that publishes an endpoint as parameter servers do.

@@ -90,14 +90,14 @@ class PsJob {
   struct Worker {
     std::unique_ptr<PsClient> ps;
   };
-  std::unique_ptr<RendezvousView> directory(int index) const {
+  std::unique_ptr<RendezvousView> view(int index) const {
     return std::make_unique<ClientRendezvousView>(rendezvous_.join_worker(index));
   }
   Worker join(int index) {
     PsClient::Options options{.links = {.claim = claim({"worker", index}),
                                         .copies = options_.server.copies,
                                         .shares_memory = options_.network == Network::one_host}};
-    return {must(PsClient::connect(directory(index), std::move(options), soon()))};
+    return {must(PsClient::connect(view(index), std::move(options), soon()))};
   }
   /// Runs `body` for each worker on a thread. Returns the text of the first exception.
   std::string run(const std::function<void(int index, PsClient& ps)>& body) {

@@ -18,9 +18,9 @@ TEST_CASE("a worker connects to a restarted server, and learns nothing of its de
   RendezvousFixture rendezvous(table_with_servers(1, 1));
   rendezvous.notify({Notice::Kind::dead, {"ps", 0}, "killed by SIGKILL", 1, true});
   std::thread worker([&] {
-    auto directory = std::make_unique<ClientRendezvousView>(rendezvous.join_worker(0));
+    auto view = std::make_unique<ClientRendezvousView>(rendezvous.join_worker(0));
     const auto ps = must(PsClient::connect(
-        std::move(directory), {.links = {.claim = rendezvous.claim({"worker", 0})}}, soon()));
+        std::move(view), {.links = {.claim = rendezvous.claim({"worker", 0})}}, soon()));
     declare(*ps, {"w", {5}});
     CHECK(pull(*ps, "w", 1) == std::vector<float>{5});
     rendezvous.notify({Notice::Kind::left, {"worker", 0}, ""});
@@ -74,16 +74,16 @@ TEST_CASE("the death of a server of this host ends a call with an error that nam
 
 TEST_CASE("a job without parameter servers is named, and so is a server that does not serve") {
   RendezvousFixture rendezvous(table_with_servers(2, 1));
-  const auto directory = [&](int worker) {
+  const auto view = [&](int worker) {
     return std::make_unique<ClientRendezvousView>(rendezvous.join_worker(worker));
   };
   const auto none = PsClient::connect(
-      directory(0), {.links = {.claim = rendezvous.claim({"worker", 0}), .role = "store"}}, soon());
+      view(0), {.links = {.claim = rendezvous.claim({"worker", 0}), .role = "store"}}, soon());
   REQUIRE_FALSE(none);
   CHECK(none.error().message ==
         "the job has no task of role store; start parameter servers by --role store=1");
   const auto late =
-      PsClient::connect(directory(1), {.links = {.claim = rendezvous.claim({"worker", 1})}},
+      PsClient::connect(view(1), {.links = {.claim = rendezvous.claim({"worker", 1})}},
                         Clock::now() + milliseconds(50));
   REQUIRE_FALSE(late);
   CHECK(late.error().message ==
@@ -93,8 +93,8 @@ TEST_CASE("a job without parameter servers is named, and so is a server that doe
 TEST_CASE("a call that takes too long fails, and so do all later ones") {
   PsJob job({.workers = 2});
   const auto ps = must(PsClient::connect(
-      job.directory(0),
-      {.links = {.claim = job.claim({"worker", 0}), .call_timeout = milliseconds(50)}}, soon()));
+      job.view(0), {.links = {.claim = job.claim({"worker", 0}), .call_timeout = milliseconds(50)}},
+      soon()));
   const Result<> waited = ps->barrier();
   REQUIRE_FALSE(waited);
   CHECK(waited.error().message ==

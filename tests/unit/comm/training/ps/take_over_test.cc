@@ -197,7 +197,7 @@ TEST_CASE("a server's last checkpoint has the parts that it has taken over") {
 TEST_CASE("a worker that expects another number of copies is refused by name") {
   PsJob job({.workers = 1, .servers = 2, .server = two_copies});
   const auto connected =
-      PsClient::connect(job.directory(0), {.links = {.claim = job.claim({"worker", 0})}}, soon());
+      PsClient::connect(job.view(0), {.links = {.claim = job.claim({"worker", 0})}}, soon());
   REQUIRE_FALSE(connected);
   CHECK(connected.error().code == Errc::mismatch);
   CHECK(connected.error().message ==
