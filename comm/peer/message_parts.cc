@@ -11,8 +11,8 @@ constexpr size_t alignment = 8;
 
 }  // namespace
 
-size_t padding_at(size_t place) {
-  return (alignment - place % alignment) % alignment;
+size_t padding_at(size_t offset) {
+  return (alignment - offset % alignment) % alignment;
 }
 
 void write_zeros(Writer& writer, size_t count) {

@@ -9,8 +9,8 @@
 
 namespace dt {
 
-/// Returns how many zeros come before an array at this place of a message.
-size_t padding_at(size_t place);
+/// Returns how many zeros come before an array at this offset of a message.
+size_t padding_at(size_t offset);
 void write_zeros(Writer& writer, size_t count);
 /// Writes the length, zeros up to a multiple of 8 bytes, and the bytes. So numbers of a tensor can
 /// be read in place.

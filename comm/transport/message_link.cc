@@ -81,7 +81,7 @@ Result<> MessageLink::queue_control(uint8_t type, uint32_t stream, ByteSpan payl
     return fail(Errc::protocol, "the peer does not read its messages");
   ++control_count_;
   const FrameHeader header{.type = type, .generation = options_.generation, .stream = stream};
-  // The counter in the MAC is that of the frame's place on the wire. No frame is sealed later and
+  // The counter in the MAC is that of the frame's number on the wire. No frame is sealed later and
   // sent earlier.
   if (connected_ && options_.session != nullptr) {
     options_.session->seal(controls_, header, payload);
@@ -257,9 +257,9 @@ Result<bool> MessageLink::receive(MessageReceiver& receiver) {
 }
 
 size_t MessageLink::cancel_receive(uint8_t type, uint32_t stream) {
-  const bool placed = in_.in_body && in_.place.action == PayloadTarget::Action::take;
+  const bool placed = in_.in_body && in_.target.action == PayloadTarget::Action::take;
   if (!placed || in_.message.type != type || in_.message.stream != stream) return 0;
-  in_.place = {PayloadTarget::Action::discard};
+  in_.target = {PayloadTarget::Action::discard};
   return in_.message.length;
 }
 
@@ -329,40 +329,40 @@ Result<> MessageLink::open_data(ByteSpan head) {
   }
   in_.in_body = true;
   in_.body_received = 0;
-  in_.place = {};
+  in_.target = {};
   in_.message = {options_.peer, header.type, header.stream, header.length};
   return {};
 }
 
 Result<bool> MessageLink::receive_body(MessageReceiver& receiver) {
-  TRY(ask_place(receiver));
+  TRY(ask_target(receiver));
   if (has_waiting()) return false;
   const size_t got = TRY(encrypts() ? receive_sealed() : receive_plain());
   if (in_.body_received == in_.message.length + (encrypts() ? payload_tag_bytes : 0)) {
     in_.in_body = false;
     if (encrypts()) TRY(open_body());
-    if (in_.place.action == PayloadTarget::Action::take) TRY(receiver.arrived(in_.message));
+    if (in_.target.action == PayloadTarget::Action::take) TRY(receiver.arrived(in_.message));
   }
   return got > 0;
 }
 
 /// Asks the receiver for memory unless it has answered for this frame.
-Result<> MessageLink::ask_place(MessageReceiver& receiver) {
-  if (in_.place.action != PayloadTarget::Action::wait) return {};
-  in_.place = TRY(receiver.place(in_.message));
-  assert(in_.place.action != PayloadTarget::Action::take ||
-         in_.place.into.size() == in_.message.length);
+Result<> MessageLink::ask_target(MessageReceiver& receiver) {
+  if (in_.target.action != PayloadTarget::Action::wait) return {};
+  in_.target = TRY(receiver.place(in_.message));
+  assert(in_.target.action != PayloadTarget::Action::take ||
+         in_.target.into.size() == in_.message.length);
   return {};
 }
 
 /// Reads the next part of the body directly into the receiver's memory.
 Result<size_t> MessageLink::receive_plain() {
-  const bool discard = in_.place.action == PayloadTarget::Action::discard;
+  const bool discard = in_.target.action == PayloadTarget::Action::discard;
   std::array<std::byte, 8192> nowhere;
   const size_t left = in_.message.length - in_.body_received;
   const std::span<std::byte> into =
       discard ? std::span<std::byte>(nowhere).first(std::min(left, nowhere.size()))
-              : in_.place.into.subspan(in_.body_received);
+              : in_.target.into.subspan(in_.body_received);
   const size_t got = TRY(options_.link->receive(into));
   in_.body_received += got;
   return got;
@@ -383,8 +383,8 @@ Result<> MessageLink::open_body() {
   const std::span<std::byte> sealed =
       std::span(in_.sealed).first(in_.message.length + payload_tag_bytes);
   const ByteSpan body = TRY(options_.session->open_payload(in_.sealed_head, sealed));
-  if (in_.place.action == PayloadTarget::Action::take)
-    std::ranges::copy(body, in_.place.into.begin());
+  if (in_.target.action == PayloadTarget::Action::take)
+    std::ranges::copy(body, in_.target.into.begin());
   return {};
 }
 

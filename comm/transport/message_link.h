@@ -98,7 +98,7 @@ class MessageLink {
   Result<bool> receive(MessageReceiver& receiver);
   /// True when a frame has arrived for which the receiver has no memory yet.
   bool has_waiting() const {
-    return in_.in_body && in_.place.action == PayloadTarget::Action::wait;
+    return in_.in_body && in_.target.action == PayloadTarget::Action::wait;
   }
   /// Discards the rest of that stream's frame, if one is partly received. Returns the length of
   /// that frame, for which arrived() will not be called; 0 if there is none.
@@ -141,7 +141,7 @@ class MessageLink {
     size_t head_received = 0;
     bool in_body = false;
     Message message;
-    PayloadTarget place;
+    PayloadTarget target;
     size_t body_received = 0;
     std::array<std::byte, frame_header_bytes + frame_mac_bytes> sealed_head;
     Bytes sealed;  ///< the encrypted body
@@ -166,7 +166,7 @@ class MessageLink {
   Result<size_t> head_bytes_wanted() const;
   Result<bool> receive_head(MessageReceiver& receiver);
   Result<bool> receive_body(MessageReceiver& receiver);
-  Result<> ask_place(MessageReceiver& receiver);
+  Result<> ask_target(MessageReceiver& receiver);
   Result<size_t> receive_plain();
   Result<size_t> receive_sealed();
   Result<> open_body();

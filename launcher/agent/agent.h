@@ -12,9 +12,9 @@ namespace dt {
 ///
 ///   hello ─▶ prepare ◀─ … prepared ─▶ launch ◀─ … started, output, exited ─▶ … finish ◀─ …
 ///   finished ─▶
-Result<> run_agent(AgentLocation place);
+Result<> run_agent(AgentLocation location);
 
 /// Calls run_agent() and writes a failure to stderr. Returns the exit status for the process.
-int serve_as_agent(AgentLocation place);
+int serve_as_agent(AgentLocation location);
 
 }  // namespace dt

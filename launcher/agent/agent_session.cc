@@ -10,12 +10,12 @@
 
 namespace dt {
 
-Result<> AgentSession::open(Fd in, Fd out, AgentLocation place) {
+Result<> AgentSession::open(Fd in, Fd out, AgentLocation location) {
   become_subreaper();
   signals_ = TRY(Signals::block(loop_, {SIGCHLD, SIGPIPE, SIGXFSZ, SIGTERM, SIGINT, SIGHUP},
                                 [this](int number) { signalled(number); }));
   TRY(link_.open(std::move(in), std::move(out)));
-  link_.send(MessageType::hello, 0, encode(make_hello(place)));
+  link_.send(MessageType::hello, 0, encode(make_hello(location)));
   link_.beat();
   return {};
 }

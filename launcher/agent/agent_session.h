@@ -27,7 +27,7 @@ class AgentSession {
   AgentSession& operator=(const AgentSession&) = delete;
 
   /// Takes the two descriptors and sends hello.
-  Result<> open(Fd in, Fd out, AgentLocation place);
+  Result<> open(Fd in, Fd out, AgentLocation location);
 
  private:
   void signalled(int number);

@@ -51,11 +51,11 @@ std::vector<std::string> own_environment() {
   return entries;
 }
 
-Hello make_hello(AgentLocation place) {
+Hello make_hello(AgentLocation location) {
   return {.build = std::string(build_version),
           .hostname = own_hostname(),
-          .addresses = place == AgentLocation::other_host ? interface_addresses()
-                                                          : std::vector<InterfaceAddress>(),
+          .addresses = location == AgentLocation::other_host ? interface_addresses()
+                                                             : std::vector<InterfaceAddress>(),
           .machine = own_machine()};
 }
 

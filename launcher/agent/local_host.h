@@ -13,7 +13,7 @@ enum class AgentLocation { launchers_host, other_host };
 
 /// Returns an agent's hello. It has the host's addresses only for another host than the launcher's.
 /// The kernel takes longer to list them than all the rest takes.
-Hello make_hello(AgentLocation place);
+Hello make_hello(AgentLocation location);
 
 /// Returns how many CPUs this process may use.
 int count_allowed_cpus();

@@ -138,9 +138,9 @@ void Preparation::prepare_check(const DiagnoseRequest& wanted, DiagnoseReply& an
       std::ranges::transform(held_ports_, ports.begin(), &HeldPort::number);
     }
     TRY(listen(wanted.networks, ports[0]));
-    for (const ProbeEndpoint& place : probe_listener_->endpoints()) {
-      answer.probe_addresses.push_back(place.address);
-      answer.bandwidth_addresses.push_back({place.address.ip, ports[1]});
+    for (const ProbeEndpoint& endpoint : probe_listener_->endpoints()) {
+      answer.probe_addresses.push_back(endpoint.address);
+      answer.bandwidth_addresses.push_back({endpoint.address.ip, ports[1]});
     }
     return {};
   };

@@ -98,8 +98,8 @@ Result<> CheckRunner::probe() {
   }
   std::vector<Address> own_addresses;
   if (own) {
-    for (const ProbeEndpoint& place : own->endpoints())
-      own_addresses.push_back(place.address);
+    for (const ProbeEndpoint& endpoint : own->endpoints())
+      own_addresses.push_back(endpoint.address);
     own_addresses = without_loopback(own_addresses);
   }
   const auto count = static_cast<uint32_t>(seen_.size());

@@ -255,7 +255,7 @@ void AgentGroup::retain(const Plan& plan) {
     const auto at = std::ranges::find_if(agents_, [&planned](const auto& agent) {
       return agent && agent->link->host().same_as(planned.host);
     });
-    // From now on an agent's number is its host's place in the plan.
+    // From now on an agent's number is its host's index in the plan.
     (*at)->number = retained.size();
     retained.push_back(std::move(*at));
   }

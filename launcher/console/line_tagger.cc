@@ -10,7 +10,7 @@ namespace dt {
 
 namespace {
 
-/// Returns the place of the first \n or \r. Searches a piece at a time by memchr(3). A search for
+/// Returns the offset of the first \n or \r. Searches a piece at a time by memchr(3). A search for
 /// \n in all bytes would scan a long progress bar again for each of its lines.
 size_t find_line_end(std::string_view bytes) {
   constexpr size_t piece_bytes = 512;

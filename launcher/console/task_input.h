@@ -15,7 +15,7 @@ namespace dt {
 /// True for a task that gets dtrain's standard input.
 bool wants_input(const Task& task, const StdinTarget& target);
 
-/// Forwards dtrain's standard input to the tasks that --stdin names. A task's number is its place
+/// Forwards dtrain's standard input to the tasks that --stdin names. A task's number is its index
 /// in Plan::tasks.
 class TaskInput {
  public:

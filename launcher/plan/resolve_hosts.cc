@@ -80,19 +80,19 @@ Result<std::vector<size_t>> JobHosts::indices_of(const Role& role) const {
 Result<std::vector<Host>> JobHosts::of_role(const Role& role) const {
   const std::vector<size_t> indices = TRY(indices_of(role));
   std::vector<Host> its;
-  std::map<size_t, size_t> places;  // from hosts_ to `its`
+  std::map<size_t, size_t> known;  // indices in hosts_ to those in `its`
   for (size_t i = 0; i < indices.size(); ++i) {
     const Host& meant = role.hosts[i];
     Host host = hosts_[indices[i]];
     host.slots = meant.slots;
     host.max_slots = meant.max_slots;
     host.counted = meant.counted;
-    const auto [known, fresh] = places.try_emplace(indices[i], its.size());
+    const auto [at, fresh] = known.try_emplace(indices[i], its.size());
     if (fresh) {
       its.push_back(std::move(host));
       continue;
     }
-    const Result<> merged = merge_mention(its[known->second], std::move(host));
+    const Result<> merged = merge_mention(its[at->second], std::move(host));
     if (!merged) return fail(Errc::input, format("role {}: {}", role.name, merged.error().message));
   }
   return its;

@@ -63,7 +63,7 @@ size_t cluster_size(const Plan& plan) {
 }
 
 /// Returns " at host:port" for a task of a given cluster.
-std::string given_place(const Plan& plan, const TaskId& task) {
+std::string given_endpoint(const Plan& plan, const TaskId& task) {
   const std::string* address =
       plan.external_layout ? plan.external_layout->cluster.address_of(task) : nullptr;
   return address == nullptr ? "" : " at " + printable(*address);
@@ -156,7 +156,7 @@ std::string plan_text(const Plan& plan, const std::vector<std::string>& command)
     text += format("{:>5}  {:<{}}  {:>10}  {:>10}  {}{}\n", number_or_dash(task.rank),
                    plan.hosts[static_cast<size_t>(task.agent)].host.name, width,
                    number_or_dash(task.local_rank), number_or_dash(task.cross_rank), task.id.text(),
-                   given_place(plan, task.id));
+                   given_endpoint(plan, task.id));
   }
   return text;
 }

@@ -91,10 +91,10 @@ Summary summary_of(const std::vector<TaskEntry>& tasks) {
       ++summary.runs.back().count;
       continue;
     }
-    const auto place = static_cast<uint32_t>(summary.machines.size());
-    auto [at, is_new] = by_agent.emplace(tasks[i].agent, place);
+    const auto machine = static_cast<uint32_t>(summary.machines.size());
+    auto [at, is_new] = by_agent.emplace(tasks[i].agent, machine);
     if (!is_new && !share_machine(tasks[i], tasks[summary.machines[at->second]])) {
-      at->second = place;
+      at->second = machine;
       is_new = true;
     }
     if (is_new) summary.machines.push_back(i);

@@ -107,8 +107,8 @@ TEST_CASE("each slot has a part of the heap, as large as this host's memory") {
   REQUIRE(first.allocate(1));
   auto* const memory = static_cast<char*>(last.allocate(10).value());
   memory[9] = 'x';
-  const uint64_t place = last.place_of(memory + 9, 1).value();
-  CHECK(*first.at(place, 1) == static_cast<std::byte>('x'));
+  const uint64_t offset = last.place_of(memory + 9, 1).value();
+  CHECK(*first.at(offset, 1) == static_cast<std::byte>('x'));
 }
 
 TEST_CASE(

@@ -10,7 +10,7 @@ const ClusterSpec cluster = {.jobs = {{"scheduler", {{0, "10.0.0.1:9000"}}},
                                       {"worker", {{0, "10.0.0.3:3"}}},
                                       {"evaluator", {{0, "10.0.0.4:4"}}}}};
 
-Environment place_of(const TaskId& task) {
+Environment dmlc_of(const TaskId& task) {
   Environment environment;
   add_dmlc_task(environment, cluster, task);
   return environment;
@@ -29,15 +29,15 @@ TEST_CASE("all tasks get the scheduler's address, and the numbers of servers and
 }
 
 TEST_CASE("scheduler, servers and workers get their role and address; other roles get none") {
-  CHECK(place_of({"scheduler", 0}) ==
+  CHECK(dmlc_of({"scheduler", 0}) ==
         Environment{{"DMLC_ROLE", "scheduler"}, {"DMLC_NODE_HOST", "10.0.0.1"}});
-  CHECK(place_of({"server", 1}) == Environment{{"DMLC_ROLE", "server"},
-                                               {"DMLC_SERVER_ID", "1"},
-                                               {"DMLC_NODE_HOST", "10.0.0.2"}});
-  CHECK(place_of({"worker", 0}) == Environment{{"DMLC_ROLE", "worker"},
-                                               {"DMLC_WORKER_ID", "0"},
-                                               {"DMLC_NODE_HOST", "10.0.0.3"}});
-  CHECK(place_of({"evaluator", 0}).empty());
+  CHECK(dmlc_of({"server", 1}) == Environment{{"DMLC_ROLE", "server"},
+                                              {"DMLC_SERVER_ID", "1"},
+                                              {"DMLC_NODE_HOST", "10.0.0.2"}});
+  CHECK(dmlc_of({"worker", 0}) == Environment{{"DMLC_ROLE", "worker"},
+                                              {"DMLC_WORKER_ID", "0"},
+                                              {"DMLC_NODE_HOST", "10.0.0.3"}});
+  CHECK(dmlc_of({"evaluator", 0}).empty());
 }
 
 }  // namespace
