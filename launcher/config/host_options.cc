@@ -7,6 +7,7 @@
 #include "launcher/config/option_value.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <limits>
 #include <string>
@@ -47,14 +48,17 @@ Result<> read_processes(const OptionSources& sources, RunConfig& config) {
   if (!given) return {};
   if (const auto ppn = find_option(sources, "ppn"))
     return given->refuse(format("conflicts with {}; give one of them", ppn->origin));
-  if (given->value() != "gpu" && given->value() != "auto") {
-    const auto count = parse_integer(given->value());
+  const std::string_view word = given->value();
+  if (word != "gpu" && word != "cpu" && word != "auto") {
+    const auto count = parse_integer(word);
     if (!count || *count < 1 || *count > slots_max)
-      return given->expected(format("1..{}, gpu or auto", slots_max));
+      return given->expected(format("1..{}, gpu, cpu or auto", slots_max));
     config.placement.per_host = static_cast<int>(*count);
     return {};
   }
-  config.placement.only_gpus = given->value() == "gpu";
+  config.placement.slot_unit = word == "gpu"   ? SlotUnit::gpu
+                               : word == "cpu" ? SlotUnit::cpu
+                                               : SlotUnit::gpu_or_cpu;
   if (config.hosts.empty()) config.hosts = {{.name = "localhost"}};
   for (Host& host : config.hosts) {
     host.slots = 0;
@@ -156,15 +160,30 @@ Result<> read_hosts(const OptionSources& sources, const TextReader& read_text, R
   return {};
 }
 
+bool is_torchrun(const OptionSources& sources) {
+  constexpr std::array<std::string_view, 13> names = {
+      "nproc-per-node",  "nnodes",     "node-rank",    "max-restarts",  "redirects", "tee",
+      "no-python",       "standalone", "rdzv-backend", "rdzv-endpoint", "rdzv-id",   "rdzv-conf",
+      "monitor-interval"};
+  return std::ranges::any_of(
+      names, [&](std::string_view name) { return find_option(sources, name).has_value(); });
+}
+
 Result<> read_torchrun_layout(const OptionSources& sources, RunConfig& config) {
   TRY(read_processes(sources, config));
+  // torchrun starts one process where no number is given.
+  const bool counted = find_option(sources, "np") || config.placement.per_host;
+  if (is_torchrun(sources) && !counted && config.hosts.empty()) config.placement.per_host = 1;
   TRY(check_nodes(sources, config));
   TRY(check_node_rank(sources, config));
   if (const auto given = find_option(sources, "max-restarts")) {
     const int64_t restarts = TRY(given->integer(0, std::numeric_limits<int32_t>::max()));
-    if (restarts > 0)
-      return given->refuse(
-          "dtrain restarts no group of workers; --restart-role worker=N restarts single ones");
+    if (restarts > 0) {
+      config.warnings.push_back(
+          format("{}: dtrain restarts no group of workers, so the job ends with the first failure; "
+                 "--restart-role worker=N restarts single ones",
+                 given->origin));
+    }
   }
   return {};
 }
@@ -173,12 +192,21 @@ Result<> read_torchrun_command(const OptionSources& sources, RunConfig& config) 
   if (const auto given = find_option(sources, "module")) {
     const bool is_module = TRY(given->flag());
     if (is_module) config.command.insert(config.command.begin(), {"python3", "-m"});
+  } else if (is_torchrun(sources) && !find_option(sources, "no-python") &&
+             !config.command.empty() && config.command.front().ends_with(".py")) {
+    config.command.insert(config.command.begin(), "python3");
   }
   for (const std::string_view name : {"redirects", "tee"}) {
     const auto given = find_option(sources, name);
     if (!given) continue;
     const std::string choice = TRY(given->choice());
     if (choice == "0") continue;
+    if (!config.output_dir && !config.no_macros) {
+      config.output_dir = "/tmp/dtrain-logs-{job_id}";
+      config.warnings.push_back(
+          format("{}: the files are in {}; --log-dir DIR chooses another folder", given->origin,
+                 *config.output_dir));
+    }
     if (!config.output_dir) return given->refuse("needs a folder for the files; add --log-dir DIR");
     if (name == "redirects") config.quiet = true;
   }

@@ -13,6 +13,8 @@ Result<> read_port_range(const OptionSources& sources, RunConfig& config);
 Result<> read_ssh(const OptionSources& sources, LoginOptions& ssh);
 /// Reads torchrun's options for hosts and processes (launcher/config/torchrun_options.h). Requires
 /// that hosts and --ppn are read.
+/// True for a command line of torchrun: it has an option that only torchrun has.
+bool is_torchrun(const OptionSources& sources);
 Result<> read_torchrun_layout(const OptionSources& sources, RunConfig& config);
 /// Reads torchrun's options for the command and its output. Requires that --output-dir is read.
 Result<> read_torchrun_command(const OptionSources& sources, RunConfig& config);

@@ -23,12 +23,15 @@ enum class BindTo : uint8_t { none, core, numa, automatic };
 /// The GPUs of its host that a process sees: all that its agent sees, or that of its local rank.
 enum class GpuBind : uint8_t { none, rank };
 
+/// What a host without slots offers one of for each process.
+enum class SlotUnit : uint8_t { gpu_or_cpu, gpu, cpu };
+
 /// How processes are placed on hosts, CPUs and GPUs.
 struct PlacementOptions {
   std::optional<MapBy> map_by;   ///< none: by slot, but by node where no host has slots
   std::optional<MapBy> rank_by;  ///< none: by slot, or the map_by that was given
-  bool only_gpus = false;        ///< hosts without slots offer GPUs, never CPUs
-  std::optional<int> per_host;   ///< --ppn: processes of each host; replaces its slots
+  SlotUnit slot_unit = SlotUnit::gpu_or_cpu;
+  std::optional<int> per_host;  ///< --ppn: processes of each host; replaces its slots
   BindTo bind_to = BindTo::none;
   bool report_bindings = false;
   GpuBind gpu_bind = GpuBind::none;

@@ -4,6 +4,7 @@
 #include "base/host_name.h"
 #include "base/text.h"
 #include "launcher/config/env_file.h"
+#include "launcher/config/host_options.h"
 #include "launcher/config/hosts/host_merger.h"
 #include "launcher/config/option_value.h"
 #include "launcher/config/shell_words.h"
@@ -18,6 +19,15 @@
 
 namespace dt {
 namespace {
+
+/// Returns --role, unless that is the label that torchrun gives to its only role.
+std::optional<OptionValue> given_roles(const OptionSources& sources) {
+  auto given = find_option(sources, "role");
+  if (!given || given->values->size() != 1) return given;
+  const bool label =
+      is_torchrun(sources) && check_role_name(given->value(), given->origin).has_value();
+  return label ? std::nullopt : given;
+}
 
 /// Returns the number of workers by -np; 0: not given.
 Result<int> read_worker_count(const OptionSources& sources) {
@@ -205,7 +215,7 @@ Result<> read_counts(const OptionSources& sources, const TextReader& read_text, 
   }
   const int worker_count = TRY(read_worker_count(sources));
   config.roles = workers(worker_count);
-  const auto given = find_option(sources, "role");
+  const auto given = given_roles(sources);
   if (!given) return {};
   config.roles.clear();
   for (const std::string& text : *given->values) {
@@ -223,7 +233,11 @@ Result<> read_roles(const OptionSources& sources, const TextReader& read_text, R
   TRY(read_environments(sources, config.roles));
   TRY(read_ranked(sources, config.roles));
   TRY(read_restarts(sources, config.roles));
-  const auto given = find_option(sources, "role");
+  const auto given = given_roles(sources);
+  if (const auto label = find_option(sources, "role"); label && !given) {
+    config.warnings.push_back(format("{} {}: a label of torchrun; these processes are worker here",
+                                     label->origin, printable(label->value())));
+  }
   if (given && !config.external_cluster) {
     TRY(check_roles(config.roles, given->origin));
     if (config.hosts.empty()) config.hosts = TRY(hosts_of_roles(config.roles, *given));

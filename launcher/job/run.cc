@@ -87,6 +87,8 @@ RunConfig with_job_id(RunConfig config, const std::string& job_id) {
   for (std::optional<std::string>* path : {&config.output_dir, &config.report}) {
     if (*path) *path = with_id(**path, job_id);
   }
+  for (std::string& warning : config.warnings)
+    warning = with_id(std::move(warning), job_id);
   return config;
 }
 

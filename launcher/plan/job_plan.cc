@@ -32,10 +32,13 @@ Result<> check_gpus(const std::vector<Host>& hosts, const std::vector<HostResour
 
 }  // namespace
 
-std::vector<Host> with_slots(std::vector<Host> hosts, const std::vector<HostResources>& resources) {
+std::vector<Host> with_slots(std::vector<Host> hosts, const std::vector<HostResources>& resources,
+                             SlotUnit unit) {
   for (size_t i = 0; i < hosts.size(); ++i) {
     if (hosts[i].slots != 0) continue;
-    const size_t gpus = visible_gpus(resources[i].gpus.gpus, resources[i].visible).size();
+    const size_t gpus = unit == SlotUnit::cpu
+                            ? 0
+                            : visible_gpus(resources[i].gpus.gpus, resources[i].visible).size();
     const size_t units = gpus > 0 ? gpus : resources[i].topology.cpus().size();
     hosts[i].slots = static_cast<int>(std::min(units, size_t{slots_max}));
     if (hosts[i].max_slots != 0) hosts[i].slots = std::min(hosts[i].slots, hosts[i].max_slots);
@@ -46,8 +49,10 @@ std::vector<Host> with_slots(std::vector<Host> hosts, const std::vector<HostReso
 Result<Plan> job_plan(const RunConfig& config, const ResolvedHosts& resolved,
                       const std::vector<HostResources>& resources) {
   if (resolved.plan) return *resolved.plan;
-  if (config.placement.only_gpus) TRY(check_gpus(resolved.hosts, resources));
-  PlanRequest request = plan_request(config, with_slots(resolved.hosts, resources), resolved.roles);
+  const SlotUnit unit = config.placement.slot_unit;
+  if (unit == SlotUnit::gpu) TRY(check_gpus(resolved.hosts, resources));
+  PlanRequest request =
+      plan_request(config, with_slots(resolved.hosts, resources, unit), resolved.roles);
   std::ranges::transform(resolved.hosts, std::back_inserter(request.slots_found), lacks_slots);
   return make_plan(request);
 }

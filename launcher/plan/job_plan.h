@@ -13,7 +13,8 @@ namespace dt {
 
 /// Gives a host without slots one for each GPU, or else for each CPU that its agent may use.
 /// `resources` belong to `hosts`, index by index.
-std::vector<Host> with_slots(std::vector<Host> hosts, const std::vector<HostResources>& resources);
+std::vector<Host> with_slots(std::vector<Host> hosts, const std::vector<HostResources>& resources,
+                             SlotUnit unit = SlotUnit::gpu_or_cpu);
 
 /// Returns the plan of the resolved hosts, or makes it when `resources` decide the slots of some.
 /// Processes are shared evenly among hosts for which the user gave no slots.

@@ -17,6 +17,31 @@ test_a_command_line_of_torchrun_on_one_machine_runs() {
   expect test "$(cat logs/rank.*/stdout | wc -l)" = "$(nproc)"
 }
 
+test_a_command_line_of_torchrun_runs_as_typed() {
+  echo 'import os; print(os.environ["RANK"], os.environ["WORLD_SIZE"])' >train.py
+  run_dtrain run --standalone --nproc_per_node=2 --no-tag train.py
+  expect_status 0
+  expect_stdout_lines '0 2' '1 2'
+  run_dtrain run --nproc_per_node=cpu --no-tag train.py
+  expect_status 0
+  expect test "$(wc -l <"$out/stdout")" = "$(nproc)"
+  run_dtrain run --standalone --role trainer --max-restarts=3 --no-tag train.py
+  expect_status 0
+  expect_stdout '0 1'
+  expect_stderr 'dtrain: warning: --max-restarts: dtrain restarts no group of workers, so the job ends with the first failure; --restart-role worker=N restarts single ones
+dtrain: warning: --role trainer: a label of torchrun; these processes are worker here'
+}
+
+test_redirects_without_a_folder_name_theirs() {
+  local folder
+  run_dtrain run --nproc-per-node 1 -r 3 echo hi
+  expect_status 0
+  expect_stdout ''
+  folder=$(sed -n 's/^dtrain: warning: -r: the files are in \(.*\); --log-dir DIR .*/\1/p' "$out/stderr")
+  expect_file "$folder/rank.0/stdout" hi
+  rm -r "$folder"
+}
+
 test_a_module_is_started_by_python() {
   echo 'import sys; print("module", sys.argv[1:])' >train.py
   run_dtrain run --nproc-per-node 1 --no-tag -m train --lr 1
@@ -48,8 +73,7 @@ test_what_dtrain_cannot_do_is_answered_in_one_line() {
   answered '--nnodes: 2, but the job has 1 host; name all of them: -H HOST,HOST,…' --nproc_per_node 2 --nnodes 2
   answered '--node-rank: dtrain is started once, and starts the processes of all hosts; leave it out, and name the hosts: -H HOST,HOST,…' \
     -np 2 --node-rank 1
-  answered '--max-restarts: dtrain restarts no group of workers; --restart-role worker=N restarts single ones' -np 2 --max-restarts 3
-  answered '--tee: needs a folder for the files; add --log-dir DIR' -np 2 --tee 3
+  answered '--tee: needs a folder for the files; add --log-dir DIR' -np 2 --no-macros --tee 3
   answered "--mca: dtrain starts the processes itself, without Open MPI's modules; leave it out, or give it to the processes with -x OMPI_MCA_KEY=VALUE" \
     -np 2 --mca btl tcp,self
 }

@@ -11,12 +11,14 @@ TEST_CASE("torchrun's options for hosts and processes") {
   CHECK(decide({flags({{"nproc-per-node", {"3"}}})}).value().placement.per_host == 3);
   const RunConfig gpus = decide({flags({{"nproc-per-node", {"gpu"}}})}).value();
   CHECK(gpus.hosts == std::vector<Host>{{.name = "localhost"}});
-  CHECK(gpus.placement.only_gpus);
+  CHECK(gpus.placement.slot_unit == SlotUnit::gpu);
+  CHECK(decide({flags({{"nproc-per-node", {"cpu"}}})}).value().placement.slot_unit ==
+        SlotUnit::cpu);
   const RunConfig automatic =
       decide({flags({{"nproc-per-node", {"auto"}}, {"hosts", {"a:2,b"}}, {"nnodes", {"2:2"}}})})
           .value();
   CHECK(automatic.hosts == std::vector<Host>{{.name = "a"}, {.name = "b"}});
-  CHECK_FALSE(automatic.placement.only_gpus);
+  CHECK(automatic.placement.slot_unit == SlotUnit::gpu_or_cpu);
   CHECK(decide({flags({{"map-by", {"ppr:2:node"}}, {"hosts", {"a,b"}}})})
             .value()
             .placement.per_host == 2);
@@ -41,10 +43,33 @@ TEST_CASE("torchrun's options for the command and its output") {
   CHECK(genv.environment[1].value == "x y");
 }
 
+TEST_CASE("a command line of torchrun runs as typed") {
+  const auto typed = [](const OptionValues& values, std::vector<std::string> command) {
+    return make_run_config({flags(values)}, std::move(command), few_files).value();
+  };
+  const OptionValues two = {{"nproc-per-node", {"2"}}, {"standalone", {"true"}}};
+  CHECK(typed(two, {"train.py", "--lr"}).command ==
+        std::vector<std::string>{"python3", "train.py", "--lr"});
+  CHECK(typed(two, {"./train"}).command == std::vector<std::string>{"./train"});
+  CHECK(typed({{"np", {"2"}}}, {"train.py"}).command == std::vector<std::string>{"train.py"});
+  CHECK(typed({{"standalone", {"true"}}, {"no-python", {"true"}}}, {"./a.py"}).command ==
+        std::vector<std::string>{"./a.py"});
+  CHECK(typed({{"standalone", {"true"}}}, {"a"}).placement.per_host == 1);
+  const RunConfig named =
+      typed({{"nproc-per-node", {"2"}}, {"role", {"trainer"}}, {"max-restarts", {"3"}}}, {"a"});
+  REQUIRE(named.warnings.size() == 2);
+  CHECK(named.warnings[0].starts_with("--max-restarts: dtrain restarts no group of workers"));
+  CHECK(named.warnings[1] ==
+        "--role trainer: a label of torchrun; these processes are worker here");
+  const RunConfig files = typed({{"nproc-per-node", {"2"}}, {"redirects", {"3"}}}, {"a"});
+  CHECK(files.quiet);
+  CHECK(files.output_dir == "/tmp/dtrain-logs-{job_id}");
+}
+
 TEST_CASE("an option of torchrun or mpirun that cannot be honoured is refused in one line") {
   const Refusal cases[] = {
       {{{"nproc-per-node", {"many"}}},
-       "--nproc-per-node: expected 1..4096, gpu or auto, got \"many\""},
+       "--nproc-per-node: expected 1..4096, gpu, cpu or auto, got \"many\""},
       {{{"nproc-per-node", {"2"}}, {"ppn", {"2"}}},
        "--nproc-per-node: conflicts with --ppn; give one of them"},
       {{{"np", {"2"}}, {"nnodes", {"2"}}},
@@ -57,11 +82,11 @@ TEST_CASE("an option of torchrun or mpirun that cannot be honoured is refused in
       {{{"np", {"2"}}, {"node-rank", {"1"}}},
        "--node-rank: dtrain is started once, and starts the processes of all hosts; leave it out, "
        "and name the hosts: -H HOST,HOST,…"},
-      {{{"np", {"2"}}, {"max-restarts", {"3"}}},
-       "--max-restarts: dtrain restarts no group of workers; --restart-role worker=N restarts "
-       "single "
-       "ones"},
-      {{{"np", {"2"}}, {"tee", {"3"}}}, "-t: needs a folder for the files; add --log-dir DIR"},
+      {{{"np", {"2"}}, {"tee", {"3"}}, {"no-macros", {"true"}}},
+       "-t: needs a folder for the files; add --log-dir DIR"},
+      {{{"np", {"2"}}, {"numa-binding", {"node"}}}, "--numa-binding: write: --bind-to numa"},
+      {{{"np", {"2"}}, {"role", {"trainer"}}},
+       "--role: expected NAME=COUNT or NAME=COUNT@HOSTS, got \"trainer\""},
       {{{"np", {"2"}}, {"map-by", {"ppr:0:node"}}},
        "--map-by: expected ppr:N:node with N of 1..4096, got \"ppr:0:node\""},
       {{{"np", {"2"}}, {"mca", {"btl", "tcp"}}},

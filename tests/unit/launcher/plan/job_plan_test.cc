@@ -34,6 +34,7 @@ TEST_CASE("with_slots: a host without slots offers its GPUs, else the CPUs it ma
   CHECK(filled[0].slots == 6);
   CHECK(filled[1].slots == 2);
   CHECK(filled[2].slots == 9);
+  CHECK(with_slots(hosts, resources, SlotUnit::cpu)[1].slots == 6);
   CHECK(with_slots({{.name = "a", .max_slots = 4}}, resources)[0].slots == 4);
   resources[1].visible.cuda = "1";
   CHECK(with_slots(hosts, resources)[1].slots == 1);
@@ -97,7 +98,7 @@ TEST_CASE("job_plan: --nproc-per-node gpu takes no CPUs") {
   gpu.gpus.gpus = {{.index = 0, .uuid = "GPU-0"}};
   RunConfig config;
   config.hosts = {{.name = "a"}, {.name = "b"}};
-  config.placement.only_gpus = true;
+  config.placement.slot_unit = SlotUnit::gpu;
   CHECK(dealt(config, {gpu, gpu}) == "a:0 b:1");
   const auto plan = job_plan(config, resolve_hosts(config, {}).value(), {gpu, cpus});
   REQUIRE_FALSE(plan.has_value());
