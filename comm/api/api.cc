@@ -225,27 +225,31 @@ Result<dtrain_op_options> read_op_options(const dtrain_op_options* given) {
                                                    : "dtrain_op_options.shape is NULL"));
 }
 
-Result<dtrain_op_options> read_call_options(const dtrain_op_options* given) {
+Result<CallOptions> read_call_options(const dtrain_op_options* given) {
   const dtrain_op_options options = TRY(read_op_options(given));
-  if (!terms_of(options) && options.priority == 0 && options.stream == nullptr) return options;
+  if (!terms_of(options) && options.priority == 0 && options.stream == nullptr) {
+    return CallOptions{.name = std::string(name_of(options)),
+                       .timeout = milliseconds(options.timeout_ms)};
+  }
   return fail(Errc::input,
               "dtrain_op_options: only operations have prescale, postscale, shape, average_over, "
               "compression, element, priority and stream");
 }
 
-std::optional<CallTerms> terms_of(const dtrain_op_options& options) {
+std::optional<OperationTerms> terms_of(const dtrain_op_options& options) {
   const bool over_active = options.average_over == DTRAIN_ACTIVE_RANKS;
   const bool scales = options.prescale != 0 || options.postscale != 0;
   const bool compresses = options.compression != DTRAIN_NO_COMPRESSION;
   const bool opaque = options.element_bytes != 0;
   if (options.shape == nullptr && !scales && !over_active && !compresses && !opaque) return {};
-  CallTerms terms = {.prescale = options.prescale == 0 ? 1 : options.prescale,
-                     .postscale = options.postscale == 0 ? 1 : options.postscale,
-                     .average_active = over_active,
-                     .compression = static_cast<Compression>(options.compression),
-                     .element_bytes = static_cast<uint32_t>(options.element_bytes)};
+  OperationTerms terms = {.prescale = options.prescale == 0 ? 1 : options.prescale,
+                          .postscale = options.postscale == 0 ? 1 : options.postscale,
+                          .average_active = over_active,
+                          .compression = static_cast<Compression>(options.compression),
+                          .element_bytes = static_cast<uint32_t>(options.element_bytes)};
   if (opaque) terms.element = options.element;
-  if (options.shape != nullptr) terms.shape = {options.shape, static_cast<size_t>(options.dims)};
+  terms.has_shape = options.shape != nullptr;
+  if (terms.has_shape) terms.shape.assign(options.shape, options.shape + options.dims);
   return terms;
 }
 

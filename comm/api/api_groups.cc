@@ -1,6 +1,5 @@
 #include "base/format.h"
 #include "comm/api/api_support.h"
-#include "comm/driver/call_arguments.h"
 #include "comm/include/dtrain/dtrain.h"
 
 #include <algorithm>
@@ -45,10 +44,8 @@ int dtrain_split(dtrain_context* context, dtrain_part part, dtrain_context** gro
                  const dtrain_op_options* options, dtrain_error* error) {
   return dt::report_call(error, [&]() -> dt::Result<> {
     const auto parent = TRY(dt::parent_of(context, group));
-    const dtrain_op_options given = TRY(dt::read_call_options(options));
-    const dt::CallArguments common{.name = given.name == nullptr ? "" : given.name,
-                                   .timeout = dt::milliseconds(given.timeout_ms)};
-    auto made = TRY(dt::Context::split(*parent, {part.color, part.key}, common));
+    const dt::CallOptions given = TRY(dt::read_call_options(options));
+    auto made = TRY(dt::Context::split(*parent, {part.color, part.key}, given));
     dt::hand_over(std::move(made), group);
     return {};
   });
@@ -63,10 +60,8 @@ int dtrain_group(dtrain_context* context, dtrain_rank_list list, dtrain_context*
     const std::span<const int> ranks(list.ranks, static_cast<size_t>(list.count));
     const bool member = TRY(dt::has_self(ranks, parent->layout()));
     if (!member) return {};
-    const dtrain_op_options given = TRY(dt::read_call_options(options));
-    const dt::CallArguments common{.name = given.name == nullptr ? "" : given.name,
-                                   .timeout = dt::milliseconds(given.timeout_ms)};
-    auto made = TRY(dt::Context::group(*parent, ranks, common));
+    const dt::CallOptions given = TRY(dt::read_call_options(options));
+    auto made = TRY(dt::Context::group(*parent, ranks, given));
     dt::hand_over(std::move(made), group);
     return {};
   });

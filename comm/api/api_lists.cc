@@ -12,57 +12,44 @@ namespace dt {
 
 namespace {
 
-/// A call of several tensors. `arguments` refers to `tensors`.
-struct ListCall {
-  std::vector<CallTensor> tensors;
-  CallArguments arguments;
-};
-
-Result<std::vector<CallTensor>> tensors_of(const dtrain_tensor_list* given,
-                                           const dtrain_op_options& options) {
+Result<std::vector<TensorOfList>> tensors_of(const dtrain_tensor_list* given,
+                                             const dtrain_op_options& options) {
   if (given == nullptr) return fail(Errc::input, "the dtrain_tensor_list is NULL");
   const dtrain_tensor_list list = TRY(read_struct(given, "dtrain_tensor_list"));
   if (list.tensors == nullptr && list.count > 0)
     return fail(Errc::input, "dtrain_tensor_list.tensors is NULL");
   if (list.shapes != nullptr && list.dims == nullptr)
     return fail(Errc::input, "dtrain_tensor_list.dims is NULL, but shapes is not");
-  std::vector<CallTensor> tensors;
+  std::vector<TensorOfList> tensors;
   tensors.reserve(list.count);
   for (size_t i = 0; i < list.count; ++i) {
     const dtrain_buffers& buffers = list.tensors[i];
     const void* input = buffers.input == nullptr ? buffers.output : buffers.input;
     const ElementType type = TRY(type_of(buffers.type, options));
-    CallTensor& tensor = tensors.emplace_back();
+    TensorOfList& tensor = tensors.emplace_back();
     tensor = {type, buffers.count, input, buffers.output};
     if (list.shapes == nullptr) continue;
     if (list.dims[i] < 0 || (list.dims[i] > 0 && list.shapes[i] == nullptr))
       return fail(Errc::input, format("the shape of tensor {} is not complete", i + 1));
-    tensor.shape.emplace(list.shapes[i], static_cast<size_t>(list.dims[i]));
+    tensor.has_shape = true;
+    tensor.shape.assign(list.shapes[i], list.shapes[i] + list.dims[i]);
   }
   // An empty list matches empty ones only.
   if (tensors.empty()) tensors.emplace_back();
   return tensors;
 }
 
-Result<ListCall> list_call(const Context& context, const dtrain_tensor_list* list, dtrain_op op,
-                           const dtrain_op_options* given) {
+Result<OperationRequest> list_call(const Context& context, const dtrain_tensor_list* list,
+                                   dtrain_op op, const dtrain_op_options* given) {
   const dtrain_op_options options = TRY(read_op_options(given));
   if (options.shape != nullptr) {
     return fail(Errc::input,
                 "dtrain_op_options.shape must be NULL: dtrain_tensor_list.shapes has the shapes");
   }
-  const ReduceOp reduce = TRY(reduce_of(op));
-  std::vector<CallTensor> tensors = TRY(tensors_of(list, options));
-  ListCall call{.tensors = std::move(tensors), .arguments = {}};
-  call.arguments = {.kind = OperationKind::all_reduce,
-                    .reduce = reduce,
-                    .group = context.group(),
-                    .name = options.name == nullptr ? "" : options.name,
-                    .timeout = milliseconds(options.timeout_ms),
-                    .priority = options.priority,
-                    .tensors = call.tensors,
-                    .terms = terms_of(options),
-                    .stream = options.stream};
+  OperationRequest call = request_of(OperationKind::all_reduce, context, options);
+  call.name = name_of(options);
+  call.reduce = TRY(reduce_of(op));
+  call.tensors = TRY(tensors_of(list, options));
   return call;
 }
 
@@ -95,16 +82,16 @@ Result<std::unique_ptr<dtrain_work>> started_quorum(dtrain_context* handle,
                                                     const dtrain_op_options* options) {
   auto context = TRY(usable(handle));
   const Quorum checked = TRY(quorum_of(*context, quorum, op));
-  ListCall call = TRY(list_call(*context, list, op, options));
-  if (call.arguments.name.empty())
+  OperationRequest call = TRY(list_call(*context, list, op, options));
+  if (call.name.empty())
     return fail(Errc::input, "the steps of a quorum need a name; set dtrain_op_options.name");
-  if (!call.arguments.terms) call.arguments.terms.emplace();
-  call.arguments.terms->quorum = checked;
-  call.arguments.result = std::make_shared<OperationResult>();
+  if (!call.terms) call.terms.emplace();
+  call.terms->quorum = checked;
+  call.result = std::make_shared<OperationResult>();
   auto work = std::make_unique<dtrain_work>();
-  work->result = call.arguments.result;
+  work->result = call.result;
   work->result_type = DTRAIN_INT32;
-  work->work = TRY(context->start(call.arguments));
+  work->work = TRY(context->start(call));
   work->context = std::move(context);
   return work;
 }
@@ -117,8 +104,8 @@ int dtrain_all_reduce_list(dtrain_context* context, const dtrain_tensor_list* li
                            const dtrain_op_options* options, dtrain_error* error) {
   return dt::report_call(error, [&]() -> dt::Result<> {
     const auto joined = TRY(dt::usable(context));
-    const dt::ListCall call = TRY(dt::list_call(*joined, list, op, options));
-    return joined->run(call.arguments);
+    dt::OperationRequest call = TRY(dt::list_call(*joined, list, op, options));
+    return joined->run(std::move(call));
   });
 }
 
@@ -127,9 +114,9 @@ dtrain_work* dtrain_all_reduce_list_async(dtrain_context* context, const dtrain_
                                           dtrain_error* error) {
   return dt::make_handle(error, [&]() -> dt::Result<std::unique_ptr<dtrain_work>> {
     auto joined = TRY(dt::usable(context));
-    const dt::ListCall call = TRY(dt::list_call(*joined, list, op, options));
+    const dt::OperationRequest call = TRY(dt::list_call(*joined, list, op, options));
     auto work = std::make_unique<dtrain_work>();
-    work->work = TRY(joined->start(call.arguments));
+    work->work = TRY(joined->start(call));
     work->context = std::move(joined);
     return work;
   });

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 
 namespace dt {
 
@@ -26,11 +27,29 @@ Result<ElementType> type_of(int type, const dtrain_op_options& options) {
   return fail(Errc::input, format("dtrain_buffers.type: there is no {}", type));
 }
 
-Result<> check_opaque(size_t count, const std::optional<CallTerms>& terms) {
-  if (!terms || terms->element_bytes == 0 || count <= SIZE_MAX / 2 / terms->element_bytes)
+Result<> count_bytes(OperationRequest& request) {
+  if (!request.terms || request.terms->element_bytes == 0) return {};
+  const OperationTerms& terms = *request.terms;
+  const auto multiply = [&](size_t& count) -> Result<> {
+    if (count > SIZE_MAX / 2 / terms.element_bytes)
+      return fail(Errc::input, format("{}[{}] is too large", printable(terms.element), count));
+    count *= terms.element_bytes;
     return {};
-  return fail(Errc::input,
-              format("{}[{}] is too large", printable(std::string(terms->element)), count));
+  };
+  TRY(multiply(request.count));
+  for (size_t& count : request.counts)
+    TRY(multiply(count));
+  return {};
+}
+
+OperationRequest request_of(OperationKind kind, const Context& context,
+                            const dtrain_op_options& options) {
+  return {.kind = kind,
+          .group = context.group(),
+          .timeout = milliseconds(options.timeout_ms),
+          .priority = options.priority,
+          .terms = terms_of(options),
+          .stream = options.stream};
 }
 
 Result<ReduceOp> reduce_of(dtrain_op op) {
@@ -78,34 +97,19 @@ const void* input_of(const UserCall& call, size_t bytes, int rank) {
   }
 }
 
-void fill_options(const dtrain_op_options& options, CallArguments& filled) {
-  if (options.name != nullptr) filled.name = options.name;
-  filled.timeout = milliseconds(options.timeout_ms);
-  filled.priority = options.priority;
-  filled.terms = terms_of(options);
-  filled.stream = options.stream;
-}
-
-/// Fills new arguments in their place: a small call takes longer where they are copied.
-Result<> fill(const UserCall& call, const dtrain_op_options* given, const Context& context,
-              CallArguments& filled) {
-  dtrain_op_options options = {};
-  if (given != nullptr) {
-    options = TRY(read_op_options(given));
-    fill_options(options, filled);
-  }
-  filled.kind = call.kind;
-  filled.group = context.group();
-  filled.peer = call.peer;
+/// Adds what the options do not have.
+Result<> complete(OperationRequest& request, const UserCall& call, const dtrain_op_options& options,
+                  int rank) {
+  request.peer = call.peer;
   if (call.kind == OperationKind::barrier) return {};
-  filled.type = TRY(type_of(call.buffers.type, options));
-  TRY(check_opaque(call.buffers.count, filled.terms));
-  filled.reduce = TRY(reduce_of(call.op));
-  filled.count = call.buffers.count;
+  request.type = TRY(type_of(call.buffers.type, options));
+  request.count = call.buffers.count;
+  TRY(count_bytes(request));
+  request.reduce = TRY(reduce_of(call.op));
   const size_t bytes =
-      options.element_bytes > 0 ? options.element_bytes : element_bytes(filled.type);
-  filled.input = input_of(call, bytes, context.layout().rank);
-  filled.output = call.buffers.output;
+      options.element_bytes > 0 ? options.element_bytes : element_bytes(request.type);
+  request.input = input_of(call, bytes, rank);
+  request.output = call.buffers.output;
   return {};
 }
 
@@ -113,9 +117,11 @@ int run(dtrain_context* handle, const UserCall& call, const dtrain_op_options* o
         dtrain_error* error) {
   return report_call(error, [&]() -> Result<> {
     const auto context = TRY(usable(handle));
-    CallArguments operation;
-    TRY(fill(call, options, *context, operation));
-    return context->run(operation);
+    dtrain_op_options checked = {};
+    if (options != nullptr) checked = TRY(read_op_options(options));  // else a call takes longer
+    OperationRequest request = request_of(call.kind, *context, checked);
+    TRY(complete(request, call, checked, context->layout().rank));
+    return context->run(std::move(request), name_of(checked));
   });
 }
 
@@ -123,10 +129,12 @@ dtrain_work* start(dtrain_context* handle, const UserCall& call, const dtrain_op
                    dtrain_error* error) {
   return make_handle(error, [&]() -> Result<std::unique_ptr<dtrain_work>> {
     auto context = TRY(usable(handle));
-    CallArguments operation;
-    TRY(fill(call, options, *context, operation));
+    const dtrain_op_options checked = TRY(read_op_options(options));
+    OperationRequest request = request_of(call.kind, *context, checked);
+    TRY(complete(request, call, checked, context->layout().rank));
+    request.name = name_of(checked);
     auto work = std::make_unique<dtrain_work>();
-    work->work = TRY(context->start(operation));
+    work->work = TRY(context->start(request));
     work->context = std::move(context);
     return work;
   });

@@ -15,62 +15,58 @@ namespace dt {
 namespace {
 
 /// Returns a call whose result the engine allocates. The buffers are not in it yet.
-Result<CallArguments> empty_call(OperationKind kind, const Context& context,
-                                 const dtrain_op_options* given, int type) {
+Result<OperationRequest> empty_call(OperationKind kind, const Context& context,
+                                    const dtrain_op_options* given, int type) {
   const dtrain_op_options options = TRY(read_op_options(given));
-  const ElementType element = TRY(type_of(type, options));
-  return CallArguments{.kind = kind,
-                       .type = element,
-                       .group = context.group(),
-                       .name = options.name == nullptr ? "" : options.name,
-                       .timeout = milliseconds(options.timeout_ms),
-                       .priority = options.priority,
-                       .result = std::make_shared<OperationResult>(),
-                       .terms = terms_of(options),
-                       .stream = options.stream};
-}
-
-Result<CallArguments> split_call(OperationKind kind, const Context& context,
-                                 const dtrain_split_buffers* given,
-                                 const dtrain_op_options* options) {
-  if (given == nullptr) return fail(Errc::input, "the dtrain_split_buffers are NULL");
-  const dtrain_split_buffers buffers = TRY(read_struct(given, "dtrain_split_buffers"));
-  if (buffers.counts == nullptr) return fail(Errc::input, "dtrain_split_buffers.counts is NULL");
-  CallArguments call = TRY(empty_call(kind, context, options, buffers.type));
-  call.input = buffers.input;
-  call.counts = {buffers.counts, static_cast<size_t>(context.layout().size)};
-  for (const size_t count : call.counts)
-    TRY(check_opaque(count, call.terms));
+  OperationRequest call = request_of(kind, context, options);
+  call.name = name_of(options);
+  call.type = TRY(type_of(type, options));
+  call.result = std::make_shared<OperationResult>();
   return call;
 }
 
-Result<CallArguments> all_to_all_call(const Context& context, const dtrain_split_buffers* given,
-                                      const dtrain_op_options* options) {
+Result<OperationRequest> split_call(OperationKind kind, const Context& context,
+                                    const dtrain_split_buffers* given,
+                                    const dtrain_op_options* options) {
+  if (given == nullptr) return fail(Errc::input, "the dtrain_split_buffers are NULL");
+  const dtrain_split_buffers buffers = TRY(read_struct(given, "dtrain_split_buffers"));
+  if (buffers.counts == nullptr) return fail(Errc::input, "dtrain_split_buffers.counts is NULL");
+  OperationRequest call = TRY(empty_call(kind, context, options, buffers.type));
+  call.input = buffers.input;
+  call.counts.assign(buffers.counts, buffers.counts + context.layout().size);
+  TRY(count_bytes(call));
+  return call;
+}
+
+Result<OperationRequest> all_to_all_call(const Context& context, const dtrain_split_buffers* given,
+                                         const dtrain_op_options* options) {
   return split_call(OperationKind::all_to_all_v, context, given, options);
 }
 
-Result<CallArguments> reduce_scatter_call(const Context& context, const dtrain_split_buffers* given,
-                                          const dtrain_op_options* options) {
-  CallArguments call = TRY(split_call(OperationKind::reduce_scatter, context, given, options));
+Result<OperationRequest> reduce_scatter_call(const Context& context,
+                                             const dtrain_split_buffers* given,
+                                             const dtrain_op_options* options) {
+  OperationRequest call = TRY(split_call(OperationKind::reduce_scatter, context, given, options));
   const dtrain_split_buffers buffers = TRY(read_struct(given, "dtrain_split_buffers"));
   call.reduce = TRY(reduce_of(buffers.op));
   return call;
 }
 
-Result<CallArguments> ragged_call(const Context& context, dtrain_buffers buffers,
-                                  const dtrain_op_options* options) {
+Result<OperationRequest> ragged_call(const Context& context, dtrain_buffers buffers,
+                                     const dtrain_op_options* options) {
   if (buffers.output != nullptr) {
     return fail(Errc::input,
                 "dtrain_buffers.output must be NULL: dtrain_work_result returns the result");
   }
-  CallArguments call = TRY(empty_call(OperationKind::all_gather_v, context, options, buffers.type));
-  TRY(check_opaque(buffers.count, call.terms));
+  OperationRequest call =
+      TRY(empty_call(OperationKind::all_gather_v, context, options, buffers.type));
   call.input = buffers.input;
   call.count = buffers.count;
+  TRY(count_bytes(call));
   return call;
 }
 
-Result<CallArguments> join_call(const Context& context, const dtrain_op_options* options) {
+Result<OperationRequest> join_call(const Context& context, const dtrain_op_options* options) {
   return empty_call(OperationKind::join, context, options, DTRAIN_INT32);
 }
 
@@ -78,7 +74,7 @@ Result<CallArguments> join_call(const Context& context, const dtrain_op_options*
 template <class Make>
 Result<std::unique_ptr<dtrain_work>> started(dtrain_context* handle, const Make& make) {
   auto context = TRY(usable(handle));
-  const CallArguments call = TRY(make(*context));
+  const OperationRequest call = TRY(make(*context));
   auto work = std::make_unique<dtrain_work>();
   work->result = call.result;
   const bool opaque = call.terms && call.terms->element_bytes > 0;
@@ -106,9 +102,10 @@ int run_join(dtrain_context* handle, int* last, const dtrain_op_options* options
              dtrain_error* error) {
   return report_call(error, [&]() -> Result<> {
     const auto context = TRY(usable(handle));
-    const CallArguments call = TRY(join_call(*context, options));
-    TRY(context->run(call));
-    if (last != nullptr) std::memcpy(last, call.result->data.get(), sizeof *last);
+    OperationRequest call = TRY(join_call(*context, options));
+    const std::shared_ptr<OperationResult> result = call.result;
+    TRY(context->run(std::move(call)));
+    if (last != nullptr) std::memcpy(last, result->data.get(), sizeof *last);
     return {};
   });
 }

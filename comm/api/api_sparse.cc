@@ -65,39 +65,35 @@ Result<SparseCall> sparse_call(dtrain_context* handle, const dtrain_sparse_rows*
   return call;
 }
 
-/// The arguments of one of the two collectives, whose name has this part.
-CallArguments part_of(const SparseCall& call, const std::string& name) {
-  return {.group = call.context->group(),
-          .name = name,
-          .timeout = milliseconds(call.options.timeout_ms),
-          .priority = call.options.priority};
-}
-
-std::string name_of_part(const SparseCall& call, const char* part) {
-  if (call.options.name == nullptr || *call.options.name == '\0') return "";
-  return format("{}[{}]", call.options.name, part);
+/// One of the two collectives, whose name has this part.
+OperationRequest part_of(const SparseCall& call, const char* part) {
+  OperationRequest request = {.group = call.context->group()};
+  const std::string_view name = name_of(call.options);
+  if (!name.empty()) request.name = format("{}[{}]", name, part);
+  request.timeout = milliseconds(call.options.timeout_ms);
+  request.priority = call.options.priority;
+  return request;
 }
 
 /// Exchanges the indices of the rows, then reduces their elements.
 Result<std::unique_ptr<dtrain_work>> reduced(SparseCall call) {
   Driver& driver = call.context->driver();
   const std::vector<int64_t> message = row_message(call.own);
-  const std::string rows_name = name_of_part(call, "rows");
-  CallArguments exchange = part_of(call, rows_name);
+  OperationRequest exchange = part_of(call, "rows");
   exchange.kind = OperationKind::all_gather_v;
   exchange.type = ElementType::int64;
   exchange.input = message.data();
   exchange.count = message.size();
-  exchange.result = std::make_shared<OperationResult>();
-  TRY(driver.run(exchange));
-  const std::vector<size_t>& counts = exchange.result->counts;
+  const auto exchanged = std::make_shared<OperationResult>();
+  exchange.result = exchanged;
+  TRY(driver.run(std::move(exchange)));
+  const std::vector<size_t>& counts = exchanged->counts;
   const size_t gathered = std::accumulate(counts.begin(), counts.end(), size_t{0});
-  const auto* messages = reinterpret_cast<const int64_t*>(exchange.result->data.get());
+  const auto* messages = reinterpret_cast<const int64_t*>(exchanged->data.get());
   const auto united = TRY(united_rows({messages, gathered}, counts));
   const SparseShape shape = call.own.shape;
   auto result = std::make_shared<SparseRows>(spread_rows(std::move(call.own), united));
-  const std::string values_name = name_of_part(call, "values");
-  CallArguments reduce = part_of(call, values_name);
+  OperationRequest reduce = part_of(call, "values");
   reduce.kind = OperationKind::all_reduce;
   reduce.type = shape.type;
   reduce.reduce = shape.reduce;

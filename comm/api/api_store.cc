@@ -35,10 +35,10 @@ int with_store(const StoreUse& use, dtrain_error* error, const Body& body) {
   std::string name;
   const auto checked = [&]() -> Result<> {
     const auto context = TRY(usable(use.context));
-    const dtrain_op_options options = TRY(read_call_options(use.options));
-    if (options.name != nullptr) name = options.name;
+    const CallOptions options = TRY(read_call_options(use.options));
+    name = options.name;
     if (use.key == nullptr) return fail(Errc::input, "the key is NULL");
-    ProgramStore store(context->driver(), milliseconds(options.timeout_ms));
+    ProgramStore store(context->driver(), options.timeout);
     return body(store, std::string_view(use.key));
   };
   Result<> done = guarded(checked);

@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/kernels/element.h"
 #include "base/result.h"
+#include "choices/operation_kind.h"
 #include "comm/api/context.h"
 #include "comm/api/no_cancellation.h"
 #include "comm/api/own_context.h"
@@ -14,11 +15,13 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 namespace dt {
-struct CallTerms;
 struct InitOptions;
+struct OperationRequest;
 struct OperationResult;
+struct OperationTerms;
 struct SparseRows;
 }  // namespace dt
 
@@ -88,17 +91,24 @@ void fill_result(T* into, const T& found) {
 /// Returns the type with that number of dtrain.h; for DTRAIN_OPAQUE, whose elements the options
 /// must describe, uint8.
 Result<ElementType> type_of(int type, const dtrain_op_options& options);
-/// Fails where the bytes of that many elements have no number. `terms` are those of the call.
-Result<> check_opaque(size_t count, const std::optional<CallTerms>& terms);
+/// Makes counts of opaque elements those of bytes. Fails where the bytes have no number.
+Result<> count_bytes(OperationRequest& request);
 /// Returns the reduction with that number of dtrain.h.
 Result<ReduceOp> reduce_of(dtrain_op op);
 
 /// Returns the checked options of one operation.
 Result<dtrain_op_options> read_op_options(const dtrain_op_options* given);
 /// Returns those of a call that is no operation, and takes a name and a timeout only.
-Result<dtrain_op_options> read_call_options(const dtrain_op_options* given);
+Result<CallOptions> read_call_options(const dtrain_op_options* given);
 /// Returns the scale and the shape; none if they are not given.
-std::optional<CallTerms> terms_of(const dtrain_op_options& options);
+std::optional<OperationTerms> terms_of(const dtrain_op_options& options);
+/// Returns the name; empty if none is given.
+inline std::string_view name_of(const dtrain_op_options& options) {
+  return options.name == nullptr ? std::string_view() : options.name;
+}
+/// Returns a call with the options, but without a name: a blocking call copies none.
+OperationRequest request_of(OperationKind kind, const Context& context,
+                            const dtrain_op_options& options);
 
 /// Returns the context behind a handle. Fails with Errc::input for a null handle and in a fork.
 Result<std::shared_ptr<Context>> usable(const dtrain_context* handle);

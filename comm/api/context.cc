@@ -19,6 +19,7 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <utility>
 
 namespace dt {
 
@@ -249,7 +250,7 @@ Result<std::shared_ptr<Context>> Context::join(const InitOptions& options,
 }
 
 Result<std::shared_ptr<Context>> Context::split(const Context& parent, Part part,
-                                                const CallArguments& options) {
+                                                const CallOptions& options) {
   const std::scoped_lock one_at_a_time(parent.shared_->making_group);
   Driver& driver = parent.driver_;
   GroupAgreement& agreement = parent.shared_->agreement;
@@ -265,18 +266,18 @@ Result<std::shared_ptr<Context>> Context::split(const Context& parent, Part part
   const auto rank = static_cast<size_t>(parent.layout_.rank);
   given[rank] = {part.color, part.key, ++count};
 
-  CallArguments call = options;
-  call.kind = OperationKind::all_gather;
-  if (call.name.empty()) call.name = "dtrain_split";
-  call.in_sequence = true;
-  call.type = ElementType::int32;
-  call.group = parent.members_.group;
-  call.count = sizeof(Given) / sizeof(int32_t);
-  call.input = &given[rank];
-  call.output = given.data();
-  const Result<> exchanged = driver.run(call);
+  const Result<> exchanged =
+      driver.run({.kind = OperationKind::all_gather,
+                  .type = ElementType::int32,
+                  .group = parent.members_.group,
+                  .count = sizeof(Given) / sizeof(int32_t),
+                  .input = &given[rank],
+                  .output = given.data(),
+                  .name = options.name.empty() ? "dtrain_split" : options.name,
+                  .in_sequence = true,
+                  .timeout = options.timeout});
   if (exchanged) count = std::ranges::max(given, {}, &Given::count).count;
-  GroupCall made{.name = std::string(options.name)};
+  GroupCall made{.name = options.name};
   made.split = agreement.split_key(parent.members_.group, parent.members_.job_ranks, part.color);
   if (!exchanged) {
     // The others may have the values of all, and wait for this rank.
@@ -296,9 +297,9 @@ Result<std::shared_ptr<Context>> Context::split(const Context& parent, Part part
 }
 
 Result<std::shared_ptr<Context>> Context::group(const Context& parent, std::span<const int> ranks,
-                                                const CallArguments& options) {
+                                                const CallOptions& options) {
   const std::scoped_lock one_at_a_time(parent.shared_->making_group);
-  return agree(parent, ranks, {.name = std::string(options.name), .timeout = options.timeout});
+  return agree(parent, ranks, {.name = options.name, .timeout = options.timeout});
 }
 
 /// `ranks` are those of the parent's members that form the group.
@@ -332,25 +333,26 @@ Result<std::shared_ptr<Context>> Context::context_of_group(const Context& parent
 }
 
 /// Returns null for an operation on memory of the host.
-Result<std::shared_ptr<Operation>> Context::stage(const CallArguments& call) {
-  return shared_->devices.stage(call, {.rank = layout_.rank, .size = layout_.size});
+Result<std::shared_ptr<Operation>> Context::stage(const OperationRequest& request) {
+  return shared_->devices.stage(request, {.rank = layout_.rank, .size = layout_.size});
 }
 
-Result<> Context::run_on_device(const CallArguments& call) {
-  const Driver::Work staged = TRY(stage(call));
-  if (!staged) return driver_.run(call);
+Result<> Context::run_on_device(OperationRequest request, std::string_view name) {
+  if (!name.empty()) request.name = name;
+  const Driver::Work staged = TRY(stage(request));
+  if (!staged) return driver_.run(std::move(request));
   return driver_.run_staged(staged);
 }
 
-Result<> Context::run(const CallArguments& call) {
-  if (!shared_->devices.may_concern(call)) return driver_.run(call);
-  return run_on_device(call);
+Result<> Context::run(OperationRequest&& request, std::string_view name) {
+  if (!shared_->devices.may_concern(request)) return driver_.run(std::move(request), name);
+  return run_on_device(std::move(request), name);
 }
 
-Result<std::shared_ptr<Operation>> Context::start(const CallArguments& call) {
-  if (!shared_->devices.may_concern(call)) return driver_.start(call);
-  Driver::Work staged = TRY(stage(call));
-  if (!staged) return driver_.start(call);
+Result<std::shared_ptr<Operation>> Context::start(const OperationRequest& request) {
+  if (!shared_->devices.may_concern(request)) return driver_.start(request);
+  Driver::Work staged = TRY(stage(request));
+  if (!staged) return driver_.start(request);
   driver_.start_staged(staged);
   return staged;
 }

@@ -10,6 +10,8 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace dt {
@@ -17,11 +19,17 @@ namespace dt {
 class Driver;
 class ProgramMemory;
 class RendezvousClient;
-struct CallArguments;
 struct Claim;
 struct GroupCall;
 struct InitOptions;
 struct Operation;
+struct OperationRequest;
+
+/// The options of a call that is no operation.
+struct CallOptions {
+  std::string name = {};
+  Duration timeout = Duration::zero();  ///< zero: none
+};
 
 /// A rank in a group of ranks, for C++ and behind a handle of the public API. It has this rank's
 /// layout within the group, and the driver of the engine. All groups of the job share the driver.
@@ -53,9 +61,9 @@ class Context {
   const RankLayout& layout() const { return layout_; }
   Driver& driver() { return driver_; }
   /// As Driver::run(), for an operation whose buffers may lie in memory of a device.
-  Result<> run(const CallArguments& call);
+  Result<> run(OperationRequest&& request, std::string_view name = {});
   /// As Driver::start(), for such an operation.
-  Result<std::shared_ptr<Operation>> start(const CallArguments& call);
+  Result<std::shared_ptr<Operation>> start(const OperationRequest& request);
   /// All tasks of the job, also those without rank; those of a group for its context.
   const TaskTable& tasks() const { return members_.tasks; }
   /// This task's claim towards other tasks; none when it is alone.
@@ -81,11 +89,11 @@ class Context {
   /// collective of that group, with the name and the timeout of `options`. Either all members of a
   /// new group have it afterwards, or none. Threads of one rank split one after the other.
   static Result<std::shared_ptr<Context>> split(const Context& parent, Part part,
-                                                const CallArguments& options);
+                                                const CallOptions& options);
   /// Makes a group of these ranks of the parent's group, in their order. This rank is one of them.
   /// Only they call it. Threads of one rank make groups one after the other.
   static Result<std::shared_ptr<Context>> group(const Context& parent, std::span<const int> ranks,
-                                                const CallArguments& options);
+                                                const CallOptions& options);
 
  private:
   /// The parts that the contexts of all groups share.
@@ -100,8 +108,8 @@ class Context {
   Context(Members members, RankLayout layout, std::shared_ptr<Shared> shared);
   static Result<std::shared_ptr<Context>> agree(const Context& parent, std::span<const int> ranks,
                                                 GroupCall call);
-  Result<std::shared_ptr<Operation>> stage(const CallArguments& call);
-  Result<> run_on_device(const CallArguments& call);
+  Result<std::shared_ptr<Operation>> stage(const OperationRequest& request);
+  Result<> run_on_device(OperationRequest request, std::string_view name);
   static Result<std::shared_ptr<Context>> context_of_group(const Context& parent, uint32_t number,
                                                            std::span<const int> ranks);
 

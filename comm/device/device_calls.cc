@@ -20,9 +20,9 @@ bool on_device(const void* address) {
 }
 
 /// True when some pointer of the call lies in memory of a device, also one that is not used.
-bool names_device(const CallArguments& call) {
+bool names_device(const OperationRequest& call) {
   if (on_device(call.input) || on_device(call.output)) return true;
-  return std::ranges::any_of(call.tensors, [](const CallTensor& tensor) {
+  return std::ranges::any_of(call.tensors, [](const TensorOfList& tensor) {
     return on_device(tensor.input) || on_device(tensor.output);
   });
 }
@@ -150,11 +150,12 @@ Result<std::shared_ptr<StagingDevice>> DeviceCalls::device_at(const DevicePlace&
   return opened;
 }
 
-Result<std::shared_ptr<Operation>> DeviceCalls::stage(const CallArguments& call, CallingRank self) {
+Result<std::shared_ptr<Operation>> DeviceCalls::stage(const OperationRequest& call,
+                                                      CallingRank self) {
   if (call.stream == nullptr && !names_device(call)) return std::shared_ptr<Operation>();
   if (call.kind == OperationKind::barrier) return without_device(call.stream);
   auto operation = std::make_shared<Operation>();
-  call.fill(operation->request);
+  operation->request = call;
   // The engine refuses such a call with the reason, and reads no buffer.
   if (!is_valid(operation->request, self)) return std::shared_ptr<Operation>();
   std::vector<BufferRanges> ranges = ranges_of(operation->request, self);

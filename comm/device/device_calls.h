@@ -3,7 +3,7 @@
 #include "comm/device/buffer_ranges.h"
 #include "comm/device/nccl_connection.h"
 #include "comm/device/staging_device.h"
-#include "comm/driver/call_arguments.h"
+#include "comm/schedule/operation_request.h"
 #include "gpu/devices/device_places.h"
 
 #include <memory>
@@ -36,12 +36,12 @@ class DeviceCalls {
   /// Ends the connection. Called when no operation pends, and the store answers no more.
   void disconnect();
   /// False for most calls: their buffers lie on the host.
-  bool may_concern(const CallArguments& call) const {
+  bool may_concern(const OperationRequest& call) const {
     return call.stream != nullptr || possible_.any();
   }
   /// Returns the operation to start, whose copies have begun. Null: the buffers lie on the host.
   /// Fails with Errc::input for buffers in several places, and for a stream of another device.
-  Result<std::shared_ptr<Operation>> stage(const CallArguments& call, CallingRank self);
+  Result<std::shared_ptr<Operation>> stage(const OperationRequest& call, CallingRank self);
 
  private:
   struct Known {

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <exception>
 #include <new>
+#include <string>
+#include <utility>
 #include <variant>
 
 namespace dt {
@@ -71,15 +73,24 @@ void Driver::yield_mutex(Lock& lock) {
   }
 }
 
-Result<> Driver::run(const CallArguments& call) {
-  const OperationMark mark(call.kind, call.name);
+Result<> Driver::run(OperationRequest&& request, std::string_view name) {
   Lock lock(mutex_, std::try_to_lock);
   Work work = lock ? operations_.take() : std::make_shared<Operation>();
-  call.fill(work->request);
+  std::string own_name = std::move(work->request.name);  // for its memory
+  work->request = std::move(request);
+  if (work->request.name.empty()) {
+    own_name.clear();
+    if (!name.empty()) own_name = name;
+    work->request.name = std::move(own_name);
+  }
   work->request.blocks = callers_.note_caller();
-  const bool quick = lock && !driving_ && !finished_ && run_quickly(work);
-  if (!quick || !ended(*work)) complete(lock, work, quick);
-  std::optional<Result<>> ended = outcome(*work);
+  std::optional<Result<>> ended;
+  {
+    const OperationMark mark(work->request.kind, work->request.name);
+    const bool quick = lock && !driving_ && !finished_ && run_quickly(work);
+    if (!quick || !this->ended(*work)) complete(lock, work, quick);
+    ended = outcome(*work);
+  }
   operations_.put(std::move(work));
   return *std::move(ended);
 }
@@ -123,14 +134,6 @@ bool Driver::run_quickly(const Work& work) {
     }
   });
   return true;
-}
-
-Driver::Work Driver::start(const CallArguments& call) {
-  const OperationMark mark(call.kind, call.name);
-  auto work = std::make_shared<Operation>();
-  call.fill(work->request);
-  start_work(work);
-  return work;
 }
 
 void Driver::start_work(const Work& work) {

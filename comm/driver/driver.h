@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/running_time_clock.h"
-#include "comm/driver/call_arguments.h"
 #include "comm/driver/caller_threads.h"
 #include "comm/driver/core_sharing.h"
 #include "comm/driver/inbox.h"
@@ -74,10 +73,11 @@ class Driver {
 
   using Work = Inbox::Work;
 
-  /// Performs an operation. The error of one that fails has the rank to blame.
-  Result<> run(const CallArguments& call);
+  /// Performs an operation. The error of one that fails has the rank to blame. `name` is that of a
+  /// request without one, so that a call allocates no memory for it.
+  Result<> run(OperationRequest&& request, std::string_view name = {});
   /// Starts an operation that also proceeds while no thread waits for it. Returns soon.
-  Work start(const CallArguments& call);
+  Work start(const OperationRequest& request);
   // The same two for an operation on memory of a device:
   Result<> run_staged(const Work& work);
   void start_staged(const Work& work);

@@ -125,6 +125,14 @@ void Driver::leave_group(uint32_t number) {
   if (!left()) wait_locked(lock, {PredicateRef(left)});
 }
 
+Driver::Work Driver::start(const OperationRequest& request) {
+  const OperationMark mark(request.kind, request.name);
+  auto work = std::make_shared<Operation>();
+  work->request = request;
+  start_work(work);
+  return work;
+}
+
 void Driver::start_staged(const Work& work) {
   const OperationMark mark(work->request.kind, work->request.name);
   start_work(work);

@@ -58,6 +58,7 @@ struct OperationRequest {
   /// all_reduce: instead of the buffers and the type above. Each is a named collective of its own.
   std::vector<TensorOfList> tensors = {};
   std::optional<OperationTerms> terms = {};  ///< none: those of a default OperationTerms
+  void* stream = nullptr;  ///< of the caller, for buffers in memory of a device; null: none
   /// The engine's own memory for the input, which is not scaled again.
   std::shared_ptr<std::byte[]> scaled_input = {};
   /// Set while it runs. Type, input and output are then those of the compressed data.

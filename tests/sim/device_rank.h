@@ -197,36 +197,10 @@ class ProgramRank {
     made.request = request_of(call, rank_, plan_.size, made.input.at(), made.result().at());
     if (plan_.fault == DeviceFault::hurry && plan_.strikes(rank_))
       made.request.timeout = milliseconds(1 + index % 20);
-    made.work = TRY(start_call(made.request, plan_.on_stream[index] ? stream_.get() : nullptr));
+    if (plan_.on_stream[index]) made.request.stream = stream_.get();
+    made.work = TRY(context_->start(made.request));
     running_.push_back(std::move(made));
     return {};
-  }
-  Result<Driver::Work> start_call(const OperationRequest& request, DeviceStream* stream) {
-    std::vector<CallTensor> tensors;
-    for (const TensorOfList& tensor : request.tensors)
-      tensors.push_back({tensor.type, tensor.count, tensor.input, tensor.output});
-    CallArguments call = {.kind = request.kind,
-                          .type = request.type,
-                          .reduce = request.reduce,
-                          .peer = request.peer,
-                          .count = request.count,
-                          .input = request.input,
-                          .output = request.output,
-                          .name = request.name,
-                          .in_sequence = request.in_sequence,
-                          .timeout = request.timeout,
-                          .priority = request.priority,
-                          .counts = request.counts,
-                          .tensors = tensors,
-                          .result = request.result,
-                          .stream = stream};
-    if (request.terms) {
-      call.terms = {.prescale = request.terms->prescale,
-                    .postscale = request.terms->postscale,
-                    .average_active = request.terms->average_active,
-                    .compression = request.terms->compression};
-    }
-    return context_->start(call);
   }
 
   /// Waits for what is under way, or leaves, or dies.

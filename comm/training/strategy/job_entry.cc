@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "comm/api/api_support.h"
 #include "comm/api/context.h"
-#include "comm/driver/call_arguments.h"
 #include "comm/peer/rendezvous_wait.h"
 
 #include <unistd.h>

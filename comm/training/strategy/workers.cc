@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 namespace dt {
@@ -85,21 +86,21 @@ auto Workers::in_group(const Body& body) -> decltype(body(std::declval<Context&>
   return result;
 }
 
-CallArguments Workers::call_of(OperationKind kind) const {
+OperationRequest Workers::call_of(OperationKind kind) const {
   return {.kind = kind, .type = ElementType::uint8, .timeout = timeout_};
 }
 
-Result<> Workers::run(CallArguments call) {
+Result<> Workers::run(OperationRequest call) {
   return in_group([&](Context& group) {
     call.group = group.group();
     // Not by Context::run(), which would copy from and to the memory of CPU devices. The host can
     // access it.
-    return group.driver().run(call);
+    return group.driver().run(std::move(call));
   });
 }
 
 Result<> Workers::all_gather(std::span<const std::byte> own, std::span<std::byte> all) {
-  CallArguments call = call_of(OperationKind::all_gather);
+  OperationRequest call = call_of(OperationKind::all_gather);
   call.count = own.size();
   call.input = own.data();
   call.output = all.data();
@@ -136,9 +137,9 @@ Result<> Workers::status() const {
 Result<> Workers::all_reduce(std::span<const WorkerTensor> tensors, ReduceOp op) {
   if (alone()) return {};
   TRY(status());
-  CallArguments call = call_of(OperationKind::all_reduce);
+  OperationRequest call = call_of(OperationKind::all_reduce);
   call.reduce = op;
-  std::vector<CallTensor> list;
+  std::vector<TensorOfList> list;
   for (const WorkerTensor& tensor : tensors)
     list.push_back({tensor.type, tensor.count, tensor.at, tensor.at});
   if (list.size() == 1) {
@@ -166,7 +167,7 @@ Result<> Workers::agree(const std::string& call) {
 
 Result<> Workers::begin_watch() {
   TRY(status());
-  CallArguments call = call_of(OperationKind::receive);
+  OperationRequest call = call_of(OperationKind::receive);
   call.peer = (rank_ + 1) % size_;
   call.count = 1;
   call.output = &watched_;
@@ -203,7 +204,7 @@ Result<bool> Workers::wait_watch(Time deadline) {
 }
 
 Result<> Workers::send_watch(uint8_t how, Duration timeout) {
-  CallArguments call = call_of(OperationKind::send);
+  OperationRequest call = call_of(OperationKind::send);
   call.peer = (rank_ + size_ - 1) % size_;
   call.count = 1;
   call.input = &how;
@@ -235,7 +236,7 @@ Result<Steps> Workers::registered_steps(const std::string& name, Group ranks,
 Result<> Workers::broadcast(std::span<std::byte> bytes) {
   if (alone()) return {};
   TRY(status());
-  CallArguments call = call_of(OperationKind::broadcast);
+  OperationRequest call = call_of(OperationKind::broadcast);
   call.count = bytes.size();
   call.input = call.output = bytes.data();
   return run(call);

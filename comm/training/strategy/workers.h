@@ -19,7 +19,6 @@
 namespace dt {
 
 class Context;
-struct CallArguments;
 
 /// Elements in memory of the host that all workers have.
 struct WorkerTensor {
@@ -87,9 +86,9 @@ class Workers {
   template <class Body>
   auto in_group(const Body& body) -> decltype(body(std::declval<Context&>()));
   /// Returns a call with bytes and the time limit of this.
-  CallArguments call_of(OperationKind kind) const;
+  OperationRequest call_of(OperationKind kind) const;
   /// Performs a call of the group on memory of the host.
-  Result<> run(CallArguments call);
+  Result<> run(OperationRequest call);
   Result<> all_gather(std::span<const std::byte> own, std::span<std::byte> all);
   /// Returns true when the other worker's watched work has ended, and false at the deadline. Fails
   /// with the error that has ended the strategy.

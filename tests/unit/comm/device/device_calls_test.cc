@@ -9,7 +9,7 @@ namespace dt {
 namespace {
 
 /// An all_reduce of three numbers.
-CallArguments reduction(const void* input, void* output) {
+OperationRequest reduction(const void* input, void* output) {
   return {.kind = OperationKind::all_reduce,
           .type = ElementType::int32,
           .count = 3,
@@ -25,7 +25,7 @@ OperationRequest played_of(const Operation& staged) {
   return step->played->request;
 }
 
-std::string refusal(const CallArguments& call) {
+std::string refusal(const OperationRequest& call) {
   const auto staged = DeviceCalls().stage(call, {.rank = 0, .size = 2});
   REQUIRE_FALSE(staged.has_value());
   CHECK(staged.error().code == Errc::input);
@@ -56,11 +56,11 @@ TEST_CASE("memory of the host, pinned memory and unused pointers are not staged"
   CHECK(calls.stage(reduction(pinned.at(), pinned.at()), {}).value() == nullptr);
   CHECK(calls.stage({.kind = OperationKind::barrier}, {}).value() == nullptr);
   // Rank 0 is not the root, so its input is not read.
-  CallArguments broadcast = reduction(memory.at(), values.data());
+  OperationRequest broadcast = reduction(memory.at(), values.data());
   broadcast.kind = OperationKind::broadcast;
   broadcast.peer = 1;
   CHECK(calls.stage(broadcast, {.rank = 0, .size = 2}).value() == nullptr);
-  CallArguments empty = reduction(memory.at(), memory.at());
+  OperationRequest empty = reduction(memory.at(), memory.at());
   empty.count = 0;
   CHECK(calls.stage(empty, {}).value() == nullptr);
   // Nothing is copied, so it needs no stream.
@@ -81,7 +81,7 @@ TEST_CASE("buffers in two places are refused") {
   CHECK(refusal(reduction(first.at(), second.at())) ==
         "the input lies in memory of cpu:0, and the output in memory of cpu:1; all buffers of an "
         "operation must lie in one place");
-  const std::vector<CallTensor> tensors = {
+  const std::vector<TensorOfList> tensors = {
       {.count = 3, .input = values.data(), .output = values.data()},
       {.count = 3, .input = second.at(), .output = second.at()}};
   CHECK(refusal({.kind = OperationKind::all_reduce, .tensors = tensors}) ==
@@ -92,7 +92,7 @@ TEST_CASE("buffers in two places are refused") {
 TEST_CASE("a tensor of a list that exceeds its memory is refused") {
   const CpuDevices cpu({});
   const DeviceBuffer memory = cpu.device(0).allocate(256).value();
-  std::vector<CallTensor> tensors(20, {.count = 3, .input = memory.at(), .output = memory.at()});
+  std::vector<TensorOfList> tensors(20, {.count = 3, .input = memory.at(), .output = memory.at()});
   tensors.back().count = size_t{1} << 20;
   CHECK(refusal({.kind = OperationKind::all_reduce, .tensors = tensors}) ==
         "the input of tensor 20 exceeds its memory of cpu:0");
@@ -102,7 +102,7 @@ TEST_CASE("a stream needs buffers on its device") {
   const CpuDevices cpu({.count = 2});
   const DeviceBuffer memory = cpu.device(0).allocate(12).value();
   std::vector<int> values(3);
-  CallArguments call = reduction(values.data(), values.data());
+  OperationRequest call = reduction(values.data(), values.data());
   call.stream = cpu.streams[0].get();
   const std::string no_buffer =
       "dtrain_op_options.stream is given, but the operation has no buffer in memory of a device";
@@ -129,10 +129,10 @@ TEST_CASE("calls that NCCL can play are prepared by a vote, until the ranks stag
   const CpuDevices cpu({.count = 2});
   const DeviceBuffer memory = on_device(cpu.stream(0), std::vector<int>{1, 2, 3});
   const DeviceBuffer other = on_device(cpu.stream(1), std::vector<int>{1, 2, 3});
-  const CallArguments call = reduction(memory.at(), memory.at());
+  const OperationRequest call = reduction(memory.at(), memory.at());
   DeviceCalls calls;
   int32_t route = 1;  // undecided
-  const auto votes = [&](const CallArguments& made, CallingRank self) {
+  const auto votes = [&](const OperationRequest& made, CallingRank self) {
     const auto staged = calls.stage(made, self).value();
     REQUIRE(staged != nullptr);
     const OperationRequest first = played_of(*staged);
@@ -146,9 +146,9 @@ TEST_CASE("calls that NCCL can play are prepared by a vote, until the ranks stag
                               .wait = [](const auto&, Duration) -> Result<Bytes> {
                                 return fail(Errc::closed, "closed");
                               }}});
-  CallArguments named = call;
+  OperationRequest named = call;
   named.name = "gradient";
-  CallArguments of_group = call;
+  OperationRequest of_group = call;
   of_group.group = 3;
   CHECK_FALSE(votes(named, {.size = 2}));
   CHECK_FALSE(votes(of_group, {.size = 2}));

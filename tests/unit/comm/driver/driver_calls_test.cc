@@ -1,9 +1,7 @@
-#include "comm/driver/call_arguments.h"
 #include "comm/driver/driver.h"
 
 #include <doctest/doctest.h>
 
-#include <array>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -24,7 +22,7 @@ struct LoneDriver {
   std::unique_ptr<Driver> driver;
 };
 
-CallArguments barrier_in(uint32_t group) {
+OperationRequest barrier_in(uint32_t group) {
   return {.kind = OperationKind::barrier, .group = group};
 }
 
@@ -47,25 +45,24 @@ TEST_CASE("each group has a new number, and ends when it is left") {
 TEST_CASE("a call has no argument of the call before it") {
   const LoneDriver lone;
   std::vector<float> values = {1, 2, 3};
-  const CallArguments sum = {.kind = OperationKind::all_reduce,
-                             .count = values.size(),
-                             .input = values.data(),
-                             .output = values.data()};
-  const std::array<size_t, 1> counts = {2};
-  CallArguments parts = {.kind = OperationKind::all_to_all_v,
-                         .count = 2,
-                         .input = values.data(),
-                         .counts = counts,
-                         .result = std::make_shared<OperationResult>()};
+  const OperationRequest sum = {.kind = OperationKind::all_reduce,
+                                .count = values.size(),
+                                .input = values.data(),
+                                .output = values.data()};
+  const OperationRequest parts = {.kind = OperationKind::all_to_all_v,
+                                  .count = 2,
+                                  .input = values.data(),
+                                  .counts = {2},
+                                  .result = std::make_shared<OperationResult>()};
   for (const float factor : {2.0F, 1.0F, 3.0F}) {
-    CallArguments scaled = sum;
-    if (factor != 1) scaled.terms = CallTerms{.prescale = factor};
+    OperationRequest scaled = sum;
+    if (factor != 1) scaled.terms = OperationTerms{.prescale = factor};
     const float before = values[2];
-    REQUIRE(lone.driver->run(scaled).has_value());
+    REQUIRE(lone.driver->run(std::move(scaled)).has_value());
     CHECK(values[2] == factor * before);
-    REQUIRE(lone.driver->run(parts).has_value());
+    REQUIRE(lone.driver->run(OperationRequest(parts)).has_value());
     CHECK(parts.result->counts == std::vector<size_t>{2});
-    REQUIRE(lone.driver->run(sum).has_value());
+    REQUIRE(lone.driver->run(OperationRequest(sum)).has_value());
     CHECK(values[2] == factor * before);
   }
 }

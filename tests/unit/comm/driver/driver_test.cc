@@ -182,8 +182,8 @@ class SlowLink final : public Link {
 TEST_CASE("a thread that starts an operation does not wait for the step of another thread") {
   SlowLink::Latches latches;
   Driver driver({.engine = one_of_two(0, std::make_unique<SlowLink>(latches), Duration::zero())});
-  const CallArguments barrier = {.kind = OperationKind::barrier};
-  std::thread stepper([&] { static_cast<void>(driver.run(barrier)); });
+  const OperationRequest barrier = {.kind = OperationKind::barrier};
+  std::thread stepper([&] { static_cast<void>(driver.run(OperationRequest(barrier))); });
   latches.reading.wait();
   const Driver::Work first = driver.start(barrier);
   const Driver::Work second = driver.start(barrier);
