@@ -334,8 +334,8 @@ const char* dtrain_host(const dtrain_context* context) {
 size_t dtrain_algorithms(dtrain_context* context, char* text, size_t size) {
   const auto known = dt::guarded([&]() -> dt::Result<std::string> {
     const auto used = TRY(dt::usable(context));
-    return used->driver().with_engine(std::string(), [&](const dt::Engine& engine) {
-      return engine.algorithms_text(used->group());
+    return used->driver().with_engine([&](const dt::Engine& engine) {
+      return dt::Result<std::string>(engine.algorithms_text(used->group()));
     });
   });
   const std::string all = known.value_or("");

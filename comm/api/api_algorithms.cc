@@ -65,8 +65,7 @@ Result<> register_algorithm(dtrain_context* handle, const char* name, const Step
                              .group = context->group(),
                              .name = label,
                              .in_sequence = true}));
-  return context->driver().with_engine<Result<>>(
-      fail(Errc::closed, "the context has been finalized"),
+  return context->driver().with_engine(
       [&](Engine& engine) { return engine.register_algorithm(name, maker); });
 }
 

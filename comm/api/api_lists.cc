@@ -1,6 +1,7 @@
 #include "base/format.h"
 #include "comm/api/api_support.h"
 #include "comm/driver/driver.h"
+#include "comm/engine/groups.h"
 #include "comm/include/dtrain/dtrain_work.h"
 
 #include <cstddef>
@@ -149,9 +150,12 @@ int dtrain_count_quorum(dtrain_context* context, dtrain_quorum_counts* counts,
                         dtrain_error* error) {
   const auto body = [&]() -> dt::Result<dtrain_quorum_counts> {
     const auto joined = TRY(dt::usable(context));
-    const auto found = joined->driver().with_engine(
-        dt::LateSteps::Counts(),
-        [&](const dt::Engine& engine) { return engine.quorum_counts(joined->group()); });
+    using Counts = dt::LateSteps::Counts;
+    const auto known = joined->driver().with_engine([&](dt::Engine& engine) -> dt::Result<Counts> {
+      const dt::RankGroup* group = engine.groups().find(joined->group());
+      return group == nullptr ? Counts() : group->quorum_counts();
+    });
+    const Counts found = known.value_or(Counts());
     return dtrain_quorum_counts{.struct_size = sizeof(dtrain_quorum_counts),
                                 .steps = found.steps,
                                 .late = found.late,

@@ -136,8 +136,23 @@ Result<uint32_t> GroupAgreement::make(const GroupCall& call) {
   return tl::unexpected(std::move(number).error().during(label_of(call)));
 }
 
+/// Returns the lowest number that is new to this rank; 0 after the end of the engine.
+uint32_t GroupAgreement::next_number() {
+  const auto number = driver_.with_engine(
+      [](Engine& engine) { return Result<uint32_t>(engine.groups().next_number()); });
+  return number.value_or(0);
+}
+
+/// For a place that no group got.
+void GroupAgreement::release_place(int place) {
+  (void)driver_.with_engine([&](Engine& engine) -> Result<> {
+    engine.groups().release_place(place);
+    return {};
+  });
+}
+
 Result<uint32_t> GroupAgreement::make_alone() {
-  const uint32_t number = driver_.next_group();
+  const uint32_t number = next_number();
   if (number == 0) return fail(Errc::closed, "the context has been finalized");
   if (number >= Groups::numbers_max) return fail(Errc::unsupported, std::string(no_more_groups));
   driver_.create_group(number, {rank_});
@@ -159,15 +174,18 @@ GroupAgreement::Round GroupAgreement::next_round(const GroupCall& call) {
 Result<uint32_t> GroupAgreement::agree(const GroupCall& call) {
   const Round round = next_round(call);
   // After an error of the store it stays reserved: others may use that memory.
-  const int place = driver_.reserve_place();
-  const Proposal own{driver_.next_group(), place, digest_of(call.ranks, call.name),
+  const int place =
+      driver_
+          .with_engine([](Engine& engine) { return Result<int>(engine.groups().reserve_place()); })
+          .value_or(-1);
+  const Proposal own{next_number(), place, digest_of(call.ranks, call.name),
                      list_text(call.ranks, call.name)};
   const std::string own_key = format("{}{}", round.key(proposal_part), rank_);
   TRY(ask(SetRequest{own_key, own.encoded()}));
   const Reply arrived = TRY(ask(AddRequest{round.key(arrived_part), 1}));
   if (arrived.number == std::ssize(call.ranks)) TRY(decide(round));
   const Decision decision = TRY(await(round));
-  if (decision.failure) driver_.release_place(place);
+  if (decision.failure) release_place(place);
   // The decision counts, also if these fail.
   (void)ask(EraseRequest{own_key});
   acknowledge(round);
@@ -179,7 +197,7 @@ Result<uint32_t> GroupAgreement::end(const Round& round, const Decision& decisio
     failed_.push_back(round.id);
     return fail(decision.failure->code, decision.failure->reason, decision.failure->blamed_rank);
   }
-  if (decision.number < driver_.next_group())
+  if (decision.number < next_number())
     return fail(Errc::protocol, "the number of a new group is not new");
   driver_.create_group(decision.number, GroupMembers(round.call.ranks, decision.places));
   return decision.number;
@@ -268,16 +286,18 @@ Result<> GroupAgreement::settle(const std::string& id, const Decision& decision)
 std::optional<OperationFailure> GroupAgreement::reason_to_end(const Round& round,
                                                               std::span<const int> missing) {
   if (missing.empty()) return std::nullopt;
-  auto lost = driver_.with_engine(std::optional<OperationFailure>(),
-                                  [&](const Engine& engine) { return engine.lost_among(missing); });
-  if (lost) return lost;
+  using Failure = std::optional<OperationFailure>;
+  const auto lost = driver_.with_engine(
+      [&](const Engine& engine) { return Result<Failure>(engine.lost_among(missing)); });
+  if (lost && *lost) return *lost;
   if (driver_.running_time() < round.deadline) return std::nullopt;
   return missing_failure(round, missing);
 }
 
 std::string GroupAgreement::name_of(int rank) {
-  return driver_.with_engine(format("rank {}", rank),
-                             [&](const Engine& engine) { return engine.name_of(rank); });
+  const auto name = driver_.with_engine(
+      [&](const Engine& engine) { return Result<std::string>(engine.name_of(rank)); });
+  return name.value_or(format("rank {}", rank));
 }
 
 OperationFailure GroupAgreement::missing_failure(const Round& round, std::span<const int> missing) {

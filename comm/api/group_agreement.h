@@ -59,6 +59,8 @@ class GroupAgreement {
   struct Decision;
   struct Round;
 
+  uint32_t next_number();
+  void release_place(int place);
   Result<uint32_t> make_alone();
   Result<uint32_t> agree(const GroupCall& call);
   Result<uint32_t> end(const Round& round, const Decision& decision);

@@ -4,6 +4,7 @@
 #include "base/io/blocked_signals.h"
 #include "comm/collective/operation.h"
 #include "comm/driver/stack_dump.h"
+#include "comm/engine/groups.h"
 
 #include <algorithm>
 #include <exception>
@@ -117,9 +118,11 @@ void Driver::complete(Lock& lock, const Work& work, bool submitted) {
 /// the links. Returns false, and does nothing, for all other operations. Some calls take the long
 /// way, so that links and time limits are served. The operation may be pending afterwards.
 bool Driver::run_quickly(const Work& work) {
+  Engine& engine = *parts_.engine;
+  RankGroup* const group = engine.groups().find(work->request.group);
   const bool quick = quick_calls_left_ > 0 && work->request.timeout == Duration::zero() &&
-                     parts_.engine->needs_no_frames(work->request) && inbox_.empty() &&
-                     staged_.empty() && parts_.engine->idle();
+                     group != nullptr && group->needs_no_frames(work->request) && inbox_.empty() &&
+                     staged_.empty() && engine.idle();
   if (!quick) {
     quick_calls_left_ = quick_calls_max;
     return false;
@@ -130,7 +133,7 @@ bool Driver::run_quickly(const Work& work) {
     const bool yields = core_.yields();
     for (int turn = 0; turn < quick_turns_max && !work->outcome && !wanted(); ++turn) {
       if (yields && turn > 0) yield_core();
-      parts_.engine->spin(*work, yields ? 1 : checks_per_spin);
+      engine.spin(*group, *work, yields ? 1 : checks_per_spin);
     }
   });
   return true;

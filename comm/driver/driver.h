@@ -12,6 +12,7 @@
 #include "comm/driver/store_calls.h"
 #include "comm/driver/wait_reporter.h"
 #include "comm/engine/engine.h"
+#include "comm/engine/group_members.h"
 #include "comm/transport/mesh.h"
 #include "rendezvous/store/client.h"
 #include "rendezvous/store/local_store.h"
@@ -24,6 +25,7 @@
 #include <span>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace dt {
@@ -101,18 +103,16 @@ class Driver {
   /// Returns the time without stops of this process, for the deadlines of ask().
   Time running_time();
 
-  // As in Engine. Creating a group wakes no thread; leaving one wakes those that wait for it.
-  uint32_t next_group();
-  int reserve_place();
-  void release_place(int place);
+  // As in Groups. Creating a group wakes no thread; leaving one wakes those that wait for it.
   void create_group(uint32_t number, const GroupMembers& members);
   void leave_group(uint32_t number);
-  /// Returns what f returns for the engine, which is used by no other thread meanwhile; `otherwise`
-  /// after the engine's end.
-  template <class T, class F>
-  T with_engine(T otherwise, const F& f) {
+  /// Returns the Result of f for the engine, which is used by no other thread meanwhile. Fails with
+  /// Errc::closed after the engine's end.
+  template <class F>
+  auto with_engine(const F& f) -> decltype(f(std::declval<Engine&>())) {
     const Lock lock = enter();
-    return finished_ ? std::move(otherwise) : T(f(*parts_.engine));
+    if (finished_) return fail(Errc::closed, "the context has been finalized");
+    return f(*parts_.engine);
   }
   /// The launcher learns of this wait when it is long, see WaitReporter::set_group_wait().
   void note_group_wait(std::optional<RankWait> wait, Time since);

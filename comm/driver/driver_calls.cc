@@ -5,6 +5,7 @@
 #include "comm/collective/operation.h"
 #include "comm/driver/driver.h"
 #include "comm/driver/stack_dump.h"
+#include "comm/engine/groups.h"
 
 #include <algorithm>
 #include <string>
@@ -90,25 +91,10 @@ Time Driver::running_time() {
   return clock_.now();
 }
 
-uint32_t Driver::next_group() {
-  const Lock lock = enter();
-  return finished_ ? 0 : parts_.engine->next_group();
-}
-
-int Driver::reserve_place() {
-  const Lock lock = enter();
-  return finished_ ? -1 : parts_.engine->reserve_place();
-}
-
-void Driver::release_place(int place) {
-  const Lock lock = enter();
-  if (!finished_) parts_.engine->release_place(place);
-}
-
 void Driver::create_group(uint32_t number, const GroupMembers& members) {
   const Lock lock = enter();
   if (finished_) return;
-  protect([&] { parts_.engine->create_group(number, members, clock_.now()); });
+  protect([&] { parts_.engine->groups().create(number, members, clock_.now()); });
 }
 
 void Driver::leave_group(uint32_t number) {
@@ -143,7 +129,7 @@ void Driver::start_staged(const Work& work) {
 void Driver::stop_staged(Time now) {
   auto lost = staged_.others_work() ? parts_.engine->lost() : std::nullopt;
   const bool in_slots = !lost && staged_.others_work_in_slots();
-  if (in_slots) lost = parts_.engine->lost_by_name();
+  if (in_slots) lost = parts_.engine->groups().find(0)->failed_by_name();
   if (!lost) return staged_lost_at_.reset();
   if (!staged_lost_at_) staged_lost_at_ = now;
   if (parts_.engine->aborted() != nullptr || now - *staged_lost_at_ >= leave_grace)

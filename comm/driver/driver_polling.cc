@@ -2,6 +2,7 @@
 #include "base/spin_pause.h"
 #include "comm/collective/operation.h"
 #include "comm/driver/driver.h"
+#include "comm/engine/groups.h"
 
 namespace dt {
 
@@ -37,12 +38,14 @@ bool Driver::spin(const Operation* operation) {
   if (core_.must_probe()) yield_core();
   spin_pause();
   // A check of the links is a system call, which the next round makes.
-  if (operation == nullptr || !parts_.engine->needs_no_frames(operation->request)) return false;
+  if (operation == nullptr) return false;
+  RankGroup* const group = parts_.engine->groups().find(operation->request.group);
+  if (group == nullptr || !group->needs_no_frames(operation->request)) return false;
   bool moved = false;
   for (int turn = 0; turn < spins_per_step && !moved; ++turn) {
     if (wanted() || !inbox_.empty()) return false;
     moved = true;  // also when memory runs out: the operation has failed then
-    protect([&] { moved = parts_.engine->spin(*operation, checks_per_spin); });
+    protect([&] { moved = parts_.engine->spin(*group, *operation, checks_per_spin); });
   }
   return moved;
 }

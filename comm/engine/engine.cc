@@ -25,8 +25,10 @@ struct Engine::State final : MessageReceiver {
   State(const Options& options, std::vector<Peer> given)
       : peers(options, std::move(given)),
         groups(peers, {options.host_memory, options.shared, options.named_shared, options.pool},
-               [this](const GroupPeers& group, OperationRequest& request) {
-                 return choose_algorithm(group, request);
+               [this](const GroupPeers& lane, OperationRequest& request) {
+                 const RankGroup* group = groups.find(request.group);
+                 const bool in_memory = group != nullptr && group->collectives().has_memory();
+                 return choose_algorithm(lane, in_memory, request);
                }),
         messages(peers) {}
 
@@ -38,7 +40,8 @@ struct Engine::State final : MessageReceiver {
                           Recipients recipients);
   void announce(const OperationFailure& for_others, Recipients recipients);
   Result<> peer_aborted(ByteSpan payload);
-  Result<> choose_algorithm(const GroupPeers& group, OperationRequest& request) const;
+  Result<> choose_algorithm(const GroupPeers& group, bool in_memory,
+                            OperationRequest& request) const;
   Result<Steps> registered_steps(const std::string& name, Group ranks,
                                  const CollectiveShape& shape) const;
   void submit(const std::shared_ptr<Operation>& operation);
@@ -135,9 +138,10 @@ Result<> Engine::State::peer_aborted(ByteSpan payload) {
   return {};
 }
 
-Result<> Engine::State::choose_algorithm(const GroupPeers& group, OperationRequest& request) const {
-  if (SharedCommunicator::plays(request, group.size()) && groups.has_memory(request.group))
-    return {};
+/// `in_memory`: the ranks of the group share memory.
+Result<> Engine::State::choose_algorithm(const GroupPeers& group, bool in_memory,
+                                         OperationRequest& request) const {
+  if (in_memory && SharedCommunicator::plays(request, group.size())) return {};
   if (request.reduce == ReduceOp::adasum) return {};  // has one algorithm
   const CollectiveShape shape = shape_of(request);
   const AlgorithmRule& rule =
@@ -173,14 +177,14 @@ Result<Steps> Engine::State::registered_steps(const std::string& name, Group ran
 /// Submits a call of several tensors: all of them, or none if one is wrong.
 void Engine::State::submit_list(const std::shared_ptr<Operation>& list) {
   OperationRequest& request = list->request;
-  const GroupPeers* group = groups.find(request.group);
+  RankGroup* group = groups.find(request.group);
   if (group == nullptr) return end(*list, {Errc::closed, -1, "the group has been finalized"});
   // Ranks make unnamed calls in one order.
-  if (request.name.empty()) request.name = format("#{}", groups.take_list(request.group));
+  if (request.name.empty()) request.name = format("#{}", group->take_list());
   const auto parts = parts_of(list, request.name);
   for (const auto& part : parts) {
-    Result<> checked = check_request(part->request, group->rank(), group->size());
-    if (checked && groups.is_pending(part->request))
+    Result<> checked = check_request(part->request, group->peers().rank(), group->peers().size());
+    if (checked && group->is_pending(part->request))
       checked = fail(Errc::input, std::string(name_is_pending));
     if (!checked)
       return end_labelled(
@@ -192,23 +196,25 @@ void Engine::State::submit_list(const std::shared_ptr<Operation>& list) {
 
 void Engine::State::submit(const std::shared_ptr<Operation>& operation) {
   OperationRequest& request = operation->request;
-  const GroupPeers* group = groups.find(request.group);
+  RankGroup* group = groups.find(request.group);
   if (group == nullptr) return end(*operation, {Errc::closed, -1, "the group has been finalized"});
-  const Result<> checked = check_request(request, group->rank(), group->size());
+  const GroupPeers& members = group->peers();
+  Collectives& collectives = group->collectives();
+  const Result<> checked = check_request(request, members.rank(), members.size());
   if (!checked) return end(*operation, {checked.error().code, -1, checked.error().message});
-  if (has_uneven_parts(request)) even_parts(request, group->rank());
+  if (has_uneven_parts(request)) even_parts(request, members.rank());
   const bool collective = is_collective(request.kind);
-  if (!collective) request.peer = group->job_rank(request.peer);
+  if (!collective) request.peer = members.job_rank(request.peer);
   const bool named = matches_by_name(request);
   if (collective && request.kind != OperationKind::join) {
-    if (const Result<> chosen = choose_algorithm(*group, request); !chosen)
-      return end(*operation, {chosen.error().code, -1, chosen.error().message});
+    const Result<> chosen = choose_algorithm(members, collectives.has_memory(), request);
+    if (!chosen) return end(*operation, {chosen.error().code, -1, chosen.error().message});
   }
-  if (aborted && collective && !named) operation->sequence = groups.take_sequence(request.group);
+  if (aborted && collective && !named) operation->sequence = collectives.take_sequence();
   if (aborted) {
     end(*operation, *aborted);
   } else if (collective) {
-    groups.submit(operation);
+    groups.submit(*group, operation);
   } else {
     messages.submit(operation);
   }
@@ -244,26 +250,17 @@ void Engine::submit(const std::shared_ptr<Operation>& operation, Time now) {
   state_->submit_list(operation);
 }
 
-uint32_t Engine::next_group() const {
-  return state_->groups.next_number();
+Groups& Engine::groups() {
+  return state_->groups;
 }
-
-int Engine::reserve_place() {
-  return state_->groups.reserve_place();
-}
-
-void Engine::release_place(int place) {
-  state_->groups.release_place(place);
-}
-
-void Engine::create_group(uint32_t number, GroupMembers members, Time now) {
-  state_->groups.create(number, std::move(members), now);
+const Groups& Engine::groups() const {
+  return state_->groups;
 }
 
 void Engine::leave_group(uint32_t number) {
-  const GroupPeers* group = state_->groups.find(number);
+  const RankGroup* group = state_->groups.find(number);
   if (state_->aborted || group == nullptr) return;
-  state_->messages.leave_group(*group, {Errc::closed, -1, "the group has been finalized"});
+  state_->messages.leave_group(group->peers(), {Errc::closed, -1, "the group has been finalized"});
   state_->groups.leave(number);
 }
 
@@ -278,16 +275,17 @@ Result<> Engine::register_algorithm(const std::string& name, const StepMaker& ma
 }
 
 std::string Engine::algorithms_text(uint32_t group) const {
-  const GroupPeers* peers = state_->groups.find(group);
+  const RankGroup* found = state_->groups.find(group);
   std::string text;
-  if (peers == nullptr) return text;
-  const bool in_memory = state_->groups.has_memory(group);
+  if (found == nullptr) return text;
+  const GroupPeers& peers = found->peers();
+  const bool in_memory = found->collectives().has_memory();
   for (auto kind = OperationKind::all_reduce; is_collective(kind);
        kind = static_cast<OperationKind>(static_cast<int>(kind) + 1)) {
-    const bool shared = in_memory && SharedCommunicator::plays(kind, peers->size());
+    const bool shared = in_memory && SharedCommunicator::plays(kind, peers.size());
     if (!text.empty()) text += ',';
     text += format("{}={}", kind_name(kind),
-                   shared ? "shm" : rules_text(peers->algorithms().rules(kind)));
+                   shared ? "shm" : rules_text(peers.algorithms().rules(kind)));
   }
   return text;
 }
@@ -305,20 +303,20 @@ bool Engine::step(Time now) {
   return moved;
 }
 
-bool Engine::needs_no_frames(const OperationRequest& request) const {
-  // A rank alone matches its own named call at once.
-  return is_collective(request.kind) && (!matches_by_name(request) || size() == 1) &&
-         state_->groups.has_memory(request.group);
+bool Engine::spin(const Operation& operation, int checks) {
+  RankGroup* group = state_->groups.find(operation.request.group);
+  if (group != nullptr && group->needs_no_frames(operation.request))
+    return spin(*group, operation, checks);
+  return !operation.outcome && step(state_->now);
 }
 
-bool Engine::spin(const Operation& operation, int checks) {
+bool Engine::spin(RankGroup& group, const Operation& operation, int checks) {
   if (operation.outcome) return false;
-  const OperationRequest& request = operation.request;
-  Groups& groups = state_->groups;
+  Collectives& collectives = group.collectives();
   // In shared memory the operation needs no frames, so the links can wait until the next step.
-  if (!needs_no_frames(request) || !groups.runs_in_memory(request.group)) return step(state_->now);
+  if (!collectives.runs_in_memory()) return step(state_->now);
   for (int check = 0; check < checks; ++check) {
-    if (groups.spin(request.group, state_->now)) return true;
+    if (collectives.spin(state_->now)) return true;
     spin_pause();
   }
   return false;
@@ -329,7 +327,8 @@ bool Engine::poll(const Operation& operation) {
   if (state_->aborted || operation.outcome || !state_->peers.all_sent()) return false;
   if (request.kind == OperationKind::receive) return state_->peers.poll(request.peer);
   if (!is_collective(request.kind)) return false;
-  const int rank = state_->groups.data_from(operation);
+  const RankGroup* group = state_->groups.find(request.group);
+  const int rank = group == nullptr ? -1 : group->data_from(operation);
   return rank >= 0 && state_->peers.poll(rank);
 }
 
@@ -347,17 +346,10 @@ bool Engine::serves() const {
   return !state_->aborted && state_->groups.serves();
 }
 
-LateSteps::Counts Engine::quorum_counts(uint32_t group) const {
-  return state_->groups.quorum_counts(group);
-}
-
-size_t Engine::named_entries() const {
-  return state_->groups.named_entries();
-}
-
 std::optional<OperationFailure> Engine::lost() const {
   if (state_->aborted) return state_->aborted;
-  if (const CollectiveStop* const stop = state_->groups.stopped(0)) return stop->why;
+  const Collectives& all = state_->groups.find(0)->collectives();
+  if (const CollectiveStop* const stop = all.stopped()) return stop->why;
   return lost_among(ranks_from_0(size()));
 }
 
@@ -365,10 +357,6 @@ std::optional<OperationFailure> Engine::lost_among(std::span<const int> ranks) c
   const int rank = state_->peers.first_lost(ranks);
   if (rank < 0) return std::nullopt;
   return OperationFailure{Errc::peer_lost, rank, state_->peers.gone_reason(rank)};
-}
-
-std::optional<OperationFailure> Engine::lost_by_name() const {
-  return state_->groups.failed_by_name(0);
 }
 
 const OperationFailure* Engine::aborted() const {
@@ -383,11 +371,14 @@ void Engine::add_waits(std::vector<PendingWait>& waits) const {
 
 std::vector<int> Engine::awaited(const Operation& operation) const {
   if (!is_collective(operation.request.kind)) return {operation.request.peer};
-  return state_->groups.awaited(operation);
+  const RankGroup* group = state_->groups.find(operation.request.group);
+  return group == nullptr ? std::vector<int>() : group->awaited(operation);
 }
 
 std::string Engine::last_before(const Operation& operation) const {
-  return is_collective(operation.request.kind) ? state_->groups.last_before(operation) : "";
+  const RankGroup* group = state_->groups.find(operation.request.group);
+  const bool collective = group != nullptr && is_collective(operation.request.kind);
+  return collective ? group->last_before(operation) : "";
 }
 
 void Engine::notice(const Notice& notice, Time now) {

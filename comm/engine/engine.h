@@ -3,8 +3,6 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "comm/collective/engine_options.h"
-#include "comm/engine/group_members.h"
-#include "comm/named/late_steps.h"
 #include "comm/schedule/operation_request.h"
 #include "rendezvous/cluster/task.h"
 
@@ -20,6 +18,8 @@
 
 namespace dt {
 
+class RankGroup;
+class Groups;
 struct OperationFailure;
 struct PendingWait;
 
@@ -55,16 +55,8 @@ class Engine {
   /// The same for an operation that the caller has made, and that has its request only.
   void submit(const std::shared_ptr<Operation>& operation, Time now);
 
-  /// The lowest number that this rank has not used for a group. The members of a new group use the
-  /// highest of their numbers.
-  uint32_t next_group() const;
-  /// Reserves this rank's part in the memory of a new group; -1: none. Members exchange the places,
-  /// as they do the numbers.
-  int reserve_place();
-  /// For a place that no group got.
-  void release_place(int place);
-  /// This rank is one of the members.
-  void create_group(uint32_t number, GroupMembers members, Time now);
+  Groups& groups();
+  const Groups& groups() const;
   /// Fails the group's pending operations, and those of its other members.
   void leave_group(uint32_t number);
 
@@ -81,12 +73,12 @@ class Engine {
 
   /// Moves all data that can move; true if anything moved. Never blocks.
   bool step(Time now);
-  /// True for collectives of ranks that share memory.
-  bool needs_no_frames(const OperationRequest& request) const;
   /// Moves data of a pending operation, for a thread that spins between two steps. The time is that
   /// of the last step(). True if anything moved. Checks shared memory up to `checks` times, with a
   /// pause after each, and links once.
   bool spin(const Operation& operation, int checks);
+  /// The same for an operation of that group that needs_no_frames().
+  bool spin(RankGroup& group, const Operation& operation, int checks);
   /// Makes the next step read from the rank that the operation waits for, also when no arrival was
   /// reported. Returns false when it waits for more than data of one rank.
   bool poll(const Operation& operation);
@@ -98,11 +90,6 @@ class Engine {
   bool idle() const;
   /// True when others may need this rank's steps although nothing of it is pending.
   bool serves() const;
-  /// Returns the counts of this rank's calls with a quorum in that group.
-  LateSteps::Counts quorum_counts(uint32_t group) const;
-  /// Returns how many entries about named collectives are kept: those of this rank that have not
-  /// ended. On rank 0 of a group also those that it has not decided about.
-  size_t named_entries() const;
 
   /// The failure (for example a death) that has aborted the engine; null while it runs.
   const OperationFailure* aborted() const;
@@ -114,8 +101,6 @@ class Engine {
   std::optional<OperationFailure> lost() const;
   /// Returns which of these ranks has left or cannot be reached; none if all can.
   std::optional<OperationFailure> lost_among(std::span<const int> ranks) const;
-  /// The same about calls by name of the job alone: they have failed.
-  std::optional<OperationFailure> lost_by_name() const;
 
   /// Appends the pending operations that are first in their group, or to or from their peer.
   void add_waits(std::vector<PendingWait>& waits) const;

@@ -47,7 +47,7 @@ void Groups::create(uint32_t number, GroupMembers members, Time now) {
   const auto made =
       groups_.try_emplace(number, GroupPeers(peers_, number, std::move(members.ranks), memory),
                           std::move(areas), place);
-  GroupState& group = made.first->second;
+  RankGroup& group = made.first->second;
   activate(group);
   for (const EarlyMessage& early : std::exchange(early_, {})) {
     if (number_of(early.message) > number) early_.push_back(early);
@@ -82,196 +82,101 @@ AreaPool::Areas Groups::make_areas(const GroupMembers& members) {
 void Groups::leave(uint32_t number) {
   const auto found = groups_.find(number);
   if (found == groups_.end()) return;
-  found->second.collectives.leave();
-  named(found->second).leave();
-  std::erase(active_, &found->second);
-  const int place = found->second.place;
+  RankGroup& group = found->second;
+  group.collectives().leave();
+  named(group).leave();
+  std::erase(active_, &group);
+  const int place = group.place();
   groups_.erase(found);
   release_place(place);
 }
 
-const GroupPeers* Groups::find(uint32_t number) const {
-  const GroupState* group = find_group(number);
-  return group == nullptr ? nullptr : &group->collectives.peers();
-}
-
-void Groups::activate(GroupState& group) {
-  if (group.active) return;
-  group.active = true;
+void Groups::activate(RankGroup& group) {
+  if (group.active()) return;
+  group.set_active(true);
   active_.push_back(&group);
 }
 
-void Groups::submit(std::shared_ptr<Operation> operation) {
-  const uint32_t number = operation->request.group;
-  GroupState& group = number == 0 ? *world_ : groups_.at(number);
+void Groups::submit(RankGroup& group, std::shared_ptr<Operation> operation) {
   // A rank alone is the last to join.
-  if (operation->request.kind == OperationKind::join && group.collectives.peers().size() == 1)
+  if (operation->request.kind == OperationKind::join && group.peers().size() == 1)
     return end_join(*operation, 0);
   activate(group);
-  if (by_name(group, operation->request)) return named(group).submit(std::move(operation));
+  if (group.by_name(operation->request)) return named(group).submit(std::move(operation));
   const auto& terms = operation->request.terms;
   if (terms && terms->quorum.ranks > 0) note_participants(*operation, {0});
-  group.collectives.submit(std::move(operation));
+  group.collectives().submit(std::move(operation));
 }
 
-/// A rank alone matches its own call at once.
-bool Groups::by_name(const GroupState& group, const OperationRequest& request) {
-  return matches_by_name(request) && group.collectives.peers().size() > 1;
-}
-
-NamedCollectives& Groups::named(GroupState& group) {
-  if (group.named) return *group.named;
-  const GroupPeers& peers = group.collectives.peers();
-  group.named = std::make_unique<NamedCollectives>(
-      GroupPeers(peers_, peers.number() | lane_bit, peers.job_ranks(), peers.has_host_memory()),
-      prepare_, group.named_memory);
+NamedCollectives& Groups::named(RankGroup& group) {
+  if (group.named() != nullptr) return *group.named();
   any_named_ = true;
-  return *group.named;
+  const GroupPeers& peers = group.peers();
+  return group.use_named(
+      GroupPeers(peers_, peers.number() | lane_bit, peers.job_ranks(), peers.has_host_memory()),
+      prepare_);
 }
 
-Collectives& Groups::collectives_of(GroupState& group, const Message& message) {
-  return is_of_lane(message) ? named(group).lane() : group.collectives;
-}
-
-uint64_t Groups::take_sequence(uint32_t number) {
-  return groups_.at(number).collectives.take_sequence();
-}
-
-uint64_t Groups::take_list(uint32_t number) {
-  return ++groups_.at(number).lists;
-}
-
-bool Groups::is_pending(const OperationRequest& request) const {
-  const GroupState* group = find_group(request.group);
-  return group != nullptr && group->named && group->named->is_pending(request.name);
+Collectives& Groups::collectives_of(RankGroup& group, const Message& message) {
+  return is_of_lane(message) ? named(group).lane() : group.collectives();
 }
 
 bool Groups::step(Time now) {
   bool moved = false;
-  for (GroupState* group : active_) {
-    moved |= group->collectives.step(now);
-    if (group->named) moved |= group->named->step(now);
-  }
-  std::erase_if(active_, [](GroupState* group) {
-    group->active = !group->collectives.quiet() || (group->named && !group->named->quiet());
-    return !group->active;
+  for (RankGroup* group : active_)
+    moved |= group->step(now);
+  std::erase_if(active_, [](RankGroup* group) {
+    group->set_active(!group->quiet());
+    return !group->active();
   });
   return moved;
 }
 
-bool Groups::has_memory(uint32_t number) const {
-  if (number == 0) return world_->collectives.has_memory();
-  const auto found = groups_.find(number);
-  return found != groups_.end() && found->second.collectives.has_memory();
-}
-
-bool Groups::runs_in_memory(uint32_t number) const {
-  const GroupState& group = number == 0 ? *world_ : groups_.at(number);
-  return group.collectives.runs_in_memory();
-}
-
-bool Groups::spin(uint32_t number, Time now) {
-  GroupState& group = number == 0 ? *world_ : groups_.at(number);
-  return group.collectives.spin(now);
-}
-
 Time Groups::next_deadline() const {
   Time next = Time::max();
-  for (const GroupState* group : active_) {
-    next = std::min(next, group->collectives.next_deadline());
-    if (group->named) next = std::min(next, group->named->next_deadline());
-  }
+  for (const RankGroup* group : active_)
+    next = std::min(next, group->next_deadline());
   return next;
 }
 
 void Groups::add_waits(std::vector<PendingWait>& waits) const {
-  for (const GroupState* group : active_) {
-    group->collectives.add_wait(waits);
-    if (group->named) group->named->add_waits(waits);
-  }
-}
-
-const Groups::GroupState* Groups::find_group(uint32_t number) const {
-  const auto found = groups_.find(number);
-  return found == groups_.end() ? nullptr : &found->second;
-}
-
-std::vector<int> Groups::awaited(const Operation& operation) const {
-  const GroupState* group = find_group(operation.request.group);
-  if (group == nullptr) return {};
-  const bool named = group->named && by_name(*group, operation.request);
-  return named ? group->named->awaited(operation) : group->collectives.awaited();
-}
-
-int Groups::data_from(const Operation& operation) const {
-  const GroupState* group = find_group(operation.request.group);
-  if (group == nullptr) return -1;
-  const bool named = group->named && by_name(*group, operation.request);
-  return named ? group->named->data_from() : group->collectives.data_from();
-}
-
-const CollectiveStop* Groups::stopped(uint32_t number) const {
-  const GroupState* const group = find_group(number);
-  return group == nullptr ? nullptr : group->collectives.stopped();
-}
-
-std::string Groups::last_before(const Operation& operation) const {
-  const GroupState* group = find_group(operation.request.group);
-  if (group == nullptr) return "";
-  const bool named = group->named && by_name(*group, operation.request);
-  const std::string last = named ? group->named->last_label() : "";
-  return last.empty() ? group->collectives.last_label() : last;
+  for (const RankGroup* group : active_)
+    group->add_waits(waits);
 }
 
 bool Groups::idle() const {
-  return std::all_of(active_.begin(), active_.end(), [](const GroupState* group) {
-    return group->collectives.idle() && (!group->named || group->named->idle());
-  });
+  return std::ranges::all_of(active_, &RankGroup::idle);
 }
 
 bool Groups::serves() const {
   return any_named_ && std::ranges::any_of(groups_, [](const auto& entry) {
-           return entry.second.named && entry.second.named->serves();
+           const NamedCollectives* named = entry.second.named();
+           return named != nullptr && named->serves();
          });
-}
-
-LateSteps::Counts Groups::quorum_counts(uint32_t number) const {
-  const GroupState* group = find_group(number);
-  return group != nullptr && group->named ? group->named->quorum_counts() : LateSteps::Counts();
-}
-
-std::optional<OperationFailure> Groups::failed_by_name(uint32_t number) const {
-  const GroupState* const group = find_group(number);
-  return group == nullptr || !group->named ? std::nullopt : group->named->failure();
 }
 
 size_t Groups::named_entries() const {
   size_t entries = 0;
   for (const auto& [number, group] : groups_)
-    if (group.named) entries += group.named->entries();
+    if (group.named() != nullptr) entries += group.named()->entries();
   return entries;
 }
 
 void Groups::fail_all(const OperationFailure& why) {
-  for (auto& [number, group] : groups_) {
-    group.collectives.fail_all(why);
-    if (group.named) group.named->fail_all(why);
-  }
+  for (auto& [number, group] : groups_)
+    group.fail_all(why);
   // A group that is made later fails all its operations, too.
   early_.clear();
 }
 
-Groups::GroupState* Groups::of(const Message& message) {
-  const uint32_t number = number_of(message);
-  if (number == 0) return world_;
-  const auto found = groups_.find(number);
-  if (found == groups_.end() || found->second.collectives.peers().rank_of(message.from) < 0)
-    return nullptr;
-  return &found->second;
+RankGroup* Groups::of(const Message& message) {
+  RankGroup* const group = find(number_of(message));
+  if (group == nullptr || group == world_) return group;
+  return group->peers().rank_of(message.from) < 0 ? nullptr : group;
 }
 
 Result<> Groups::control(const Message& message, ByteSpan payload, Time now) {
-  GroupState* group = of(message);
+  RankGroup* group = of(message);
   if (group != nullptr) {
     activate(*group);
     return handle(*group, message, payload, now);
@@ -287,7 +192,7 @@ Result<> Groups::control(const Message& message, ByteSpan payload, Time now) {
   return {};
 }
 
-Result<> Groups::handle(GroupState& group, const Message& message, ByteSpan payload, Time now) {
+Result<> Groups::handle(RankGroup& group, const Message& message, ByteSpan payload, Time now) {
   switch (static_cast<EngineMessageType>(message.type)) {
     case EngineMessageType::name_call:
       return named(group).announcement(message, payload, now);
@@ -315,7 +220,7 @@ Result<> Groups::handle(Collectives& collectives, const Message& message, ByteSp
 }
 
 Result<PayloadTarget> Groups::place(const Message& message) {
-  GroupState* group = of(message);
+  RankGroup* group = of(message);
   if (group != nullptr) {
     activate(*group);
     // Data that waits in a link blocks the other groups' data behind it. So two groups could each
@@ -328,7 +233,7 @@ Result<PayloadTarget> Groups::place(const Message& message) {
 }
 
 Result<> Groups::arrived(const Message& message) {
-  GroupState* group = of(message);
+  RankGroup* group = of(message);
   return group == nullptr ? Result<>{} : collectives_of(*group, message).arrived(message);
 }
 

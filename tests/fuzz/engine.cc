@@ -224,7 +224,7 @@ class Attack {
   /// The honest ranks make a group, with the attacker or without.
   void make_group() {
     const bool with_attacker = input_.number<uint8_t>() % 2 == 1;
-    const uint32_t number = group_[0].next_group();
+    const uint32_t number = group_[0].groups().next_number();
     if (number > groups_max) return;
     group_.create(number, with_attacker ? std::vector{0, 1, attacker} : std::vector{0, 1});
     settle(false);

@@ -1,3 +1,4 @@
+#include "comm/engine/groups.h"
 #include "tests/sim/call_request.h"
 #include "tests/sim/expected_failure.h"
 #include "tests/sim/idle.h"
@@ -233,13 +234,13 @@ bool EngineWorld::step_user(int number) {
 void EngineWorld::create_group(int number, size_t index) {
   Rank& user = rank(number);
   const SimGroup& group = plan_.groups[index];
-  if (user.engine->next_group() > group.number && user.engine->aborted() == nullptr)
+  if (user.engine->groups().next_number() > group.number && user.engine->aborted() == nullptr)
     complaint_ = format("seed {}: group {} is not new to rank {}", seed_, group.number, number);
   // The members of a real group exchange their places before any of them makes it.
   if (!places_.contains(index))
     for (const int member : group.ranks)
-      places_[index].push_back(rank(member).engine->reserve_place());
-  user.engine->create_group(group.number, {group.ranks, places_[index]}, now_);
+      places_[index].push_back(rank(member).engine->groups().reserve_place());
+  user.engine->groups().create(group.number, {group.ranks, places_[index]}, now_);
   user.in_group[index] = true;
   const bool left = left_ && number == plan_.victim && index == plan_.left_group;
   if (left) leave_group(number, index);

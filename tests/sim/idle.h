@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "comm/engine/engine.h"
+#include "comm/engine/groups.h"
 
 #include <functional>
 #include <string>
@@ -23,7 +24,7 @@ inline std::string judge_idle(const std::vector<Engine*>& engines, Time& now,
       if (bytes_sent() != sent) return format("rank {} is idle, and sends", rank);
       if (moved) return format("rank {} is idle, and moves something", rank);
       if (engine.next_deadline() != Time::max()) return format("rank {} is idle, and wakes", rank);
-      if (const size_t entries = engine.named_entries(); entries != 0)
+      if (const size_t entries = engine.groups().named_entries(); entries != 0)
         return format("rank {} is idle, and keeps {} entries about named calls", rank, entries);
     }
     now += seconds(1);

@@ -1,5 +1,6 @@
 #include "base/format.h"
 #include "comm/engine/engine.h"
+#include "comm/engine/groups.h"
 #include "tests/sim/random.h"
 #include "tests/sim/seeds.h"
 #include "tests/sim/virtual_link.h"
@@ -202,7 +203,7 @@ class QuorumWorld {
         judge_results(step, tensor, expected(step, tensor, ranks, carried));
     }
     for (int rank = 0; rank < size_; ++rank)
-      if (!quorum_.carries_late && at(rank).engine->named_entries() > 0)
+      if (!quorum_.carries_late && at(rank).engine->groups().named_entries() > 0)
         complain(format("rank {} keeps entries", rank));
   }
 

@@ -228,8 +228,7 @@ Result<> Workers::end_watch() {
 Result<Steps> Workers::registered_steps(const std::string& name, Group ranks,
                                         const CollectiveShape& shape) const {
   const auto context = TRY(usable(context_));
-  return context->driver().with_engine<Result<Steps>>(
-      fail(Errc::closed, "the context has been finalized"),
+  return context->driver().with_engine(
       [&](Engine& engine) { return engine.registered_steps(name, ranks, shape); });
 }
 

@@ -83,7 +83,7 @@ TEST_CASE("in an agreement, rank 0 waits for the missing ranks, and the others f
 TEST_CASE("a member of a group waits for ranks of the job") {
   EngineGroup group(4);
   for (const int rank : {1, 3})
-    group[rank].create_group(1, {1, 3}, group.now);
+    group[rank].groups().create(1, {1, 3}, group.now);
   group.submit(1, {.kind = OperationKind::barrier, .group = 1});
   group.settle();
   CHECK(awaited(group[1]) == Ranks{3});

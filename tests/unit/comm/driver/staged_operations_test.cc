@@ -1,5 +1,7 @@
 #include "comm/driver/staged_operations.h"
 
+#include "comm/collective/operation.h"
+
 #include <doctest/doctest.h>
 
 #include <string>

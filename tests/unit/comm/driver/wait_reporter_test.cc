@@ -159,7 +159,7 @@ TEST_CASE_FIXTURE(Fixture, "a report has the longest waits, and not more than it
   std::vector<float> value(1);
   for (uint32_t number = 1; number <= 20; ++number) {
     for (int rank = 0; rank < 2; ++rank)
-      group[rank].create_group(number, {0, 1}, group.now);
+      group[rank].groups().create(number, {0, 1}, group.now);
     group.submit(0, {.kind = OperationKind::barrier, .group = number});
     group.settle();
     CHECK(!update_after(milliseconds(10)));

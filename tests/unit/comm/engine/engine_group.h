@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "comm/engine/engine.h"
+#include "comm/engine/groups.h"
 #include "tests/unit/comm/memory/heap_area.h"
 #include "tests/unit/comm/memory/heap_pool.h"
 #include "tests/unit/comm/transport/memory_link.h"
@@ -88,9 +89,9 @@ class EngineGroup {
   void create(uint32_t number, const std::vector<int>& members) {
     std::vector<int> places;
     for (const int rank : members)
-      places.push_back((*this)[rank].reserve_place());
+      places.push_back((*this)[rank].groups().reserve_place());
     for (const int rank : members)
-      (*this)[rank].create_group(number, {members, places}, now);
+      (*this)[rank].groups().create(number, {members, places}, now);
   }
 
   /// Steps all ranks that are not stopped until nothing moves.

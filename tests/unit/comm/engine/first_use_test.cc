@@ -1,5 +1,6 @@
 // An engine whose links connect when they are first used.
 #include "comm/engine/engine.h"
+#include "comm/engine/groups.h"
 #include "tests/unit/comm/transport/unopened_link.h"
 
 #include <doctest/doctest.h>
@@ -97,8 +98,8 @@ TEST_CASE("a rank that loses the launcher, or leaves a group, connects with nobo
   CHECK(lost.engine->idle());
 
   Unconnected leaves(1);
-  const uint32_t group = leaves.engine->next_group();
-  leaves.engine->create_group(group, {0, 1, 2, 3}, leaves.now);
+  const uint32_t group = leaves.engine->groups().next_number();
+  leaves.engine->groups().create(group, {0, 1, 2, 3}, leaves.now);
   leaves.engine->leave_group(group);
   leaves.engine->step(leaves.now);
   CHECK(leaves.asked().empty());

@@ -47,13 +47,13 @@ TEST_CASE("a member that makes its group late finds the calls of the others") {
   std::vector<float> one = {1};
   std::vector<float> two = {2};
   for (const int rank : {0, 2})
-    CHECK(group[rank].next_group() == 1);
-  group[2].create_group(1, {0, 2}, group.now);
+    CHECK(group[rank].groups().next_number() == 1);
+  group[2].groups().create(1, {0, 2}, group.now);
   const auto early = group.submit(2, sum_in(1, two));
   group.settle();
   CHECK(pending(early));
-  group[0].create_group(1, {0, 2}, group.now);
-  CHECK(group[0].next_group() == 2);
+  group[0].groups().create(1, {0, 2}, group.now);
+  CHECK(group[0].groups().next_number() == 2);
   const auto late = group.submit(0, sum_in(1, one));
   group.settle();
   CHECK(failure(early) == "ok");
@@ -65,7 +65,7 @@ TEST_CASE("a member that makes its group late finds the calls of the others") {
 TEST_CASE("a group does not wait for another one's operation") {
   EngineGroup group(2);
   for (int rank = 0; rank < 2; ++rank)
-    group[rank].create_group(4, {1, 0}, group.now);
+    group[rank].groups().create(4, {1, 0}, group.now);
   std::vector<float> world = {1};
   std::vector<std::vector<float>> values = {{1}, {2}};
   const auto waiting = group.submit(0, sum_in(0, world));
@@ -81,7 +81,7 @@ TEST_CASE("a group does not wait for another one's operation") {
 TEST_CASE("operations of a group that was left fail, and no other ones") {
   EngineGroup group(2);
   for (int rank = 0; rank < 2; ++rank)
-    group[rank].create_group(1, {0, 1}, group.now);
+    group[rank].groups().create(1, {0, 1}, group.now);
   std::vector<float> values = {1};
   const auto own = group.submit(0, sum_in(1, values));
   group[0].leave_group(1);
@@ -102,7 +102,7 @@ TEST_CASE("operations of a group that was left fail, and no other ones") {
 TEST_CASE("messages with a member that has left its group fail, and no other ones") {
   EngineGroup group(3);
   for (int rank = 0; rank < 3; ++rank)
-    group[rank].create_group(1, {2, 1, 0}, group.now);
+    group[rank].groups().create(1, {2, 1, 0}, group.now);
   std::vector<float> from_leaver(4);
   std::vector<float> to_leaver(4);
   std::vector<float> between = {1, 2, 3, 4};
@@ -133,7 +133,7 @@ TEST_CASE("messages with a member that has left its group fail, and no other one
 TEST_CASE("operations of a group that is made after a death fail with the death") {
   EngineGroup group(2);
   group.notify(0, Notice::Kind::dead, 1, "killed by SIGKILL");
-  group[0].create_group(1, {0, 1}, group.now);
+  group[0].groups().create(1, {0, 1}, group.now);
   std::vector<float> values = {1};
   const auto sum = group.submit(0, sum_in(1, values));
   CHECK(failure(sum) == "all_reduce #1: rank 1 (host n1) died: killed by SIGKILL");
@@ -142,7 +142,7 @@ TEST_CASE("operations of a group that is made after a death fail with the death"
 TEST_CASE("a group on one host plays in its memory, and over links when a member has none left") {
   EngineGroup group(3, seconds(5), EngineGroup::Hosts::one);
   for (int i = 1; i < AreaPool::parts_max; ++i)
-    CHECK(group[2].reserve_place() >= 0);
+    CHECK(group[2].groups().reserve_place() >= 0);
   for (const uint32_t number : {1U, 2U}) {
     group.create(number, {2, 0});
     const bool memory = number == 1;
@@ -197,7 +197,7 @@ TEST_CASE("groups without a common member use the same host's memory side by sid
   EngineGroup group(4, seconds(5), EngineGroup::Hosts::one);
   group.create(1, {0, 1});
   for (const int rank : {2, 3})
-    group[rank].next_group();
+    group[rank].groups().next_number();
   group.create(1, {2, 3});
   std::vector<std::vector<float>> values = {{1}, {2}, {30}, {40}};
   for (const int rank : {0, 2, 1, 3})
@@ -208,15 +208,15 @@ TEST_CASE("groups without a common member use the same host's memory side by sid
 
 TEST_CASE("calls by name in a group that a rank makes after a death leave nothing behind") {
   EngineGroup group(2);
-  group[1].create_group(1, {0, 1}, group.now);
+  group[1].groups().create(1, {0, 1}, group.now);
   std::vector<float> values = {1};
   OperationRequest named = sum_in(1, values);
   named.name = "gradient";
   group.submit(1, named);
   group.settle();
   group[0].launcher_lost(group.now);
-  group[0].create_group(1, {0, 1}, group.now);
-  CHECK(group[0].named_entries() == 0);
+  group[0].groups().create(1, {0, 1}, group.now);
+  CHECK(group[0].groups().named_entries() == 0);
 }
 
 /// In each group, rank 0 gets the last step's frame before the step that it waits for. The frame
@@ -232,7 +232,7 @@ TEST_CASE("two groups whose early data blocks each other's links do not wait for
   for (const auto& [number, members] : {std::pair(1U, first), std::pair(2U, second)}) {
     const int late = number == 1 ? 1 : 2;
     for (const int rank : members)
-      group[rank].create_group(number, GroupMembers(members), group.now);
+      group[rank].groups().create(number, GroupMembers(members), group.now);
     for (const int rank : members)
       if (rank != late) call(rank, number);
   }
@@ -249,7 +249,7 @@ TEST_CASE("two groups whose early data blocks each other's links do not wait for
 TEST_CASE("a rank's time limit in a group stops that group alone") {
   EngineGroup group(3);
   for (const int rank : {1, 2})
-    group[rank].create_group(1, {1, 2}, group.now);
+    group[rank].groups().create(1, {1, 2}, group.now);
   std::vector<float> values = {1};
   OperationRequest limited = sum_in(1, values);
   limited.timeout = seconds(1);
@@ -267,8 +267,8 @@ TEST_CASE("a rank's time limit in a group stops that group alone") {
 TEST_CASE("of two groups with pending calls, only the one with a time limit ends") {
   EngineGroup group(3);
   for (const int rank : {0, 1, 2}) {
-    group[rank].create_group(1, {0, 1, 2}, group.now);
-    group[rank].create_group(2, {2, 1, 0}, group.now);
+    group[rank].groups().create(1, {0, 1, 2}, group.now);
+    group[rank].groups().create(2, {2, 1, 0}, group.now);
   }
   std::vector<float> values = {1};
   std::vector<float> others = {1};
@@ -291,15 +291,6 @@ TEST_CASE("of two groups with pending calls, only the one with a time limit ends
   const auto later = group.submit(2, sum_in(1, values));
   group.settle();
   CHECK(failure_code(later) == Errc::timeout);
-}
-
-TEST_CASE("a thread may ask about a named call that is not submitted yet") {
-  EngineGroup group(2);
-  Operation early;
-  early.request = {.kind = OperationKind::barrier, .name = "first"};
-  CHECK(!group[0].poll(early));
-  CHECK(group[0].awaited(early).empty());
-  CHECK(group[0].last_before(early).empty());
 }
 
 TEST_CASE("messages of groups that never come are bounded") {

@@ -196,7 +196,7 @@ TEST_CASE("a rank that leaves ends the named collectives that need it") {
 TEST_CASE("a member that finalizes its group ends the named collectives of the others") {
   EngineGroup group(3);
   for (int rank = 0; rank < 3; ++rank)
-    group[rank].create_group(1, {0, 1, 2}, group.now);
+    group[rank].groups().create(1, {0, 1, 2}, group.now);
   std::vector<float> a = {1};
   OperationRequest request = sum_of(a, "grad");
   request.group = 1;
@@ -210,7 +210,7 @@ TEST_CASE("a member that finalizes its group ends the named collectives of the o
 TEST_CASE("a rank that is done and finalizes the group stops no call that it has played") {
   EngineGroup group(5);
   for (int rank = 0; rank < 5; ++rank)
-    group[rank].create_group(1, {0, 1, 2, 3, 4}, group.now);
+    group[rank].groups().create(1, {0, 1, 2, 3, 4}, group.now);
   std::vector<std::vector<float>> values(5, std::vector<float>(4, 1));
   std::vector<std::shared_ptr<Operation>> works;
   for (int rank = 0; rank < 5; ++rank) {

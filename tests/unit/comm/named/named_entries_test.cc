@@ -39,7 +39,7 @@ void step_with(EngineGroup& group, const std::vector<std::string>& names) {
       right += succeeded(works[rank * count + i]) && data[rank][i] == std::vector{n, 2 * n} ? 1 : 0;
   CHECK(right == ranks * count);
   for (int rank = 0; rank < group.size(); ++rank)
-    CHECK(group[rank].named_entries() == 0);
+    CHECK(group[rank].groups().named_entries() == 0);
 }
 
 std::vector<std::string> names_of(const std::string& model, int first, int end) {
@@ -63,12 +63,12 @@ TEST_CASE("an undecided call is an entry until all ranks have made it") {
   std::vector<float> b = {2};
   group.submit(1, sum_of(a, "x"));
   group.settle();
-  CHECK(group[0].named_entries() == 1);
-  CHECK(group[1].named_entries() == 1);
+  CHECK(group[0].groups().named_entries() == 1);
+  CHECK(group[1].groups().named_entries() == 1);
   group.submit(0, sum_of(b, "x"));
   group.settle();
-  CHECK(group[0].named_entries() == 0);
-  CHECK(group[1].named_entries() == 0);
+  CHECK(group[0].groups().named_entries() == 0);
+  CHECK(group[1].groups().named_entries() == 0);
 }
 
 TEST_CASE("a step may leave some names out, and one of another model may come between") {

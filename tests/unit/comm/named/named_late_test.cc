@@ -81,16 +81,16 @@ TEST_CASE("a step goes on without a late rank, whichever it is, and that gets th
       submit(group, late, behind, 1000);
       CHECK(has(behind, 20));
       CHECK(participants(behind) == others);
-      CHECK(group[late].quorum_counts(0).late == 1);
-      CHECK(group[late].quorum_counts(0).steps == 2);
-      CHECK(group[others[0]].quorum_counts(0).late == 0);
+      CHECK(group[late].groups().find(0)->quorum_counts().late == 1);
+      CHECK(group[late].groups().find(0)->quorum_counts().steps == 2);
+      CHECK(group[others[0]].groups().find(0)->quorum_counts().late == 0);
       CHECK(group[late].serves());
       for (const int rank : {2, 1, 0})
         submit(group, rank, steps[static_cast<size_t>(rank)], 2);
       // Two contributions were there first.
       CHECK(has(steps[0], 4));
       for (const int rank : {0, 1, 2})
-        CHECK(group[rank].named_entries() == 0);
+        CHECK(group[rank].groups().named_entries() == 0);
     }
   }
 }
@@ -111,8 +111,8 @@ TEST_CASE("an average is over the contributions, and what was carried counts in 
   CHECK(has(steps[2], 51));
   submit(group, 1, steps[1], 7, options);
   CHECK(has(steps[1], 51));
-  CHECK(group[2].quorum_counts(0).carried == 1);
-  CHECK(group[1].quorum_counts(0).carried == 1);
+  CHECK(group[2].groups().find(0)->quorum_counts().carried == 1);
+  CHECK(group[1].groups().find(0)->quorum_counts().carried == 1);
 }
 
 TEST_CASE("the deadline decides a step with fewer contributions") {
