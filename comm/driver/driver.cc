@@ -1,15 +1,14 @@
 #include "comm/driver/driver.h"
 
 #include "base/finally.h"
-#include "base/io/blocked_signals.h"
 #include "comm/collective/operation.h"
 #include "comm/driver/stack_dump.h"
 #include "comm/engine/groups.h"
 
 #include <algorithm>
-#include <exception>
 #include <new>
 #include <string>
+#include <thread>
 #include <utility>
 #include <variant>
 
@@ -22,11 +21,6 @@ constexpr Duration drain_timeout = seconds(2);
 constexpr Duration drain_reply_time = milliseconds(200);
 /// So many calls may follow each other without a full step of the engine.
 constexpr int quick_calls_max = 31;
-/// How often such a call spins before it takes the long way.
-constexpr int quick_turns_max = 16;
-/// How often a driver offers the mutex to other threads before it continues. They need some
-/// microseconds to wake up.
-constexpr int yield_turns_max = 64;
 /// How often a driver that has nothing else to do asks for the end of copies.
 constexpr Duration copies_poll_every = microseconds(200);
 /// Not every system accepts Time::max() for a condition variable.
@@ -36,46 +30,53 @@ Time not_too_late(Time deadline) {
   return std::min(deadline, Clock::now() + sleep_max);
 }
 
+/// Sends what the engine has queued, such as a last refusal, also when a link is full for now.
+void drain(Engine& engine, Mesh& mesh, RunningTimeClock& clock) {
+  const Time start = clock.now();
+  const Time end = start + drain_timeout;
+  while (engine.step(clock.now()) && clock.now() < start + drain_reply_time) {
+  }
+  engine.close();
+  mesh.forget_rendezvous();
+  while (!engine.idle() && clock.now() < end) {
+    if (!engine.step(clock.now()) && !mesh.wait(clock.wake_up_at(end))) break;
+  }
+  mesh.drain(clock.to_monotonic(end));
+}
+
+std::string awaited_key(const Request& request) {
+  const WaitRequest* wait = std::get_if<WaitRequest>(&request);
+  return wait == nullptr ? "" : shown_key(wait->key);
+}
+
 }  // namespace
 
 Driver::Driver(Parts parts)
-    : parts_(std::move(parts)),
-      local_store_(parts_.client ? nullptr : std::make_unique<LocalStore>()),
-      calls_(parts_.client ? static_cast<StorePort&>(*parts_.client) : *local_store_),
-      core_(parts_.yield),
-      wait_reporter_(parts_.stall_after) {
-  sleepers_.reserve(OperationPool::kept_max);
-  if (!parts_.mesh) return;
+    : engine_(std::move(parts.engine)),
+      mesh_(std::move(parts.mesh)),
+      spin_(parts.spin),
+      rendezvous_({.engine = *engine_,
+                   .mesh = mesh_.get(),
+                   .client = std::move(parts.client),
+                   .stall_after = parts.stall_after}),
+      submissions_(*engine_, [this](std::string_view why) { abort(why); }),
+      poller_({.engine = *engine_,
+               .mesh = mesh_.get(),
+               .monitor = monitor_,
+               .inbox = submissions_.inbox()},
+              parts.yield) {
+  if (!mesh_) return;
   const Time now = clock_.now();
-  for (const Notice& notice : parts_.mesh->notices())
-    parts_.engine->notice(notice, now);
-  notices_ = parts_.mesh->notices();
+  for (const Notice& notice : mesh_->notices())
+    engine_->notice(notice, now);
 }
 
 Driver::~Driver() {
   finish();
 }
 
-Driver::Lock Driver::enter() {
-  entering_.fetch_add(1, std::memory_order_relaxed);
-  Lock lock(mutex_);
-  entering_.fetch_sub(1, std::memory_order_relaxed);
-  return lock;
-}
-
-/// Lets waiting threads lock the mutex. A mutex is not fair: without this, a driver that always has
-/// work would exclude all others.
-void Driver::yield_mutex(Lock& lock) {
-  for (int turn = 0; turn < yield_turns_max; ++turn) {
-    if (!wanted()) return;
-    lock.unlock();
-    std::this_thread::yield();
-    lock.lock();
-  }
-}
-
 Result<> Driver::run(OperationRequest&& request, std::string_view name) {
-  Lock lock(mutex_, std::try_to_lock);
+  Lock lock = monitor_.try_enter();
   Work work = lock ? operations_.take() : std::make_shared<Operation>();
   std::string own_name = std::move(work->request.name);  // for its memory
   work->request = std::move(request);
@@ -99,52 +100,66 @@ Result<> Driver::run(OperationRequest&& request, std::string_view name) {
 /// Submits an operation, unless that is done, and waits for its end.
 void Driver::complete(Lock& lock, const Work& work, bool submitted) {
   if (!lock) {
-    inbox_.put(work);
-    lock = enter();
+    submissions_.inbox().put(work);
+    lock = monitor_.enter();
     if (driving_ && sleeping_) submit_locked(nullptr);
   } else if (driving_) {
     submit_locked(work);
   } else if (!finished_ && !submitted) {
     // This thread drives at once.
     const Time now = clock_.now();
-    submit_inbox(now);
-    submit_now(work, now);
+    submissions_.submit_inbox(now);
+    submissions_.submit(work, now);
   }
-  while (!ended(*work))  // a wait fails earlier when memory runs out
-    wait_locked(lock, *work, Time::max());
+  const auto reached = [&] { return ended(*work); };
+  while (!reached())  // a wait fails earlier when memory runs out
+    wait_locked(lock, {.reached = PredicateRef(reached), .operation = work.get()});
 }
 
 /// Runs an operation in shared memory on an engine without other work, without a clock and without
 /// the links. Returns false, and does nothing, for all other operations. Some calls take the long
 /// way, so that links and time limits are served. The operation may be pending afterwards.
 bool Driver::run_quickly(const Work& work) {
-  Engine& engine = *parts_.engine;
-  RankGroup* const group = engine.groups().find(work->request.group);
+  RankGroup* const group = engine_->groups().find(work->request.group);
   const bool quick = quick_calls_left_ > 0 && work->request.timeout == Duration::zero() &&
-                     group != nullptr && group->needs_no_frames(work->request) && inbox_.empty() &&
-                     staged_.empty() && engine.idle();
+                     group != nullptr && group->needs_no_frames(work->request) &&
+                     submissions_.inbox().empty() && submissions_.staged().empty() &&
+                     engine_->idle();
   if (!quick) {
     quick_calls_left_ = quick_calls_max;
     return false;
   }
   --quick_calls_left_;
-  submit_now(work, stepped_at_);
-  protect([&] {
-    const bool yields = core_.yields();
-    for (int turn = 0; turn < quick_turns_max && !work->outcome && !wanted(); ++turn) {
-      if (yields && turn > 0) yield_core();
-      engine.spin(*group, *work, yields ? 1 : checks_per_spin);
-    }
-  });
+  submissions_.submit(work, stepped_at_);
+  protect([&] { poller_.spin_quickly(*group, *work); });
   return true;
 }
 
-void Driver::start_work(const Work& work) {
+Driver::Work Driver::start(const OperationRequest& request) {
+  auto work = std::make_shared<Operation>();
+  work->request = request;
+  start_staged(work);
+  return work;
+}
+
+void Driver::start_staged(const Work& work) {
+  const OperationMark mark(work->request.kind, work->request.name);
   work->clock = Clock::now;
   work->times.submitted = Clock::now();
   callers_.note_caller();
-  inbox_.put(work);
-  serve_inbox();
+  submissions_.inbox().put(work);
+  // If another thread steps the engine, it takes the operation from the inbox.
+  while (submissions_.inbox().orphaned()) {
+    const Lock lock = monitor_.try_enter();
+    if (!lock) {
+      // No thread steps the engine, so the mutex is free again within microseconds.
+      std::this_thread::yield();
+      continue;
+    }
+    if (finished_) return submissions_.drop_inbox();
+    submit_locked(nullptr);
+    hand_off();
+  }
 }
 
 /// Submits the inbox, then `work` unless it is null. The first bytes are sent at once, also while
@@ -152,60 +167,24 @@ void Driver::start_work(const Work& work) {
 void Driver::submit_locked(const Work& work) {
   if (finished_) return;
   const Time now = clock_.now();
-  const bool first = !inbox_.stepping();
-  inbox_.begin_steps();
-  submit_inbox(now);
-  if (work) submit_now(work, now);
+  const bool first = !submissions_.inbox().stepping();
+  submissions_.inbox().begin_steps();
+  submissions_.submit_inbox(now);
+  if (work) submissions_.submit(work, now);
   step(now);
   if (first) end_steps();
   wake_driver();  // it must learn the new time limit
 }
 
-void Driver::submit_now(const Work& work, Time now) {
-  if (!staged_.concerns(*work)) return submit_to_engine(work, now);
-  if (protect([&] { staged_.add(work); })) return;
-  work->outcome.emplace(fail(Errc::os, std::string(out_of_memory)));
-  if (work->staged) work->staged->release();
-}
-
-void Driver::submit_to_engine(const Work& work, Time now) {
-  const bool submitted = protect([&] { parts_.engine->submit(work, now); });
-  // If memory ran out, the engine may not have queued it.
-  if (!submitted && !work->outcome)
-    work->outcome.emplace(fail(Errc::os, std::string(out_of_memory)));
-}
-
-void Driver::submit_inbox(Time now) {
-  while (!inbox_.empty()) {
-    const Work work = inbox_.take();
-    if (work) submit_now(work, now);
-  }
-}
-
-/// Submits what is in the inbox, unless another thread will do that.
-void Driver::serve_inbox() {
-  while (inbox_.orphaned()) {
-    const Lock lock(mutex_, std::try_to_lock);
-    if (!lock) {
-      // No thread steps the engine, so the mutex is free again within microseconds.
-      std::this_thread::yield();
-      continue;
-    }
-    if (finished_) return drop_inbox();
-    submit_locked(nullptr);
-    hand_off();
-  }
-}
-
 /// Called by a thread that has stepped the engine, before it unlocks the mutex.
 void Driver::end_steps() {
-  while (!inbox_.end_steps())
+  while (!submissions_.inbox().end_steps())
     step(clock_.now());
 }
 
 std::optional<Result<>> Driver::wait(const Work& work, Time deadline) {
   const OperationMark mark(work->request.kind, work->request.name);
-  Lock lock = enter();
+  Lock lock = monitor_.enter();
   const auto reached = [&] { return ended(*work); };
   const Operation* const played = work->staged ? nullptr : work.get();
   wait_monotonic(lock, {PredicateRef(reached), deadline, played});
@@ -223,12 +202,6 @@ void Driver::wait_monotonic(Lock& lock, Goal goal) {
     submit_locked(nullptr);
     hand_off();
   }
-}
-
-/// `deadline` is a time of clock_.
-void Driver::wait_locked(Lock& lock, const Operation& operation, Time deadline) {
-  const auto reached = [&] { return ended(operation); };
-  wait_locked(lock, {PredicateRef(reached), deadline, &operation});
 }
 
 void Driver::wait_locked(Lock& lock, const Goal& goal) {
@@ -253,7 +226,7 @@ void Driver::wait_or_drive(Lock& lock, const Goal& goal) {
   wake_driver();
   while (!goal.reached() && (goal.deadline == Time::max() || clock_.now() < goal.deadline)) {
     if (driving_) {
-      sleep(lock, goal);
+      monitor_.wait(lock, goal, not_too_late(clock_.wake_up_at(goal.deadline)));
     } else {
       drive(lock, goal);
     }
@@ -262,60 +235,129 @@ void Driver::wait_or_drive(Lock& lock, const Goal& goal) {
 
 /// Throws nothing: memory may run out again here, on a thread that nobody waits for.
 void Driver::abort(std::string_view why) {
-  parts_.engine->abort(why);
+  engine_->abort(why);
   try {
-    calls_.fail_all({Errc::os, -1, std::string(why)});
+    rendezvous_.calls().fail_all({Errc::os, -1, std::string(why)});
   } catch (const std::bad_alloc&) {
-    calls_.fail_all({Errc::os, -1, std::string(out_of_memory)});
+    rendezvous_.calls().fail_all({Errc::os, -1, std::string(out_of_memory)});
   }
-  wake_sleepers();
+  monitor_.wake_reached();
   wake_driver();
 }
 
-void Driver::sleep(Lock& lock, const Goal& goal) {
-  Sleeper self{&goal};
-  sleepers_.push_back(&self);
-  changed_.wait_until(lock, not_too_late(clock_.wake_up_at(goal.deadline)));
-  std::erase(sleepers_, &self);
-  if (self.woken) --woken_;
-}
-
-/// Hands the store's replies to the calls that wait for them. After a death, waits for keys fail.
-void Driver::answer_calls() {
-  if (calls_.empty()) return;
-  calls_.collect();
-  if (const OperationFailure* failure = parts_.engine->aborted()) calls_.fail_waits(*failure);
-}
-
 void Driver::wake_waiters() {
-  answer_calls();
-  wake_sleepers();
-}
-
-/// Wakes the sleepers that have reached their goals, each once.
-void Driver::wake_sleepers() {
-  bool any = false;
-  for (Sleeper* sleeper : sleepers_) {
-    if (sleeper->woken || !sleeper->goal->reached()) continue;
-    sleeper->woken = true;
-    ++woken_;
-    any = true;
-  }
-  if (any) changed_.notify_all();
+  rendezvous_.answer();
+  monitor_.wake_reached();
 }
 
 void Driver::wake_driver() {
   if (!sleeping_) return;
-  if (parts_.mesh) {
-    parts_.mesh->wake();
+  if (mesh_) {
+    mesh_->wake();
   } else {
-    changed_.notify_all();
+    monitor_.wake_all();
   }
 }
 
 bool Driver::done(const Work& work) {
-  const Lock lock = enter();
+  const Lock lock = monitor_.enter();
   return ended(*work);
+}
+
+Result<Reply> Driver::ask(const Request& request, Time deadline) {
+  Lock lock = monitor_.enter();
+  StoreCall call{.awaited_key = awaited_key(request)};
+  ++waiting_;
+  {
+    const Finally leave([&] {
+      --waiting_;
+      hand_off();
+    });
+    const bool well = protect([&] { run_call(lock, call, request, deadline); });
+    if (!well && !call.answer) call.answer.emplace(fail(Errc::os, std::string(out_of_memory)));
+    rendezvous_.calls().remove(call);
+    // The next request can be posted.
+    protect([this] { wake_waiters(); });
+    wake_driver();
+  }
+  if (call.answer) return *std::move(call.answer);
+  if (finished_) return fail(Errc::closed, "the context has been finalized");
+  return fail(Errc::timeout, "the rendezvous has not answered in time");
+}
+
+void Driver::run_call(Lock& lock, StoreCall& call, const Request& request, Time deadline) {
+  if (!call.waits_for_key()) {
+    const auto free = [this] { return finished_ || !rendezvous_.calls().busy(); };
+    wait_or_drive(lock, {PredicateRef(free), deadline});
+    if (rendezvous_.calls().busy()) return;
+  }
+  if (finished_) return;
+  rendezvous_.post(call, request, clock_.now());
+  wake_waiters();
+  wake_driver();  // it must learn the new time limit
+  const auto answered = [&] { return finished_ || call.answer; };
+  wait_or_drive(lock, {PredicateRef(answered), deadline});
+}
+
+std::vector<Notice> Driver::notices_from(size_t count) {
+  const Lock lock = monitor_.enter();
+  return rendezvous_.notices_from(count);
+}
+
+std::optional<size_t> Driver::wait_any(std::span<const Operation* const> operations,
+                                       Time deadline) {
+  Lock lock = monitor_.enter();
+  const auto has_ended = [this](const Operation* o) { return o != nullptr && ended(*o); };
+  const auto reached = [&] { return std::ranges::any_of(operations, has_ended); };
+  wait_monotonic(lock, {PredicateRef(reached), deadline});
+  const auto first = std::ranges::find_if(operations, has_ended);
+  if (first == operations.end()) return std::nullopt;
+  return static_cast<size_t>(first - operations.begin());
+}
+
+OperationTimes Driver::times(const Work& work) {
+  const Lock lock = monitor_.enter();
+  return work->times;
+}
+
+Time Driver::running_time() {
+  const Lock lock = monitor_.enter();
+  return clock_.now();
+}
+
+void Driver::create_group(uint32_t number, const GroupMembers& members) {
+  const Lock lock = monitor_.enter();
+  if (finished_) return;
+  protect([&] { engine_->groups().create(number, members, clock_.now()); });
+}
+
+void Driver::leave_group(uint32_t number) {
+  Lock lock = monitor_.enter();
+  if (finished_) return;
+  protect([&] {
+    engine_->leave_group(number);
+    step(clock_.now());
+  });
+  wake_waiters();
+  hand_off();
+  // Copies may still use the callers' buffers.
+  const auto left = [&] { return finished_ || !submissions_.staged().has_group(number); };
+  if (!left()) wait_locked(lock, {PredicateRef(left)});
+}
+
+Result<> Driver::run_staged(const Work& work) {
+  work->request.blocks = callers_.note_caller();
+  start_staged(work);
+  while (true) {
+    auto ended = wait(work, Time::max());
+    if (ended) return *std::move(ended);  // a wait fails earlier when memory runs out
+  }
+}
+
+void Driver::note_group_wait(std::optional<RankWait> wait, Time since) {
+  const Lock lock = monitor_.enter();
+  rendezvous_.reporter().set_group_wait(std::move(wait), since);
+  wake_driver();
 }
 
 /// Called by a thread that stops waiting. If no thread drives, a sleeper takes over; without one,
@@ -323,30 +365,15 @@ bool Driver::done(const Work& work) {
 void Driver::hand_off() {
   if (driving_) return;
   if (waiting_ > 0 || finished_) {
-    changed_.notify_all();
-  } else if (pending()) {
-    ensure_background();
-  }
-}
-
-void Driver::ensure_background() {
-  if (thread_.joinable()) {
-    background_.notify_one();
-    return;
-  }
-  // Operations of a rank that is alone end at once, but for copies.
-  if (!parts_.mesh && staged_.empty()) return;
-  // The application's signals must not be delivered to this thread.
-  const BlockedSignals blocked;
-  try {
-    thread_ = std::thread([this] { run_background(); });
-  } catch (const std::exception&) {
-    // No more threads are possible. Operations then proceed only while a thread waits.
+    monitor_.wake_all();
+  } else if (pending() && (mesh_ || background_.begun() || !submissions_.staged().empty())) {
+    // Operations of a rank that is alone end at once, but for copies.
+    background_.need([this] { run_background(); });
   }
 }
 
 void Driver::run_background() {
-  Lock lock = enter();
+  Lock lock = monitor_.enter();
   const auto not_needed = [this] { return finished_ || waiting_ > 0 || !pending(); };
   const Goal goal{PredicateRef(not_needed)};
   while (!finished_) {
@@ -355,34 +382,34 @@ void Driver::run_background() {
       continue;
     }
     protect([&] { drive(lock, goal); });
-    if (waiting_ > 0 || finished_) changed_.notify_all();
+    if (waiting_ > 0 || finished_) monitor_.wake_all();
   }
 }
 
 void Driver::drive(Lock& lock, const Goal& goal) {
   driving_ = true;
-  inbox_.begin_steps();
+  submissions_.inbox().begin_steps();
   const Finally leave([this] {
-    if (wait_reporter_.must_update()) protect([this] { report_waits(); });
+    if (rendezvous_.reporter().must_update()) protect([this] { report_waits(); });
     driving_ = false;
     end_steps();
   });
   Time now = clock_.now();
-  Time spin_until = now + parts_.spin;
+  Time spin_until = now + spin_;
   // A new operation first sends what it can, if all sockets were polled not long ago.
-  bool polls = goal.operation == nullptr || now - polled_at_ >= poll_every;
+  bool polls = goal.operation == nullptr || poller_.due(now);
   while (true) {
-    if (polls) poll_once(now, goal.operation);
+    if (polls) read_arrivals(poller_.poll(now, goal.operation), now);
     polls = true;
     const bool moved = step(now);
     if (goal.reached() || now >= goal.deadline) return;  // the deadline also while data flows
     if (!moved && now >= spin_until) {
       wait_for_peers(lock, goal.deadline);
-      spin_until = clock_.now() + parts_.spin;
-    } else if (moved || spin(goal.operation)) {
-      spin_until = now + parts_.spin;
+      spin_until = clock_.now() + spin_;
+    } else if (moved || poller_.spin(goal.operation)) {
+      spin_until = now + spin_;
     }
-    yield_mutex(lock);
+    monitor_.yield(lock);
     if (goal.reached()) return;
     now = clock_.now();
   }
@@ -392,108 +419,76 @@ bool Driver::step(Time now) {
   bool moved = false;
   stepped_at_ = now;
   protect([&] {
-    if (local_store_) local_store_->expire(now);
-    submit_inbox(now);
-    moved = step_staged(now);
-    moved |= parts_.engine->step(now);
+    rendezvous_.expire(now);
+    submissions_.submit_inbox(now);
+    moved = submissions_.step_staged(now);
+    moved |= engine_->step(now);
     wake_waiters();  // also when nothing moved: a time limit may have passed
   });
   return moved;
 }
 
-/// Moves operations on memory of devices. When others wait in vain, they must learn it.
-bool Driver::step_staged(Time now) {
-  if (staged_.empty()) return false;
-  stop_staged(now);
-  const auto progress = staged_.step([&](const Work& work) { submit_to_engine(work, now); });
-  if (!progress.result) abort(progress.result.error().message);
-  return progress.moved;
-}
-
-Result<bool> Driver::sleep_in_mesh(Lock& lock, Time until) {
-  sleeping_ = true;
-  const Finally awake([&] {  // also when memory runs out for a new connection
-    if (!lock) lock.lock();
-    sleeping_ = false;
-    inbox_.begin_steps();
-  });
-  if (parts_.mesh) {
-    lock.unlock();
-    return parts_.mesh->wait(until);
-  }
-  // A rank that is alone waits only for a time limit or another thread's call.
-  changed_.wait_until(lock, until);
-  return false;
-}
-
 void Driver::wait_for_peers(Lock& lock, Time deadline) {
   if (report_waits()) return;
-  Time next = std::min(deadline, parts_.engine->next_deadline());
-  if (local_store_) next = std::min(next, local_store_->next_deadline());
-  if (staged_.copies()) next = std::min(next, clock_.now() + copies_poll_every);
-  const Time until = std::min(not_too_late(clock_.wake_up_at(next)), wait_reporter_.next_update());
-  if (!inbox_.end_steps()) return;
-  const Result<bool> waited = sleep_in_mesh(lock, until);
-  const Time now = clock_.now();
-  if (!waited) return lose_launcher(now);
-  polled_at_ = now;
-  if (*waited) read_rendezvous(now);
-}
-
-void Driver::read_rendezvous(Time now) {
-  if (!launcher_connected_ || !parts_.client) return;
-  const Result<> pumped = parts_.client->pump();
-  while (const auto notice = parts_.client->next_notice()) {
-    parts_.engine->notice(*notice, now);
-    notices_.push_back(*notice);
+  Time next = std::min({deadline, engine_->next_deadline(), rendezvous_.next_deadline()});
+  if (submissions_.staged().copies()) next = std::min(next, clock_.now() + copies_poll_every);
+  const Time until =
+      std::min(not_too_late(clock_.wake_up_at(next)), rendezvous_.reporter().next_update());
+  if (!submissions_.inbox().end_steps()) return;
+  Result<bool> waited = false;
+  {
+    sleeping_ = true;
+    const Finally awake([&] {  // also when memory runs out for a new connection
+      if (!lock) lock.lock();
+      sleeping_ = false;
+      submissions_.inbox().begin_steps();
+    });
+    if (mesh_) {
+      lock.unlock();
+      waited = mesh_->wait(until);
+    } else {
+      // A rank that is alone waits only for a time limit or another thread's call.
+      monitor_.wait(lock, until);
+    }
   }
-  if (parts_.client->take_wait_query()) wait_reporter_.query();
-  if (!pumped) lose_launcher(now);
+  const Time now = clock_.now();
+  if (waited) poller_.note_poll(now);
+  read_arrivals(waited, now);
+}
+
+/// Reads from the rendezvous if Mesh::wait() found something to read, or its failure.
+void Driver::read_arrivals(const Result<bool>& polled, Time now) {
+  if (polled && !*polled) return;
+  if (polled) rendezvous_.read(now);
+  if (!polled) rendezvous_.lose(now);
   wake_waiters();
 }
 
-/// Also called when the application has closed our epoll descriptor: no event can arrive any more.
-void Driver::lose_launcher(Time now) {
-  if (!launcher_connected_) return;
-  launcher_connected_ = false;
-  parts_.mesh->forget_rendezvous();
-  parts_.engine->launcher_lost(now);
-  calls_.fail_all({Errc::peer_lost, -1, "launcher lost"});
+/// Returns true when operations may have ended.
+bool Driver::report_waits() {
+  if (!rendezvous_.report_waits(clock_.now())) return false;
   wake_waiters();
+  return true;
 }
 
 void Driver::finish() {
-  Lock lock = enter();
+  Lock lock = monitor_.enter();
   finished_ = true;
   wake_driver();
-  changed_.notify_all();
-  background_.notify_all();
-  changed_.wait(lock, [this] { return !driving_ && waiting_ == 0; });
-  if (!parts_.engine) return;
+  monitor_.wake_all();
+  background_.wake();
+  while (driving_ || waiting_ > 0)
+    monitor_.wait(lock);
+  if (!engine_) return;
   lock.unlock();
   // From here on no other thread uses the members: finished_ excludes them.
-  if (thread_.joinable()) thread_.join();
+  background_.join();
   lock.lock();
-  if (parts_.mesh) protect([this] { drain(); });
-  parts_.engine.reset();
-  staged_.finish();
-  drop_inbox();
-  parts_.mesh.reset();
-  parts_.client.reset();
-}
-
-/// Sends what the engine has queued, such as a last refusal, also when a link is full for now.
-void Driver::drain() {
-  const Time start = clock_.now();
-  const Time end = start + drain_timeout;
-  while (parts_.engine->step(clock_.now()) && clock_.now() < start + drain_reply_time) {
-  }
-  parts_.engine->close();
-  parts_.mesh->forget_rendezvous();
-  while (!parts_.engine->idle() && clock_.now() < end) {
-    if (!parts_.engine->step(clock_.now()) && !parts_.mesh->wait(clock_.wake_up_at(end))) break;
-  }
-  parts_.mesh->drain(clock_.to_monotonic(end));
+  if (mesh_) protect([this] { drain(*engine_, *mesh_, clock_); });
+  engine_.reset();
+  submissions_.finish();
+  mesh_.reset();
+  rendezvous_.close();
 }
 
 }  // namespace dt

@@ -3,28 +3,22 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/running_time_clock.h"
+#include "comm/driver/background_thread.h"
 #include "comm/driver/caller_threads.h"
-#include "comm/driver/core_sharing.h"
-#include "comm/driver/inbox.h"
+#include "comm/driver/job_rendezvous.h"
+#include "comm/driver/monitor.h"
 #include "comm/driver/operation_pool.h"
-#include "comm/driver/predicate_ref.h"
-#include "comm/driver/staged_operations.h"
-#include "comm/driver/store_calls.h"
-#include "comm/driver/wait_reporter.h"
+#include "comm/driver/poller.h"
+#include "comm/driver/submissions.h"
 #include "comm/engine/engine.h"
 #include "comm/engine/group_members.h"
 #include "comm/transport/mesh.h"
 #include "rendezvous/store/client.h"
-#include "rendezvous/store/local_store.h"
 
-#include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -52,9 +46,9 @@ namespace dt {
 /// one never waits for a step of the driver. Later calls use the operation of a blocking call
 /// again. So a call on an idle engine allocates no memory.
 ///
-/// Ownership: `mutex_` guards all members but the inbox, the engine, its operations and the client.
-/// The mesh belongs to the driver (`driving_`), which releases the mutex only in yield_mutex() and
-/// while it sleeps. Any thread may call Mesh::wake.
+/// Ownership: the monitor's mutex guards all members but the inbox, the engine, its operations and
+/// the client. The mesh belongs to the driver (`driving_`), which releases the mutex only in
+/// Monitor::yield() and while it sleeps. Any thread may call Mesh::wake.
 ///
 /// If memory runs out on any thread while the engine runs, all operations fail with Errc::os.
 /// Otherwise an operation could use its buffers although no thread sees its end.
@@ -110,9 +104,9 @@ class Driver {
   /// Errc::closed after the engine's end.
   template <class F>
   auto with_engine(const F& f) -> decltype(f(std::declval<Engine&>())) {
-    const Lock lock = enter();
+    const Lock lock = monitor_.enter();
     if (finished_) return fail(Errc::closed, "the context has been finalized");
-    return f(*parts_.engine);
+    return f(*engine_);
   }
   /// The launcher learns of this wait when it is long, see WaitReporter::set_group_wait().
   void note_group_wait(std::optional<RankWait> wait, Time since);
@@ -123,99 +117,50 @@ class Driver {
   void finish();
 
  private:
-  /// How often a spin checks shared memory before the driver checks for other threads.
-  static constexpr int checks_per_spin = 16;
-  /// A driver that always has data to move still polls the sockets and the rendezvous this often.
-  static constexpr Duration poll_every = milliseconds(1);
-  using Lock = std::unique_lock<std::mutex>;
-  /// The state that a thread waits for, and its deadline.
-  struct Goal {
-    PredicateRef reached;
-    Time deadline = Time::max();
-    const Operation* operation = nullptr;  ///< that is waited for; null for other states
-  };
-  /// A thread in wait_or_drive() that sleeps while another one drives.
-  struct Sleeper {
-    const Goal* goal;
-    bool woken = false;  ///< it has reached its goal, and was notified
-  };
-  Lock enter();
-  void yield_mutex(Lock& lock);
+  using Lock = Monitor::Lock;
   bool run_quickly(const Work& work);
   void complete(Lock& lock, const Work& work, bool submitted);
   void submit_locked(const Work& work);
-  void submit_now(const Work& work, Time now);
-  void submit_to_engine(const Work& work, Time now);
-  void start_work(const Work& work);
-  bool step_staged(Time now);
-  void stop_staged(Time now);
-  void drop_inbox();
+  void end_steps();
   /// True when operations pend, or other ranks may need this rank's steps.
   bool pending() const {
-    return !parts_.engine->idle() || parts_.engine->serves() || !staged_.empty();
+    return !engine_->idle() || engine_->serves() || !submissions_.staged().empty();
   }
-  void submit_inbox(Time now);
-  void serve_inbox();
-  void end_steps();
   std::optional<Result<>> outcome(const Operation& operation) const;
   bool ended(const Operation& operation) const { return finished_ || operation.outcome; }
-  void ensure_background();
   void run_background();
-  void wait_locked(Lock& lock, const Operation& operation, Time deadline);
   void wait_locked(Lock& lock, const Goal& goal);
   void wait_monotonic(Lock& lock, Goal goal);
   void wait_or_drive(Lock& lock, const Goal& goal);
-  void sleep(Lock& lock, const Goal& goal);
   void run_call(Lock& lock, StoreCall& call, const Request& request, Time deadline);
-  void answer_calls();
   void wake_waiters();
-  void wake_sleepers();
   void wake_driver();
 
   void drive(Lock& lock, const Goal& goal);
   bool step(Time now);
-  bool spin(const Operation* operation);
-  bool spin_yielding(const Operation* operation);
-  void yield_core();
-  /// True when other threads want the mutex.
-  bool wanted() const { return woken_ > 0 || entering_.load(std::memory_order_relaxed) > 0; }
-  Result<bool> sleep_in_mesh(Lock& lock, Time until);
   void wait_for_peers(Lock& lock, Time deadline);
-  void poll_once(Time now, const Operation* operation);
-  void read_rendezvous(Time now);
+  void read_arrivals(const Result<bool>& polled, Time now);
   bool report_waits();
-  void lose_launcher(Time now);
   void hand_off();
-  void drain();
   template <class Body>
   bool protect(const Body& body);
   void abort(std::string_view why);
 
-  std::mutex mutex_;
-  std::condition_variable changed_;     ///< a sleeper was woken, or no thread drives any more
-  std::condition_variable background_;  ///< the background thread may have work
-  std::atomic<int> entering_ = 0;       ///< threads that want the mutex
-  Parts parts_;
-  std::unique_ptr<LocalStore> local_store_;  ///< null when there is a client
-  StoreCalls calls_;
-  Inbox inbox_;
+  Monitor monitor_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Mesh> mesh_;  ///< null when this rank is alone
+  Duration spin_;               ///< how long to spin before sleeping
+  JobRendezvous rendezvous_;
+  Submissions submissions_;
   OperationPool operations_;  ///< of blocking calls
-  StagedOperations staged_;
-  std::optional<Time> staged_lost_at_ = {};  ///< since when other ranks may not end their work
   CallerThreads callers_;
-  std::thread thread_;
+  Poller poller_;
+  BackgroundThread background_;
   bool driving_ = false;
   bool sleeping_ = false;  ///< the driver sleeps until wake_driver()
   int waiting_ = 0;        ///< threads in wait() and ask()
-  std::vector<Sleeper*> sleepers_;
-  int woken_ = 0;  ///< sleepers that were woken and have not locked the mutex yet
   bool finished_ = false;
-  std::vector<Notice> notices_;     ///< all of the rendezvous
-  bool launcher_connected_ = true;  ///< the connection to the rendezvous is open
-  CoreSharing core_;                ///< of the thread that drives
-  WaitReporter wait_reporter_;      ///< of long waits, to the launcher
-  RunningTimeClock clock_;          ///< for all times here and in the engine
-  Time polled_at_ = {};
+  RunningTimeClock clock_;    ///< for all times here and in the engine
   Time stepped_at_ = {};      ///< the time of the engine's last step
   int quick_calls_left_ = 0;  ///< see run_quickly()
 };

@@ -1,11 +1,16 @@
 #include "comm/driver/staged_operations.h"
 
+#include "comm/engine/groups.h"
+
 #include <algorithm>
 #include <utility>
 
 namespace dt {
 
 namespace {
+
+/// After a rank has left, NCCL's kernels here end in microseconds, or never.
+constexpr Duration leave_grace = seconds(2);
 
 bool is_message(OperationKind kind) {
   return kind == OperationKind::send || kind == OperationKind::receive;
@@ -75,6 +80,15 @@ void StagedOperations::stop(const OperationFailure& why, bool in_slots) {
     entry.work->blamed_rank = why.blamed_rank;
     entry.copies()->stop({why.code, why.reason});
   }
+}
+
+void StagedOperations::stop_lost(const Engine& engine, Time now) {
+  auto lost = others_work() ? engine.lost() : std::nullopt;
+  const bool in_slots = !lost && others_work_in_slots();
+  if (in_slots) lost = engine.groups().find(0)->failed_by_name();
+  if (!lost) return lost_at_.reset();
+  if (!lost_at_) lost_at_ = now;
+  if (engine.aborted() != nullptr || now - *lost_at_ >= leave_grace) stop(*lost, in_slots);
 }
 
 StagedOperations::Progress StagedOperations::step(const Submit& submit) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace dt {
@@ -43,6 +44,9 @@ class StagedOperations {
   bool others_work_in_slots() const;
   /// Called before a step when other ranks will not end that work, or only that in slots.
   void stop(const OperationFailure& why, bool in_slots = false);
+  /// Calls stop() when the engine has lost ranks for that work. A rank that has left may have ended
+  /// its part before, so that the work here gets some time.
+  void stop_lost(const Engine& engine, Time now);
   /// Moves all operations as far as they can without waiting.
   Progress step(const Submit& submit);
   /// Waits until no copy uses a buffer. The operations get no outcome. Requires that the engine has
@@ -71,6 +75,7 @@ class StagedOperations {
   static void end(Entry& entry, Result<> outcome);
 
   std::vector<Entry> entries_;
+  std::optional<Time> lost_at_ = {};  ///< since when other ranks may not end their work
 };
 
 }  // namespace dt

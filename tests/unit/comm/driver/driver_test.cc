@@ -1,18 +1,19 @@
 #include "comm/driver/driver.h"
 
+#include "comm/engine/groups.h"
 #include "tests/unit/comm/api/world_fixture.h"
 #include "tests/unit/comm/transport/memory_link.h"
 
 #include <doctest/doctest.h>
 
-#include <sys/resource.h>
-
+#include <chrono>
 #include <cstddef>
-#include <initializer_list>
+#include <cstdint>
 #include <latch>
 #include <memory>
 #include <new>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace dt {
@@ -36,19 +37,6 @@ TEST_CASE("asynchronous works proceed without being waited for, and end in any o
   }));
 }
 
-TEST_CASE("the background thread moves works that nobody waits for") {
-  World world({.size = 3, .per_host = 2});
-  check_all_well(world.run([](Context& context) {
-    std::vector<float> values(200'000, 1.0F);
-    const dtrain::Work work = context.all_reduce_async(values);
-    const Time end = Clock::now() + seconds(20);
-    while (!work.done() && Clock::now() < end)
-      std::this_thread::yield();
-    CHECK(work.done());
-    CHECK(values.front() == 3.0F);
-  }));
-}
-
 TEST_CASE("wait_for reports that a work is still pending, and the work proceeds") {
   World world({.size = 2, .per_host = 2});
   check_all_well(world.run([](Context& context) {
@@ -65,34 +53,6 @@ TEST_CASE("wait_for reports that a work is still pending, and the work proceeds"
       values[0] = 5;
       context.send(values, 0);
     }
-  }));
-}
-
-TEST_CASE("several threads of a rank use one context at a time") {
-  World world({.size = 2, .per_host = 2});
-  check_all_well(world.run([](Context& context) {
-    constexpr int messages = 200;
-    const int other = 1 - context.rank();
-    std::thread receiver([&] {
-      for (int i = 0; i < messages; ++i) {
-        std::vector<int> got(1);
-        context.recv(got, other);
-        CHECK(got[0] == i);
-      }
-    });
-    std::thread reducer([&] {
-      for (int i = 0; i < messages; ++i) {
-        std::vector<int> values(10, i);
-        context.all_reduce(values);
-        CHECK(values[0] == 2 * i);
-      }
-    });
-    for (int i = 0; i < messages; ++i) {
-      const std::vector<int> one = {i};
-      context.send(one, other);
-    }
-    receiver.join();
-    reducer.join();
   }));
 }
 
@@ -196,65 +156,6 @@ TEST_CASE("a thread that starts an operation does not wait for the step of anoth
   CHECK(second->sequence == 3);
 }
 
-TEST_CASE("waiting with a time limit of zero does not wake the thread that drives") {
-  World world({.size = 2, .per_host = 2});
-  std::latch polled(1);
-  check_all_well(world.run([&](Context& context) {
-    std::vector<int> values = {1};
-    if (context.rank() == 1) {
-      polled.wait();
-      context.send(values, 0);
-      return;
-    }
-    dtrain::Work work = context.recv_async(values, 1);
-    rusage before = {};
-    getrusage(RUSAGE_SELF, &before);
-    for (int i = 0; i < 2000; ++i)
-      CHECK(!work.wait_for(std::chrono::milliseconds(0)));
-    rusage after = {};
-    getrusage(RUSAGE_SELF, &after);
-    polled.count_down();
-    CHECK(after.ru_nvcsw - before.ru_nvcsw < 500);
-    work.wait();
-  }));
-}
-
-TEST_CASE("many threads start, wait and call at the same time") {
-  for (const int size : {1, 2}) {
-    World world({.size = size, .per_host = 2});
-    check_all_well(world.run([](Context& context) {
-      const auto lone_calls = [&] {
-        for (int i = 0; i < 300; ++i) {
-          std::vector<int> value = {i};
-          dtrain::Work work = context.all_reduce_async(value);
-          context.barrier();
-          work.wait();
-          CHECK(value[0] == i);
-        }
-      };
-      const auto messages = [&] {
-        const int other = 1 - context.rank();
-        for (int i = 0; i < 300; ++i) {
-          const std::vector<int> sent = {1};
-          std::vector<int> got = {0};
-          dtrain::Work sending = context.send_async(sent, other);
-          dtrain::Work receiving = context.recv_async(got, other);
-          sending.wait();
-          receiving.wait();
-          CHECK(got[0] == 1);
-        }
-      };
-      std::vector<std::thread> threads;
-      for (int i = 0; i < 4; ++i) {
-        if (context.size() == 1) threads.emplace_back(lone_calls);
-        if (context.size() == 2) threads.emplace_back(messages);
-      }
-      for (std::thread& thread : threads)
-        thread.join();
-    }));
-  }
-}
-
 TEST_CASE("a request to the store ends when the driver finishes") {
   std::vector<Engine::Peer> peers(1);
   Driver driver({.engine = std::make_unique<Engine>(Engine::Options(), std::move(peers))});
@@ -267,31 +168,91 @@ TEST_CASE("a request to the store ends when the driver finishes") {
   CHECK(driver.ask(GetRequest{"k"}, Time::max()).error().code == Errc::closed);
 }
 
-/// How often this thread has slept.
-long sleeps() {
-  rusage usage = {};
-  getrusage(RUSAGE_THREAD, &usage);
-  return usage.ru_nvcsw;
+/// The driver of a rank that is alone.
+struct LoneDriver {
+  LoneDriver() {
+    std::vector<Engine::Peer> peers(1);
+    peers[0].task.rank = 0;
+    driver = std::make_unique<Driver>(
+        Driver::Parts{.engine = std::make_unique<Engine>(Engine::Options(), std::move(peers))});
+  }
+  std::unique_ptr<Driver> driver;
+};
+
+OperationRequest barrier_in(uint32_t group) {
+  return {.kind = OperationKind::barrier, .group = group};
 }
 
-TEST_CASE("threads that wait for what does not come let each other sleep") {
-  World world({.size = 2, .per_host = 2});
-  check_all_well(world.run([](Context& context) {
-    if (context.rank() == 0) {
-      const auto wait_in_vain = [&](int value) {
-        std::vector<int> got = {value};
-        const long before = sleeps();
-        const dtrain::OpOptions options = {.timeout = std::chrono::milliseconds(500)};
-        CHECK_THROWS_AS(context.recv(got, 1, options), dtrain::Error);
-        CHECK(sleeps() - before < 200);
-      };
-      std::thread one(wait_in_vain, 1);
-      std::thread other(wait_in_vain, 2);
-      one.join();
-      other.join();
-    }
-    context.barrier();
-  }));
+/// Returns 0 after the end of the engine.
+uint32_t next_group(Driver& driver) {
+  const auto next = [](Engine& engine) { return Result<uint32_t>(engine.groups().next_number()); };
+  return driver.with_engine(next).value_or(0);
+}
+
+TEST_CASE("each group has a new number, and ends when it is left") {
+  const LoneDriver lone;
+  Driver& driver = *lone.driver;
+  const uint32_t first = next_group(driver);
+  CHECK(first == 1);
+  driver.create_group(first, {0});
+  driver.create_group(first + 5, {0});
+  CHECK(next_group(driver) == first + 6);
+  CHECK(driver.run(barrier_in(first)).has_value());
+  driver.leave_group(first);
+  const Result<> left = driver.run(barrier_in(first));
+  REQUIRE(!left);
+  CHECK(left.error().code == Errc::closed);
+  CHECK(driver.run(barrier_in(first + 5)).has_value());
+}
+
+TEST_CASE("a call has no argument of the call before it") {
+  const LoneDriver lone;
+  std::vector<float> values = {1, 2, 3};
+  const OperationRequest sum = {.kind = OperationKind::all_reduce,
+                                .count = values.size(),
+                                .input = values.data(),
+                                .output = values.data()};
+  const OperationRequest parts = {.kind = OperationKind::all_to_all_v,
+                                  .count = 2,
+                                  .input = values.data(),
+                                  .counts = {2},
+                                  .result = std::make_shared<OperationResult>()};
+  for (const float factor : {2.0F, 1.0F, 3.0F}) {
+    OperationRequest scaled = sum;
+    if (factor != 1) scaled.terms = OperationTerms{.prescale = factor};
+    const float before = values[2];
+    REQUIRE(lone.driver->run(std::move(scaled)).has_value());
+    CHECK(values[2] == factor * before);
+    REQUIRE(lone.driver->run(OperationRequest(parts)).has_value());
+    CHECK(parts.result->counts == std::vector<size_t>{2});
+    REQUIRE(lone.driver->run(OperationRequest(sum)).has_value());
+    CHECK(values[2] == factor * before);
+  }
+}
+
+TEST_CASE("a rank that is alone has a store, whose waits end by their deadline") {
+  const LoneDriver lone;
+  Driver& driver = *lone.driver;
+  const Bytes value = {std::byte{7}};
+  CHECK(driver.ask(SetRequest{"a", value}, Time::max()).has_value());
+  const auto got = driver.ask(GetRequest{"a"}, Time::max());
+  REQUIRE(got);
+  CHECK(got->value == value);
+  const auto missing = driver.ask(WaitRequest{"b", std::chrono::hours(1)}, driver.running_time());
+  REQUIRE(!missing);
+  CHECK(missing.error().code == Errc::timeout);
+}
+
+TEST_CASE("calls after the end fail, and change nothing") {
+  const LoneDriver lone;
+  Driver& driver = *lone.driver;
+  driver.finish();
+  driver.create_group(1, {0});
+  driver.leave_group(1);
+  CHECK(next_group(driver) == 0);
+  const auto answer = driver.ask(GetRequest{"a"}, Time::max());
+  REQUIRE(!answer);
+  CHECK(answer.error().code == Errc::closed);
 }
 
 }  // namespace

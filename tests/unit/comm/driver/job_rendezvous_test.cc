@@ -1,3 +1,5 @@
+#include "comm/driver/job_rendezvous.h"
+
 #include "comm/driver/driver.h"
 #include "tests/unit/comm/api/world_fixture.h"
 
