@@ -3,10 +3,10 @@
 #include "base/finally.h"
 #include "base/format.h"
 #include "base/text.h"
-#include "comm/collective/collective_stop.h"
 #include "comm/collective/descriptor.h"
 #include "comm/driver/stack_dump.h"
 #include "comm/engine/groups.h"
+#include "comm/group/collective_stop.h"
 
 #include <algorithm>
 #include <iterator>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/clock.h"
-#include "comm/collective/collectives.h"
+#include "comm/group/collectives.h"
 #include "comm/memory/area_pool.h"
 #include "comm/named/named_collectives.h"
 

@@ -1,7 +1,7 @@
 #include "comm/named/name_coordinator.h"
 
 #include "base/format.h"
-#include "comm/collective/collective_stop.h"
+#include "comm/group/collective_stop.h"
 #include "comm/named/join.h"
 #include "comm/schedule/operation_request.h"
 

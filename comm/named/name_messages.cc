@@ -1,6 +1,6 @@
 #include "comm/named/name_messages.h"
 
-#include "comm/collective/collective_stop.h"
+#include "comm/group/collective_stop.h"
 #include "comm/transport/message_link.h"
 
 namespace dt {

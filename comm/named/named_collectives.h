@@ -1,6 +1,6 @@
 #pragma once
 
-#include "comm/collective/collectives.h"
+#include "comm/group/collectives.h"
 #include "comm/named/bucket.h"
 #include "comm/named/late_steps.h"
 #include "comm/named/name_coordinator.h"

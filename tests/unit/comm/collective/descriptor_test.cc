@@ -1,6 +1,6 @@
 #include "comm/collective/descriptor.h"
 
-#include "comm/collective/arrival_table.h"
+#include "comm/group/arrival_table.h"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
-#include "comm/collective/agreement.h"
 #include "comm/collective/descriptor.h"
 #include "comm/collective/messages.h"
 #include "comm/engine/engine.h"
+#include "comm/group/agreement.h"
 #include "tests/unit/comm/engine/engine_group.h"
 
 #include <doctest/doctest.h>

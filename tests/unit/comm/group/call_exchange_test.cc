@@ -1,4 +1,4 @@
-#include "comm/collective/call_exchange.h"
+#include "comm/group/call_exchange.h"
 
 #include <doctest/doctest.h>
 

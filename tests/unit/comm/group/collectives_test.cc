@@ -1,4 +1,4 @@
-#include "comm/collective/collectives.h"
+#include "comm/group/collectives.h"
 
 #include "tests/unit/comm/engine/engine_group.h"
 

@@ -1,4 +1,4 @@
-#include "comm/collective/arrival_table.h"
+#include "comm/group/arrival_table.h"
 
 #include "base/format.h"
 

@@ -1,4 +1,4 @@
-#include "comm/collective/collectives.h"
+#include "comm/group/collectives.h"
 
 #include "base/format.h"
 #include "base/text.h"

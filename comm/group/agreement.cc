@@ -1,4 +1,4 @@
-#include "comm/collective/agreement.h"
+#include "comm/group/agreement.h"
 
 #include "base/format.h"
 #include "base/text.h"

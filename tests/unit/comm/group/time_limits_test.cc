@@ -1,4 +1,4 @@
-#include "comm/collective/time_limits.h"
+#include "comm/group/time_limits.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // The ranks for which the collectives of a group wait, as far as this rank knows.
-#include "comm/collective/collectives.h"
+#include "comm/group/collectives.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // The time limits of the collectives of a group.
 #include "base/format.h"
 #include "base/text.h"
-#include "comm/collective/collectives.h"
+#include "comm/group/collectives.h"
 
 #include <algorithm>
 #include <utility>

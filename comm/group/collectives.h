@@ -1,8 +1,6 @@
 #pragma once
 
 #include "base/vector_queue.h"
-#include "comm/collective/agreement.h"
-#include "comm/collective/call_exchange.h"
 #include "comm/collective/group_peers.h"
 #include "comm/collective/hierarchical_communicator.h"
 #include "comm/collective/operation.h"
@@ -10,7 +8,9 @@
 #include "comm/collective/scheduled_communicator.h"
 #include "comm/collective/shared_communicator.h"
 #include "comm/collective/terms.h"
-#include "comm/collective/time_limits.h"
+#include "comm/group/agreement.h"
+#include "comm/group/call_exchange.h"
+#include "comm/group/time_limits.h"
 
 #include <memory>
 #include <optional>

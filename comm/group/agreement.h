@@ -1,8 +1,8 @@
 #pragma once
 
-#include "comm/collective/arrival_table.h"
-#include "comm/collective/collective_stop.h"
 #include "comm/collective/group_peers.h"
+#include "comm/group/arrival_table.h"
+#include "comm/group/collective_stop.h"
 
 #include <cstdint>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "comm/collective/agreement.h"
+#include "comm/group/agreement.h"
 
 #include "tests/unit/comm/transport/unopened_link.h"
 

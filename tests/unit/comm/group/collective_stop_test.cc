@@ -1,4 +1,4 @@
-#include "comm/collective/collective_stop.h"
+#include "comm/group/collective_stop.h"
 
 #include <doctest/doctest.h>
 
