@@ -30,7 +30,9 @@ class CallExchange {
   bool begin(uint64_t sequence, uint64_t hash, Order order);
   /// Begins a collective whose ranks have agreed already: all may send.
   void begin_agreed(uint64_t sequence);
-  /// Permits these ranks to send. Only for before_data.
+  /// True when the senders of the current collective need permission.
+  bool needs_permits() const { return !agreed_ && order_ == Order::before_data; }
+  /// Permits these ranks to send.
   void permit(const std::vector<int>& senders);
   /// True when this rank may send data to that one. Sends the hash first where that is needed.
   bool may_send(int to);
