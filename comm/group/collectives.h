@@ -55,11 +55,6 @@ class Collectives {
   /// submitted afterwards.
   void leave();
 
-  /// Sends a control message of this group.
-  void send(int to, EngineMessageType type, ByteSpan payload) {
-    peers_.send(to, type, queue_.first_sequence(), payload);
-  }
-  void connect(int rank) { peers_.connect(rank); }
   /// Fails all pending operations and all later ones with that reason, on every rank.
   void stop_all(const OperationFailure& why) { stop_.raise(queue_.first_sequence(), why); }
   /// Returns why all operations fail from now on; null while they do not.

@@ -1,5 +1,6 @@
 #include "comm/named/late_steps.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
@@ -28,6 +29,42 @@ std::optional<Mismatch> difference(const LateCall& late, const GroupPeers& peers
 }
 
 }  // namespace
+
+std::optional<LateCall> LateSteps::end(const Operation& member) {
+  const auto found = std::ranges::find_if(
+      running_, [&](const LateCall& late) { return late.stand_in.get() == &member; });
+  if (found == running_.end()) return std::nullopt;
+  LateCall late = std::move(*found);
+  running_.erase(found);
+  const Result<>& outcome = *member.outcome;
+  if (!outcome)
+    late.failure =
+        OperationFailure{outcome.error().code, member.blamed_rank, outcome.error().message};
+  if (late.user) return late;
+  keep(std::move(late));
+  return std::nullopt;
+}
+
+LateSteps::Claim LateSteps::claim(const std::shared_ptr<Operation>& call, const GroupPeers& peers) {
+  const uint64_t name = hash_of_name(call->request.name);
+  if (kept_.contains(name)) {
+    LateCall late = take(name);
+    late.user = call;
+    deliver(std::move(late), peers);
+    return Claim::delivered;
+  }
+  const auto found = std::ranges::find_if(
+      running_, [&](const LateCall& late) { return late.name == name && !late.user; });
+  if (found == running_.end()) return Claim::none;
+  found->user = call;
+  return Claim::running;
+}
+
+void LateSteps::fail_running(const OperationFailure& why) {
+  for (const LateCall& late : running_)
+    if (late.user && !late.user->outcome) dt::end(*late.user, why);
+  running_.clear();
+}
 
 LateCall LateSteps::take(uint64_t name) {
   const auto found = kept_.find(name);

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace dt {
@@ -27,6 +28,9 @@ struct LateCall {
 
 /// This rank's steps that were decided without it. Keeps their results until its own calls come,
 /// and its late contributions until its next ones.
+///
+///   run ─ end, with a call ▶ deliver
+///          └─ without one ▶ kept ─ claim ▶ deliver
 class LateSteps {
  public:
   struct Counts {
@@ -35,11 +39,16 @@ class LateSteps {
     uint64_t carried = 0;  ///< late contributions that were kept for a later one
   };
 
+  /// A stand-in runs in a bucket.
+  void run(LateCall late) { running_.push_back(std::move(late)); }
+  /// Called when a member of a bucket has ended. Returns the late call if that was its stand-in,
+  /// and this rank's own call is there. Keeps the result otherwise.
+  std::optional<LateCall> end(const Operation& member);
   /// Keeps a result for this rank's call.
   void keep(LateCall late) { kept_[late.name].push_back(std::move(late)); }
-  bool has(uint64_t name) const { return kept_.contains(name); }
-  /// Requires has().
-  LateCall take(uint64_t name);
+  enum class Claim : uint8_t { none, delivered, running };
+  /// Takes a call of this rank, if it was decided without it. The call has ended, or ends by end().
+  Claim claim(const std::shared_ptr<Operation>& call, const GroupPeers& peers);
   /// Ends this rank's call with the result of the others, and carries its contribution if that is
   /// wanted.
   void deliver(LateCall late, const GroupPeers& peers);
@@ -48,6 +57,8 @@ class LateSteps {
   std::shared_ptr<std::byte[]> add_carried(OperationRequest& request);
   /// Called before a call with a quorum succeeds. `late` without this rank's contribution.
   void note_end(const Operation& call, bool late);
+  /// Fails this rank's calls whose stand-ins run.
+  void fail_running(const OperationFailure& why);
 
   const Counts& counts() const { return counts_; }
   size_t entries() const;
@@ -65,8 +76,10 @@ class LateSteps {
     }
   };
 
+  LateCall take(uint64_t name);
   void carry(const OperationRequest& request);
 
+  std::deque<LateCall> running_;
   std::unordered_map<uint64_t, std::deque<LateCall>> kept_;
   std::unordered_map<uint64_t, Carried> carried_;  ///< by name
   Counts counts_;

@@ -29,6 +29,13 @@ ListPlace ListPlace::of(const Operation& part) {
   return {hash_of_name(as_text(writer.view())), parts};
 }
 
+std::vector<int> NameDecision::included(int size) const {
+  std::vector<int> ranks;
+  for (int rank = 0; rank < size; ++rank)
+    if (includes(rank)) ranks.push_back(rank);
+  return ranks;
+}
+
 Bytes encode_arrivals(const std::vector<NameArrival>& arrivals, size_t& from) {
   Bytes message;
   for (; from < arrivals.size(); ++from) {

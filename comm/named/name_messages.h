@@ -42,6 +42,13 @@ struct NameDecision {
   std::vector<bool> participants = {};
   int last_joined = -1;                   ///< of a join: the rank of the group that joined last
   std::optional<DeviceRoute> route = {};  ///< of calls that move no data; none: they run
+
+  /// True when the contribution of that rank counts.
+  bool includes(int rank) const {
+    return participants.empty() || participants[static_cast<size_t>(rank)];
+  }
+  /// Returns the ranks of a group of that size whose contributions count.
+  std::vector<int> included(int size) const;
 };
 
 /// Encodes as many arrivals from `from` on as fit into a message, and advances `from`.

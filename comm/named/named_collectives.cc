@@ -16,15 +16,6 @@ constexpr Duration decision_grace = milliseconds(250);
 /// Most ranks connect with rank 0 themselves in that time.
 constexpr Duration connect_after = milliseconds(100);
 
-std::optional<DeviceRoute> wish_of(const OperationRequest& request) {
-  if (!request.agreement) return std::nullopt;
-  return request.agreement->wish;
-}
-
-bool is_of_unnamed(const OperationRequest& request) {
-  return request.agreement && request.agreement->of_unnamed;
-}
-
 /// True when one all_reduce can run the calls of a bucket, within the memory for it.
 bool can_be_one(const std::vector<std::shared_ptr<Operation>>& calls) {
   if (calls.size() == 1) return true;
@@ -55,10 +46,11 @@ OperationFailure reason_without_label(const Operation& whole) {
 
 NamedCollectives::NamedCollectives(GroupPeers lane, Prepare prepare,
                                    std::shared_ptr<SharedArea> memory)
-    : lane_(std::move(lane), std::move(memory)),
+    : peers_(std::move(lane)),
+      lane_(peers_, std::move(memory)),
       prepare_(std::move(prepare)),
-      coordinator_({.job_ranks = lane_.peers().job_ranks(),
-                    .name_of_rank = [this](int rank) { return lane_.peers().name(rank); }}) {
+      coordinator_({.job_ranks = peers_.job_ranks(),
+                    .name_of_rank = [this](int rank) { return peers_.name(rank); }}) {
 }
 
 void NamedCollectives::submit(std::shared_ptr<Operation> operation) {
@@ -66,23 +58,15 @@ void NamedCollectives::submit(std::shared_ptr<Operation> operation) {
   serves_ = serves_ || quorum;
   if (quorum && deliver_late(operation)) return;
   if (failed_) return end(*operation, *failed_);
-  const uint64_t name = hash_of_name(operation->request.name);
-  const bool agreed = is_of_unnamed(operation->request) || operation->request.follows_agreement;
+  const CallAgreement* const agreement = operation->request.agreement.get();
+  const bool agreed = (agreement && agreement->of_unnamed) || operation->request.follows_agreement;
   if (has_joined() && !agreed) {
     return end(*operation, {Errc::input, -1,
                             "this rank has joined; it can make named calls when all ranks have"});
   }
   if (is_pending(operation->request.name))
     return end(*operation, {Errc::input, -1, std::string(name_is_pending)});
-  pending_.emplace(name, operation);
-  if (const Time end = deadline(*operation); end != Time::max())
-    limits_.emplace(end, operation.get());
-  unannounced_.push_back(std::move(operation));
-}
-
-bool NamedCollectives::is_pending(std::string_view name) const {
-  const uint64_t hash = hash_of_name(name);
-  return pending_.contains(hash) || played_.contains(hash);
+  calls_.add(std::move(operation));
 }
 
 bool NamedCollectives::step(Time now) {
@@ -100,8 +84,7 @@ bool NamedCollectives::step(Time now) {
   stop_without_lost(now);
   if (const CollectiveStop* stop = lane_.stopped()) {
     failed_ = stop->why;
-    unannounced_.clear();
-    unannounced_late_.clear();
+    calls_.drop_unannounced();
     moved = true;
   }
   return moved;
@@ -110,37 +93,22 @@ bool NamedCollectives::step(Time now) {
 /// Fails the calls that will not be run. Ranks run all buckets that come before a stop, so this
 /// one waits for the decisions about those.
 bool NamedCollectives::fail_undecided() {
-  if (pending_.empty() || awaits_decisions()) return false;
-  for (const auto& [name, work] : std::exchange(pending_, {})) {
-    limits_.erase({deadline(*work), work.get()});
-    end(*work, *failed_);
-  }
+  if (calls_.undecided().empty() || awaits_decisions()) return false;
+  while (!calls_.undecided().empty())
+    end(*calls_.take(calls_.undecided().begin()->first), *failed_);
   return true;
 }
 
 bool NamedCollectives::awaits_decisions() const {
   const CollectiveStop* stop = lane_.stopped();
-  return stop != nullptr && buckets_ + 1 < stop->from && !lane_.peers().gone(0);
+  return stop != nullptr && buckets_ + 1 < stop->from && !peers_.gone(0);
 }
 
 /// Sends rank 0 the calls that are new.
 bool NamedCollectives::announce(Time now) {
-  if (unannounced_.empty() && unannounced_late_.empty()) return false;
-  std::vector<NameArrival> arrivals = std::exchange(unannounced_late_, {});
-  for (const Work& work : std::exchange(unannounced_, {})) {
-    const Time end = deadline(*work);
-    const bool limited = end != Time::max();
-    arrivals.push_back(
-        {.descriptor = Descriptor::of(work->request),
-         .timeout = limited ? work->request.timeout : Duration::zero(),
-         .remaining = limited ? std::max(end - now, Duration::zero()) : Duration::zero(),
-         .blocks = work->request.blocks,
-         .place = ListPlace::of(*work),
-         .priority = work->request.priority,
-         .wish = wish_of(work->request),
-         .of_unnamed = is_of_unnamed(work->request)});
-  }
-  if (lane_.peers().rank() == 0) {
+  std::vector<NameArrival> arrivals = calls_.take_unannounced(now);
+  if (arrivals.empty()) return false;
+  if (peers_.rank() == 0) {
     for (NameArrival& arrival : arrivals)
       // A rank's own calls are announced once.
       (void)coordinator_.add(0, std::move(arrival), now);
@@ -148,13 +116,13 @@ bool NamedCollectives::announce(Time now) {
     return true;
   }
   for (size_t from = 0; from < arrivals.size();)
-    lane_.send(0, EngineMessageType::name_call, encode_arrivals(arrivals, from));
+    peers_.send(0, EngineMessageType::name_call, 0, encode_arrivals(arrivals, from));
   return true;
 }
 
 Result<> NamedCollectives::announcement(const Message& message, ByteSpan payload, Time now) {
-  const int rank = lane_.peers().rank_of(message.from);
-  if (lane_.peers().rank() != 0) return fail(Errc::protocol, "a named call for another rank");
+  const int rank = peers_.rank_of(message.from);
+  if (peers_.rank() != 0) return fail(Errc::protocol, "a named call for another rank");
   if (failed_) return {};
   for (NameArrival& arrival : TRY(decode_arrivals(payload)))
     TRY(coordinator_.add(rank, std::move(arrival), now));
@@ -164,15 +132,15 @@ Result<> NamedCollectives::announcement(const Message& message, ByteSpan payload
 
 /// Rank 0: sends its decisions to all, and applies them.
 bool NamedCollectives::decide(Time now) {
-  if (lane_.peers().rank() != 0) return false;
+  if (peers_.rank() != 0) return false;
   std::vector<NameDecision> decisions = coordinator_.decide();
   if (playing_.empty())
     for (NameDecision& deadlock : coordinator_.deadlock(now))
       decisions.push_back(std::move(deadlock));
   for (const NameDecision& decision : decisions) {
     const Bytes message = encode(decision);
-    for (int rank = 1; rank < lane_.peers().size(); ++rank)
-      lane_.send(rank, EngineMessageType::name_decision, message);
+    for (int rank = 1; rank < peers_.size(); ++rank)
+      peers_.send(rank, EngineMessageType::name_decision, 0, message);
     // Rank 0 has announced what it decides about.
     (void)apply(decision);
   }
@@ -180,12 +148,12 @@ bool NamedCollectives::decide(Time now) {
 }
 
 Result<> NamedCollectives::decision(const Message& message, ByteSpan payload) {
-  if (lane_.peers().rank_of(message.from) != 0)
+  if (peers_.rank_of(message.from) != 0)
     return fail(Errc::protocol, "a decision from another rank than 0");
   const NameDecision decision = TRY(decode_name_decision(payload));
-  if (decision.failure) TRY(lane_.peers().check_blamed(decision.failure->blamed_rank));
+  if (decision.failure) TRY(peers_.check_blamed(decision.failure->blamed_rank));
   if (!decision.participants.empty() &&
-      decision.participants.size() != static_cast<size_t>(lane_.peers().size()))
+      decision.participants.size() != static_cast<size_t>(peers_.size()))
     return fail(Errc::protocol, "a decision with other ranks than those of the group");
   if (failed_ && !awaits_decisions()) return {};
   return apply(decision);
@@ -197,13 +165,15 @@ Result<> NamedCollectives::apply(const NameDecision& decision) {
   if (!decision.failure) return queue(decision);
   const OperationFailure& why = *decision.failure;
   for (const uint64_t name : decision.names) {
-    const auto found = pending_.find(name);
-    if (found == pending_.end()) {
+    if (!calls_.is_undecided(name)) {
       // This rank has not made the call.
-      if (is_late(decision)) keep_failure(decision, name);
+      if (!decision.includes(peers_.rank()))
+        late_.keep({.name = name,
+                    .participants = decision.included(peers_.size()),
+                    .failure = decision.failure});
       continue;
     }
-    const Work work = take(found);
+    const Work work = calls_.take(name);
     // The text of a mismatch includes the label.
     if (why.code == Errc::mismatch) end_labelled(*work, why);
     if (why.code == Errc::timeout) end(*work, why);
@@ -211,29 +181,62 @@ Result<> NamedCollectives::apply(const NameDecision& decision) {
   return {};
 }
 
-/// Queues the calls for their turn. Where memory runs out, each operation is still in pending_ or
-/// in playing_, so fail_all() ends it.
+/// Queues the calls for their turn. Where memory runs out, each operation is still undecided or in
+/// playing_, so fail_all() ends it.
 Result<> NamedCollectives::queue(const NameDecision& decision) {
-  const bool late = is_late(decision);
-  Playing playing{.participants = participants_of(decision)};
+  Playing playing{.participants = decision.included(peers_.size())};
   std::vector<Work> members;
+  std::vector<LateCall> late;
   for (const uint64_t name : decision.names) {
-    const auto found = pending_.find(name);
-    const bool contributes = found != pending_.end() && !late;
-    members.push_back(contributes ? found->second : stand_in(playing, decision, name));
+    const Work own = calls_.undecided(name);
+    const bool contributes = own && decision.includes(peers_.rank());
+    members.push_back(contributes ? own : stand_in(decision, name, late));
     if (!members.back()) return fail(Errc::protocol, "a decision about a name that is not pending");
-    if (found != pending_.end()) played_.emplace(name, found->second);
+    if (own) calls_.decide(name);
     OperationRequest& request = members.back()->request;
     if (request.agreement) return fail(Errc::protocol, "a call without data is to be played");
     if (auto sum = contributes ? late_.add_carried(request) : nullptr)
       playing.carried.push_back(std::move(sum));
   }
   playing.bucket = Bucket(members, decision.average_over);
+  for (LateCall& call : late)
+    late_.run(std::move(call));
   playing_.push_back(std::move(playing));
   ++buckets_;
   for (const uint64_t name : decision.names)
-    pending_.erase(name);
+    calls_.forget_undecided(name);
   return {};
+}
+
+/// Returns the call that this rank makes without its own contribution: it is late, or has joined.
+/// Returns null where neither is possible. Appends a late call to `late`.
+NamedCollectives::Work NamedCollectives::stand_in(const NameDecision& decision, uint64_t name,
+                                                  std::vector<LateCall>& late) const {
+  const auto call = std::ranges::find(decision.for_joined, name, &Descriptor::name_hash);
+  const bool joined = calls_.is_undecided(join_hash());
+  if (call == decision.for_joined.end() || (!joined && decision.includes(peers_.rank())))
+    return nullptr;
+  Work stand_in = joined_call(*call, peers_.size());
+  if (!joined)
+    late.push_back({.name = name,
+                    .stand_in = stand_in,
+                    .call = *call,
+                    .participants = decision.included(peers_.size()),
+                    .user = calls_.undecided(name)});
+  return stand_in;
+}
+
+/// Returns true if the call was decided without this rank. It then ends with the result of the
+/// others, and rank 0 learns that this rank has made it.
+bool NamedCollectives::deliver_late(const Work& operation) {
+  // An operation that has ended has no list any more.
+  NameArrival arrival{.descriptor = Descriptor::of(operation->request),
+                      .place = ListPlace::of(*operation)};
+  const LateSteps::Claim claim = late_.claim(operation, peers_);
+  if (claim == LateSteps::Claim::none) return false;
+  if (claim == LateSteps::Claim::running) calls_.add_late(operation);
+  if (!failed_) calls_.announce_late(std::move(arrival));
+  return true;
 }
 
 /// Ends calls that move no data.
@@ -241,20 +244,20 @@ Result<> NamedCollectives::agree(const NameDecision& decision) {
   const bool by_nccl = *decision.route == DeviceRoute::nccl;
   std::vector<Work> calls;
   for (const uint64_t name : decision.names) {
-    const auto found = pending_.find(name);
-    if (found == pending_.end() && has_joined() && !by_nccl) continue;
-    if (found == pending_.end() || !found->second->request.agreement)
+    Work call = calls_.undecided(name);
+    if (!call && has_joined() && !by_nccl) continue;
+    if (!call || !call->request.agreement)
       return fail(Errc::protocol, "an agreement on a name that is not pending");
-    calls.push_back(found->second);
+    calls.push_back(std::move(call));
   }
   if (by_nccl && !can_be_one(calls))
     return fail(Errc::protocol, "a bucket of calls that differ, or are too large");
   NcclSlot slot{.bucket = nccl_buckets_, .members = static_cast<uint32_t>(calls.size())};
   if (by_nccl) ++nccl_buckets_;
   for (const Work& call : calls) {
-    const auto found = pending_.find(hash_of_name(call->request.name));
-    if (found == pending_.end()) return fail(Errc::protocol, "two agreements on one name");
-    const Work work = take(found);
+    const uint64_t name = hash_of_name(call->request.name);
+    if (!calls_.is_undecided(name)) return fail(Errc::protocol, "two agreements on one name");
+    const Work work = calls_.take(name);
     CallAgreement& agreement = *work->request.agreement;
     agreement.route = *decision.route;
     agreement.slots.resize(std::max(agreement.slots.size(), work->part + 1));
@@ -270,38 +273,29 @@ Result<> NamedCollectives::agree(const NameDecision& decision) {
 /// The program may finalize when its join ends. So this rank first runs the calls of the others,
 /// and the join keeps its time limit.
 Result<> NamedCollectives::end_join_behind_calls(int last) {
-  const auto found = pending_.find(join_hash());
-  if (found == pending_.end() || last >= lane_.peers().size())
+  if (!calls_.is_undecided(join_hash()) || last >= peers_.size())
     return fail(Errc::protocol, "a decision about a join that is not pending");
   if (playing_.empty()) {
-    end_join(*take(found), last);
+    end_join(*calls_.take(join_hash()), last);
     return {};
   }
-  playing_.back().join = std::move(found->second);
+  playing_.back().join = calls_.undecided(join_hash());
   playing_.back().last_joined = last;
-  pending_.erase(found);
+  calls_.forget_undecided(join_hash());
   return {};
 }
 
 /// Ends the join behind a bucket that has ended.
 void NamedCollectives::finish_join(const Playing& playing) {
-  limits_.erase({deadline(*playing.join), playing.join.get()});
+  calls_.end(*playing.join);
   if (*playing.operation->outcome) return end_join(*playing.join, playing.last_joined);
   end(*playing.join, reason_without_label(*playing.operation));
 }
 
 bool NamedCollectives::has_joined() const {
-  return pending_.contains(join_hash()) ||
+  return calls_.is_undecided(join_hash()) ||
          std::ranges::any_of(playing_,
                              [](const Playing& playing) { return playing.join != nullptr; });
-}
-
-/// Removes a call that will not be run.
-NamedCollectives::Work NamedCollectives::take(std::unordered_map<uint64_t, Work>::iterator found) {
-  Work work = std::move(found->second);
-  limits_.erase({deadline(*work), work.get()});
-  pending_.erase(found);
-  return work;
 }
 
 /// Runs the buckets one after the other.
@@ -311,7 +305,7 @@ bool NamedCollectives::play(Time now) {
     Playing& first = playing_.front();
     if (!first.operation) {
       start(first, now);
-      if (const Result<> chosen = prepare_(lane_.peers(), first.operation->request); !chosen) {
+      if (const Result<> chosen = prepare_(peers_, first.operation->request); !chosen) {
         // Other ranks may run this bucket, and this one cannot: no rank may run a later one.
         lane_.stop_all({chosen.error().code, -1, chosen.error().message});
         return true;
@@ -334,7 +328,7 @@ bool NamedCollectives::play(Time now) {
 void NamedCollectives::start(Playing& playing, Time now) {
   playing.operation = std::make_shared<Operation>();
   Operation& whole = *playing.operation;
-  whole.request = playing.bucket.request(lane_.peers().number(), fused_);
+  whole.request = playing.bucket.request(peers_.number(), fused_);
   whole.submitted = now;
   Time end = Time::max();
   for (const Work& work : playing.bucket.members()) {
@@ -349,10 +343,9 @@ void NamedCollectives::start(Playing& playing, Time now) {
 void NamedCollectives::finish(Playing& playing) {
   const Operation& whole = *playing.operation;
   last_label_ = label(*playing.bucket.members().back());
-  if (*whole.outcome) playing.bucket.distribute({lane_.peers().rank(), lane_.peers().size()});
+  if (*whole.outcome) playing.bucket.distribute({peers_.rank(), peers_.size()});
   for (const Work& work : playing.bucket.members()) {
-    played_.erase(hash_of_name(work->request.name));
-    limits_.erase({deadline(*work), work.get()});
+    calls_.end(*work);
     if (!*whole.outcome) {
       end(*work, reason_without_label(whole));
       continue;
@@ -363,19 +356,25 @@ void NamedCollectives::finish(Playing& playing) {
     }
     succeed(*work);
   }
-  finish_late(playing);
+  // The results of calls that this rank has not made yet wait for these.
+  for (const Work& work : playing.bucket.members()) {
+    std::optional<LateCall> late = late_.end(*work);
+    if (!late) continue;
+    calls_.end(*late->user);
+    late_.deliver(*std::move(late), peers_);
+  }
 }
 
 /// Fails all named operations of the group when a time limit has ended.
 void NamedCollectives::stop_overdue(Time now) {
-  const GroupPeers& peers = lane_.peers();
   if (const auto overdue = coordinator_.overdue(now)) {
-    const std::string text = missing_text(peers, overdue->timeout, overdue->missing);
+    const std::string text = missing_text(peers_, overdue->timeout, overdue->missing);
     const NameDecision decision{
         .names = {overdue->descriptor.name_hash},
-        .failure = OperationFailure{Errc::timeout, peers.job_rank(overdue->missing.front()), text}};
-    for (int rank = 1; rank < peers.size(); ++rank)
-      lane_.send(rank, EngineMessageType::name_decision, encode(decision));
+        .failure =
+            OperationFailure{Errc::timeout, peers_.job_rank(overdue->missing.front()), text}};
+    for (int rank = 1; rank < peers_.size(); ++rank)
+      peers_.send(rank, EngineMessageType::name_decision, 0, encode(decision));
     (void)apply(decision);
     const std::string label =
         collective_label(overdue->descriptor.kind, 0, overdue->descriptor.name);
@@ -387,43 +386,46 @@ void NamedCollectives::stop_overdue(Time now) {
 
 /// Fails all named operations when this rank's own limit has ended, and nobody has said why.
 void NamedCollectives::stop_late(Time now) {
-  const GroupPeers& peers = lane_.peers();
   // The lane has the time limits of the bucket that it runs, and ends it sooner.
-  if (limits_.empty() || limits_.begin()->first + decision_grace > now) return;
-  const Operation& late = *limits_.begin()->second;
+  if (limit_with_grace() > now) return;
+  const Operation& late = calls_.next_late();
   const std::string after = "timed out after " + duration_text(late.request.timeout);
-  if (pending_.contains(hash_of_name(late.request.name))) {
-    const std::string reason = format("{}: {} has not answered", after, peers.name(0));
-    return lane_.stop_all({Errc::timeout, peers.job_rank(0), reason});
+  if (calls_.is_undecided(hash_of_name(late.request.name))) {
+    const std::string reason = format("{}: {} has not answered", after, peers_.name(0));
+    return lane_.stop_all({Errc::timeout, peers_.job_rank(0), reason});
   }
   const std::string front = label(*playing_.front().bucket.members().front());
-  const std::string reason = format("{} on {} behind {}", after, peers.name(peers.rank()), front);
+  const std::string reason = format("{} on {} behind {}", after, peers_.name(peers_.rank()), front);
   lane_.stop_all({Errc::timeout, -1, reason});
 }
 
+Time NamedCollectives::limit_with_grace() const {
+  const Time limit = calls_.next_limit();
+  return limit == Time::max() ? limit : limit + decision_grace;
+}
+
 Time NamedCollectives::next_deadline() const {
-  if (failed_ && (limits_.empty() || playing_.empty())) return lane_.next_deadline();
-  if (failed_) return std::min(lane_.next_deadline(), limits_.begin()->first + decision_grace);
-  const Time next = std::min({lane_.next_deadline(), coordinator_.next_deadline(), connects_at_});
-  return limits_.empty() ? next : std::min(next, limits_.begin()->first + decision_grace);
+  if (failed_ && playing_.empty()) return lane_.next_deadline();
+  const Time next = std::min(lane_.next_deadline(), limit_with_grace());
+  return failed_ ? next : std::min({next, coordinator_.next_deadline(), connects_at_});
 }
 
 /// Fails all named operations of the group when a rank is gone that they need. Rank 0 has links to
 /// the ranks that it waits for, so that it sees their end.
 void NamedCollectives::stop_without_lost(Time now) {
-  const GroupPeers& peers = lane_.peers();
   const bool connects = now >= connects_at_;
   if (connects) connects_at_ = Time::max();
-  for (int rank = 0; rank < peers.size(); ++rank) {
-    if (rank == peers.rank() || (peers.rank() > 0 && rank > 0)) continue;
-    if (!connects && !peers.gone(rank)) continue;
-    const bool needed = peers.rank() == 0 ? coordinator_.waits_for(rank) : !pending_.empty();
+  for (int rank = 0; rank < peers_.size(); ++rank) {
+    if (rank == peers_.rank() || (peers_.rank() > 0 && rank > 0)) continue;
+    if (!connects && !peers_.gone(rank)) continue;
+    const bool needed =
+        peers_.rank() == 0 ? coordinator_.waits_for(rank) : !calls_.undecided().empty();
     if (!needed) continue;
-    if (!peers.gone(rank)) {
-      lane_.connect(rank);
+    if (!peers_.gone(rank)) {
+      peers_.connect(rank);
       continue;
     }
-    return lane_.stop_all({Errc::peer_lost, peers.job_rank(rank), peers.gone_reason(rank)});
+    return lane_.stop_all({Errc::peer_lost, peers_.job_rank(rank), peers_.gone_reason(rank)});
   }
 }
 
@@ -435,17 +437,11 @@ void NamedCollectives::fail_all(const OperationFailure& why) {
       end(*work, why);
     if (playing.join) end(*playing.join, why);
   }
-  for (const auto& [name, work] : pending_)
+  for (const auto& [name, work] : calls_.undecided())
     end(*work, why);
-  for (const Playing& playing : playing_)
-    for (const LateCall& late : playing.late)
-      if (late.user) end(*late.user, why);
+  late_.fail_running(why);
   playing_.clear();
-  pending_.clear();
-  played_.clear();
-  limits_.clear();
-  unannounced_.clear();
-  unannounced_late_.clear();
+  calls_.clear();
 }
 
 void NamedCollectives::leave() {
@@ -454,10 +450,9 @@ void NamedCollectives::leave() {
 }
 
 size_t NamedCollectives::entries() const {
-  const size_t own =
-      pending_.size() + played_.size() + limits_.size() + unannounced_.size() + late_.entries();
+  const size_t own = calls_.entries() + late_.entries() + playing_.size();
   // After a failure, nothing is added to the coordinator any more.
-  return own + playing_.size() + (failed_ ? 0 : coordinator_.entries());
+  return own + (failed_ ? 0 : coordinator_.entries());
 }
 
 void NamedCollectives::add_waits(std::vector<PendingWait>& waits) const {
@@ -467,24 +462,23 @@ void NamedCollectives::add_waits(std::vector<PendingWait>& waits) const {
     const uint64_t progress = of_lane.empty() ? 0 : of_lane.front().progress;
     waits.push_back({playing_.front().bucket.members().front().get(), progress});
   }
-  for (const auto& [name, work] : pending_)
+  for (const auto& [name, work] : calls_.undecided())
     waits.push_back({work.get(), 0});
 }
 
 std::vector<int> NamedCollectives::awaited(const Operation& operation) const {
-  const GroupPeers& peers = lane_.peers();
   const uint64_t name = hash_of_name(operation.request.name);
-  if (!pending_.contains(name)) return lane_.awaited();
-  if (peers.rank() != 0) return {peers.job_rank(0)};
+  if (!calls_.is_undecided(name)) return lane_.awaited();
+  if (peers_.rank() != 0) return {peers_.job_rank(0)};
   std::vector<int> ranks = coordinator_.missing(name);
   for (int& rank : ranks)
-    rank = peers.job_rank(rank);
+    rank = peers_.job_rank(rank);
   return ranks;
 }
 
 int NamedCollectives::data_from() const {
   if (!playing_.empty()) return lane_.data_from();
-  return lane_.peers().rank() == 0 ? -1 : lane_.peers().job_rank(0);
+  return peers_.rank() == 0 ? -1 : peers_.job_rank(0);
 }
 
 }  // namespace dt

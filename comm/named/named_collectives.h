@@ -4,16 +4,14 @@
 #include "comm/named/bucket.h"
 #include "comm/named/late_steps.h"
 #include "comm/named/name_coordinator.h"
+#include "comm/named/named_calls.h"
 
 #include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
 namespace dt {
@@ -40,13 +38,12 @@ class NamedCollectives {
 
   /// Fails the operation with Errc::input if one of that name is pending, or a join.
   void submit(std::shared_ptr<Operation> operation);
-  bool is_pending(std::string_view name) const;
+  bool is_pending(std::string_view name) const { return calls_.contains(hash_of_name(name)); }
   /// Returns true if anything moved or ended.
   bool step(Time now);
   Time next_deadline() const;
   bool idle() const {
-    return pending_.empty() && playing_.empty() && unannounced_.empty() &&
-           unannounced_late_.empty();
+    return calls_.undecided().empty() && playing_.empty() && calls_.all_announced();
   }
   /// True when steps may be decided without this rank, which then runs them.
   bool serves() const { return serves_ && !failed_; }
@@ -74,13 +71,12 @@ class NamedCollectives {
   Result<> decision(const Message& message, ByteSpan payload);
 
  private:
-  using Work = std::shared_ptr<Operation>;
+  using Work = NamedCalls::Call;
   struct Playing {
     Bucket bucket;
-    Work operation = nullptr;         ///< of the whole bucket; null while it waits for those before
-    Work join = nullptr;              ///< ends behind it
-    int last_joined = -1;             ///< the result of the join
-    std::vector<LateCall> late = {};  ///< in the bucket, without this rank's contribution
+    Work operation = nullptr;  ///< of the whole bucket; null while it waits for those before
+    Work join = nullptr;       ///< ends behind it
+    int last_joined = -1;      ///< the result of the join
     std::vector<int> participants = {};                      ///< of calls with a quorum
     std::vector<std::shared_ptr<std::byte[]>> carried = {};  ///< inputs of members
   };
@@ -92,14 +88,9 @@ class NamedCollectives {
   Result<> agree(const NameDecision& decision);
   Result<> end_join_behind_calls(int last);
   void finish_join(const Playing& playing);
-  bool is_late(const NameDecision& decision) const;
-  std::vector<int> participants_of(const NameDecision& decision) const;
-  Work stand_in(Playing& playing, const NameDecision& decision, uint64_t name);
-  void finish_late(Playing& playing);
+  Work stand_in(const NameDecision& decision, uint64_t name, std::vector<LateCall>& late) const;
   bool deliver_late(const Work& operation);
-  void keep_failure(const NameDecision& decision, uint64_t name);
   bool has_joined() const;
-  Work take(std::unordered_map<uint64_t, Work>::iterator found);
   bool fail_undecided();
   bool awaits_decisions() const;
   bool play(Time now);
@@ -107,16 +98,14 @@ class NamedCollectives {
   void finish(Playing& playing);
   void stop_overdue(Time now);
   void stop_late(Time now);
+  Time limit_with_grace() const;
   void stop_without_lost(Time now);
 
+  GroupPeers peers_;
   Collectives lane_;
   Prepare prepare_;
-  NameCoordinator coordinator_;                 ///< used by rank 0 only
-  std::unordered_map<uint64_t, Work> pending_;  ///< by the hash of the name: not decided yet
-  std::unordered_map<uint64_t, Work> played_;   ///< decided, and not done
-  std::set<std::pair<Time, const Operation*>> limits_;  ///< of all of these that have one
-  std::vector<Work> unannounced_;
-  std::vector<NameArrival> unannounced_late_;  ///< of calls that were decided without this rank
+  NameCoordinator coordinator_;  ///< used by rank 0 only
+  NamedCalls calls_;
   std::deque<Playing> playing_;
   WorkMemory fused_;  ///< of the first of them
   LateSteps late_;

@@ -100,14 +100,12 @@ TEST_CASE("a late call that differs from that of the others is a mismatch, and a
   CHECK(call->outcome->error().message.find("rank 1 ") != std::string::npos);
   CHECK(call->blamed_rank == 1);
   const auto other = call_of(values, false);
-  steps.keep({.name = 4, .failure = OperationFailure{Errc::mismatch, 2, "differs"}});
-  REQUIRE(steps.has(4));
-  LateCall failed = steps.take(4);
-  CHECK_FALSE(steps.has(4));
-  failed.user = other;
-  steps.deliver(std::move(failed), three(peers));
+  steps.keep({.name = hash_of_name(other->request.name),
+              .failure = OperationFailure{Errc::mismatch, 2, "differs"}});
+  CHECK(steps.claim(other, three(peers)) == LateSteps::Claim::delivered);
   CHECK(other->outcome.value().error().message == "differs");
   CHECK(other->blamed_rank == 2);
+  CHECK(steps.claim(call_of(values, false), three(peers)) == LateSteps::Claim::none);
 }
 
 }  // namespace
