@@ -21,8 +21,6 @@ namespace dt {
 
 namespace {
 
-/// The memory of frames up to this size is used again.
-constexpr size_t spare_bytes_max = size_t{16} << 10;
 constexpr auto collective_data = static_cast<uint8_t>(EngineMessageType::collective_data);
 /// Counts travel as they lie in memory; all ranks have the same build of the library.
 static_assert(sizeof(size_t) == sizeof(uint64_t));
@@ -245,9 +243,8 @@ void ScheduledCommunicator::cancel() {
     link->cancel_receive(collective_data, stream_);
   }
   // The links hold no pointer into any buffer from here on.
-  for (EarlyFrames& frames : early_)
-    drop_early(frames, stream_);
-  std::vector<Bytes>().swap(spare_);
+  early_.drop(stream_);
+  early_.trim();
   if (has_own_counts(request_->kind)) request_->result->clear();
   work_.release();
   Bytes().swap(scratch_);
@@ -256,7 +253,7 @@ void ScheduledCommunicator::cancel() {
 
 Result<PayloadTarget> ScheduledCommunicator::place(const Message& message, bool hold) {
   if (done_ || next_ == steps().size()) return PayloadTarget{};
-  const bool early = held_ || has_early(message.from) || received();
+  const bool early = held_ || early_.has(message.from, stream_) || received();
   if (early || steps()[next_].receive_from != message.from)
     return hold ? hold_early(message) : PayloadTarget{};
   const Step& step = steps()[next_];
@@ -272,11 +269,7 @@ Result<PayloadTarget> ScheduledCommunicator::place(const Message& message, bool 
 }
 
 Result<> ScheduledCommunicator::arrived(const Message& message) {
-  EarlyFrames& early = early_[static_cast<size_t>(message.from)];
-  if (!early.empty() && !early.back().complete) {
-    early.back().complete = true;
-    return {};
-  }
+  if (early_.complete(message.from)) return {};
   assert(!done_ && next_ < steps().size());
   const Step& step = steps()[next_];
   const size_t elements = message.length / element_bytes_;
@@ -286,71 +279,32 @@ Result<> ScheduledCommunicator::arrived(const Message& message) {
 }
 
 Result<PayloadTarget> ScheduledCommunicator::hold_early(const Message& message) {
-  if (held_bytes(message.from, stream_) + message.length > early_bytes_max(message.from)) {
+  if (early_.held_bytes(message.from, stream_) + message.length > early_bytes_max(message.from)) {
     // The size of parts is unknown until the counts are there.
     if (exchanges_counts_) return PayloadTarget{};
     return fail(Errc::protocol, format("data frame of {} bytes does not fit", message.length));
   }
-  return take_into_memory(message);
+  return PayloadTarget{PayloadTarget::Action::take,
+                       early_.hold(message.from, message.stream, message.length)};
 }
 
 Result<PayloadTarget> ScheduledCommunicator::place_next(const Message& message) {
-  if (held_bytes(message.from, message.stream) + message.length > next_bytes_max)
+  if (early_.held_bytes(message.from, message.stream) + message.length > next_bytes_max)
     return fail(Errc::protocol, format("early data frame of {} bytes", message.length));
-  return take_into_memory(message);
-}
-
-PayloadTarget ScheduledCommunicator::take_into_memory(const Message& message) {
-  EarlyFrames& frames = early_[static_cast<size_t>(message.from)];
-  frames.push_back({.stream = message.stream, .bytes = spare(message.length)});
-  return PayloadTarget{PayloadTarget::Action::take, frames.back().bytes};
-}
-
-void ScheduledCommunicator::drop_early(EarlyFrames& frames, uint32_t stream) {
-  frames.erase_if([&](const EarlyFrame& frame) { return frame.stream == stream; });
-}
-
-/// Returns memory for a frame: that of an earlier one, where there is some.
-Bytes ScheduledCommunicator::spare(size_t bytes) {
-  Bytes memory;
-  if (!spare_.empty()) {
-    memory = std::move(spare_.back());
-    spare_.pop_back();
-  }
-  memory.resize(bytes);
-  return memory;
-}
-
-/// Keeps the memory of a small frame.
-void ScheduledCommunicator::keep(Bytes memory) {
-  if (memory.capacity() <= spare_bytes_max && spare_.size() < links_.size())
-    spare_.push_back(std::move(memory));
-}
-
-/// True when frames of the running operation are held. Frames of the next one come behind them.
-bool ScheduledCommunicator::has_early(int sender) const {
-  const EarlyFrames& frames = early_[static_cast<size_t>(sender)];
-  return !frames.empty() && frames.front().stream == stream_;
-}
-
-size_t ScheduledCommunicator::held_bytes(int sender, uint32_t stream) const {
-  size_t held = 0;
-  for (const EarlyFrame& frame : early_[static_cast<size_t>(sender)])
-    if (frame.stream == stream) held += frame.bytes.size() - frame.used;
-  return held;
+  return PayloadTarget{PayloadTarget::Action::take,
+                       early_.hold(message.from, message.stream, message.length)};
 }
 
 void ScheduledCommunicator::drop_next(uint32_t stream) {
-  for (size_t rank = 0; rank < early_.size(); ++rank) {
-    if (links_[rank] != nullptr) links_[rank]->cancel_receive(collective_data, stream);
-    drop_early(early_[rank], stream);
-  }
+  for (MessageLink* link : links_)
+    if (link != nullptr) link->cancel_receive(collective_data, stream);
+  early_.drop(stream);
 }
 
 void ScheduledCommunicator::close() {
   cancel();
-  for (const EarlyFrames& frames : early_)
-    if (!frames.empty()) drop_next(frames.back().stream);
+  while (const std::optional<uint32_t> stream = early_.any_stream())
+    drop_next(*stream);
 }
 
 /// The early frames of a sender are at most what the steps to come receive from it.
@@ -367,24 +321,19 @@ size_t ScheduledCommunicator::early_bytes_max(int sender) const {
 bool ScheduledCommunicator::take_early() {
   const Step& step = steps()[next_];
   if (step.receive_from < 0) return false;
-  EarlyFrames& frames = early_[static_cast<size_t>(step.receive_from)];
   bool moved = false;
-  while (!received() && has_early(step.receive_from) && frames.front().complete) {
-    EarlyFrame& frame = frames.front();
-    const std::byte* data = frame.bytes.data() + frame.used;
-    const size_t held = (frame.bytes.size() - frame.used) / element_bytes_;
+  while (!received()) {
+    const std::optional<ByteSpan> frame = early_.next(step.receive_from, stream_);
+    if (!frame) break;
+    const size_t held = frame->size() / element_bytes_;
     const size_t elements = std::min(held, step.receive.count() - received_elements_);
     if (step.fold != Fold::replace) {
-      fold(step, data, elements);
+      fold(step, frame->data(), elements);
     } else {
-      copy_array(at(step.receive, received_elements_), data, elements * element_bytes_);
+      copy_array(at(step.receive, received_elements_), frame->data(), elements * element_bytes_);
     }
     received_elements_ += elements;
-    frame.used += elements * element_bytes_;
-    if (held == elements) {
-      keep(std::move(frame.bytes));
-      frames.pop_front();
-    }
+    early_.use(step.receive_from, held == elements ? frame->size() : elements * element_bytes_);
     moved = true;
   }
   return moved;

@@ -1,7 +1,8 @@
 #pragma once
 
-#include "base/vector_queue.h"
+#include "base/bytes.h"
 #include "comm/collective/communicator.h"
+#include "comm/collective/early_frames.h"
 #include "comm/collective/reduce.h"
 #include "comm/collective/work_memory.h"
 #include "comm/schedule/schedule.h"
@@ -80,22 +81,7 @@ class ScheduledCommunicator final : public Communicator {
   bool sent() const;
   bool received() const;
   void end_schedule();
-
-  /// A frame of a later step or of the next operation, or what is left of it.
-  struct EarlyFrame {
-    uint32_t stream = 0;
-    Bytes bytes;
-    size_t used = 0;
-    bool complete = false;
-  };
-  using EarlyFrames = VectorQueue<EarlyFrame>;
   Result<PayloadTarget> hold_early(const Message& message);
-  PayloadTarget take_into_memory(const Message& message);
-  void drop_early(EarlyFrames& frames, uint32_t stream);
-  Bytes spare(size_t bytes);
-  void keep(Bytes memory);
-  bool has_early(int sender) const;
-  size_t held_bytes(int sender, uint32_t stream) const;
   size_t early_bytes_max(int sender) const;
   bool take_early();
   void divide() const;
@@ -118,9 +104,8 @@ class ScheduledCommunicator final : public Communicator {
   Buffers buffers_;
   size_t element_bytes_ = 1;
   WorkMemory work_;
-  Bytes scratch_;                   ///< one frame, before it is reduced
-  std::vector<EarlyFrames> early_;  ///< by sender, in order of arrival
-  std::vector<Bytes> spare_;        ///< memory of earlier frames
+  Bytes scratch_;  ///< one frame, before it is reduced
+  EarlyFrames early_;
 };
 
 }  // namespace dt
