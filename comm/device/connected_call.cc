@@ -47,7 +47,8 @@ Result<std::unique_ptr<DeviceCopies>> ConnectedCall::start(Terms terms) {
 Result<> ConnectedCall::take_memory() {
   const NcclConnection& connection = *terms_.connection;
   for (const auto& task : tasks_)
-    task->memory = TRY(terms_.connection->take_memory(nccl_memory_bytes(task->part, terms_.self)));
+    task->memory =
+        TRY(terms_.connection->memory().take(nccl_memory_bytes(task->part, terms_.self)));
   const bool by_name = matches_by_name(request());
   if (by_name ? connection.plays_by_name() : connection.agreed() == DeviceRoute::nccl) return {};
   pinned_ = TRY(terms_.device->take_pinned(lay_out(terms_.ranges).bytes));
@@ -68,7 +69,7 @@ ConnectedCall::~ConnectedCall() {
   terms_.device->keep_pinned(std::move(pinned_));
   if (!terms_.device->device().status()) return;
   for (const auto& task : tasks_)
-    terms_.connection->keep_memory(std::move(task->memory));
+    terms_.connection->memory().keep(std::move(task->memory));
 }
 
 Result<DeviceStep> ConnectedCall::next() {

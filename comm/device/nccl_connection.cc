@@ -5,8 +5,6 @@
 #include "comm/named/name_coordinator.h"
 #include "gpu/cuda/open_cuda.h"
 
-#include <algorithm>
-#include <bit>
 #include <system_error>
 #include <utility>
 
@@ -25,12 +23,6 @@ constexpr Duration check_every = milliseconds(100);
 /// How long a wait for the device lasts before it is checked whether the job still runs.
 constexpr Duration watch_every = milliseconds(1);
 
-bool has_ended(const NcclTask& task) {
-  if (!task.done) return false;
-  const Result<bool> done = task.done->done();
-  return done && *done;
-}
-
 /// Enough for the calls that the engine puts into one bucket.
 constexpr size_t plan_memory_bytes = bucket_bytes_max;
 
@@ -47,6 +39,10 @@ std::string place_for_peers(const Environment& environment) {
 }
 
 }  // namespace
+
+NcclConnection::NcclConnection(Terms terms)
+    : terms_(std::move(terms)), memory_(terms_.device->device(), plan_memory_bytes) {
+}
 
 std::shared_ptr<NcclConnection> NcclConnection::start(Terms terms) {
   std::shared_ptr<NcclConnection> made(new NcclConnection(std::move(terms)));
@@ -89,7 +85,6 @@ void NcclConnection::close() {
   }
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
-  const std::lock_guard lock(mutex_);
   memory_.clear();
 }
 
@@ -252,25 +247,25 @@ std::optional<Error> NcclConnection::stopped() const {
 /// Begins tasks until the end.
 void NcclConnection::serve() {
   std::unique_lock lock(mutex_);
-  const auto wanted = [this] { return stop_ || closing_ || !queued_.empty(); };
+  const auto wanted = [this] { return stop_ || closing_ || !tasks_.empty(); };
   while (true) {
-    if (on_device_.empty()) {
+    if (tasks_.none_taken()) {
       changed_.wait(lock, wanted);
     } else {
       changed_.wait_for(lock, check_every, wanted);
     }
-    if (stop_ || (closing_ && queued_.empty())) return;
-    note_ends();
+    if (stop_ || (closing_ && tasks_.empty())) return;
+    // Asked after the events: it concerns all kernels before them.
+    const auto peers_work = [this] { return peers_ ? peers_->status() : Result<>(); };
+    if (Result<> noted = tasks_.note_ends(peers_work); !noted) stop_ = std::move(noted).error();
     if (stop_) return;
-    if (queued_.empty()) {
-      if (on_device_.empty()) continue;
+    if (tasks_.empty()) {
+      if (tasks_.none_taken()) continue;
       const std::optional<Error> failure = check_kernels(lock);
       if (failure && !stop_) stop_ = *failure;
       continue;
     }
-    TaskBucket bucket = std::move(queued_.front());
-    queued_.pop_front();
-    on_device_.insert(on_device_.end(), bucket.begin(), bucket.end());
+    NcclQueue::Bucket bucket = tasks_.take();
     lock.unlock();
     Result<> started = start_on_device(bucket);
     lock.lock();
@@ -291,21 +286,7 @@ std::optional<Error> NcclConnection::check_kernels(std::unique_lock<std::mutex>&
   return std::move(works).error();
 }
 
-/// Forgets the tasks that have ended. Called with the mutex locked, before a stop.
-void NcclConnection::note_ends() {
-  const auto ended = std::partition(on_device_.begin(), on_device_.end(),
-                                    [](const auto& task) { return !has_ended(*task); });
-  // Asked after the events: it concerns all kernels before them.
-  if (Result<> summed = peers_ ? peers_->status() : Result<>(); !summed) {
-    stop_ = std::move(summed).error();
-    return;
-  }
-  for (auto task = ended; task != on_device_.end(); ++task)
-    (*task)->state = NcclTask::State::ended;
-  on_device_.erase(ended, on_device_.end());
-}
-
-Result<> NcclConnection::start_on_device(TaskBucket& bucket) {
+Result<> NcclConnection::start_on_device(NcclQueue::Bucket& bucket) {
   Device& device = terms_.device->device();
   const std::shared_ptr<void> current = device.make_current();
   const std::shared_ptr<DeviceEvent> done = TRY(device.make_event());
@@ -317,7 +298,7 @@ Result<> NcclConnection::start_on_device(TaskBucket& bucket) {
   return stream_->record(*done);
 }
 
-NcclPlan NcclConnection::plan(const TaskBucket& bucket) const {
+NcclPlan NcclConnection::plan(const NcclQueue::Bucket& bucket) const {
   if (bucket.size() == 1) {
     const NcclTask& task = *bucket.front();
     std::byte* const memory = task.memory.bytes() > 0 ? task.memory.at() : plan_memory_.at();
@@ -371,49 +352,16 @@ void NcclConnection::fail_all() {
     const std::lock_guard lock(mutex_);
     if (!stop_) stop_ = Error{Errc::closed, std::string(finalized)};
     if (peers_) peers_->stop();
-    const auto ended = [](const auto& task) { return has_ended(*task); };
-    if (communicator_ && !std::ranges::all_of(on_device_, ended)) communicator_->stop(*stop_);
+    if (communicator_ && !tasks_.all_reached()) communicator_->stop(*stop_);
   }
   leave();
   // Copies behind NCCL's part may still run.
   if (stream_)
     (void)watched_end(*stream_, Clock::now() + staged_work_max, [this] { watch_peers(); });
   const std::lock_guard lock(mutex_);
-  for (const auto& [number, bucket] : gathered_)
-    queued_.push_back(bucket);
-  queued_.push_back(std::move(on_device_));
-  for (const TaskBucket& bucket : queued_)
-    for (const auto& task : bucket)
-      if (task) task->state = NcclTask::State::failed;
-  gathered_.clear();
-  queued_.clear();
-  on_device_.clear();
+  tasks_.fail_all();
   way_ = Way::failed;
   changed_.notify_all();
-}
-
-Result<DeviceBuffer> NcclConnection::take_memory(size_t bytes) {
-  if (bytes <= plan_memory_bytes) return DeviceBuffer();
-  // Few sizes, so that calls of nearly the same size share memory.
-  const size_t size = std::bit_ceil(bytes);
-  {
-    const std::lock_guard lock(mutex_);
-    auto best = memory_.end();
-    for (auto next = memory_.begin(); next != memory_.end(); ++next)
-      if (next->bytes() >= size && (best == memory_.end() || next->bytes() < best->bytes()))
-        best = next;
-    if (best != memory_.end()) {
-      DeviceBuffer buffer = std::move(*best);
-      memory_.erase(best);
-      return buffer;
-    }
-  }
-  return terms_.device->device().allocate(size);
-}
-
-void NcclConnection::keep_memory(DeviceBuffer buffer) {
-  const std::lock_guard lock(mutex_);
-  if (buffer.bytes() > 0) memory_.push_back(std::move(buffer));
 }
 
 void NcclConnection::begin(const std::shared_ptr<NcclTask>& task) {
@@ -423,7 +371,7 @@ void NcclConnection::begin(const std::shared_ptr<NcclTask>& task) {
       task->state = NcclTask::State::failed;
       return;
     }
-    queued_.push_back({task});
+    tasks_.add(task);
   }
   changed_.notify_all();
 }
@@ -435,24 +383,9 @@ void NcclConnection::begin(const std::shared_ptr<NcclTask>& task, const NcclSlot
       task->state = NcclTask::State::failed;
       return;
     }
-    TaskBucket& bucket = gathered_[slot.bucket];
-    bucket.resize(slot.members);
-    bucket[slot.index] = task;
-    queue_whole_buckets();
+    tasks_.add(task, slot);
   }
   changed_.notify_all();
-}
-
-/// Queues the buckets whose turn it is. Called with the mutex locked.
-void NcclConnection::queue_whole_buckets() {
-  const auto is_missing = [](const auto& task) { return task == nullptr; };
-  for (auto next = gathered_.find(next_bucket_); next != gathered_.end();
-       next = gathered_.find(next_bucket_)) {
-    if (std::ranges::any_of(next->second, is_missing)) return;
-    queued_.push_back(std::move(next->second));
-    gathered_.erase(next);
-    ++next_bucket_;
-  }
 }
 
 Result<bool> NcclConnection::ended(const NcclTask& task) const {

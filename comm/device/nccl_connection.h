@@ -6,7 +6,9 @@
 #include "comm/device/buffer_ranges.h"
 #include "comm/device/connection_meeting.h"
 #include "comm/device/connection_offer.h"
+#include "comm/device/nccl_memory.h"
 #include "comm/device/nccl_plan.h"
+#include "comm/device/nccl_queue.h"
 #include "comm/device/nccl_vote.h"
 #include "comm/device/peer_link.h"
 #include "comm/device/rank_store.h"
@@ -15,29 +17,14 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
-#include <vector>
 
 namespace dt {
-
-/// A collective that NCCL runs.
-struct NcclTask {
-  NcclPart part;
-  DeviceBuffer memory = {};                 ///< for its plan; empty: that of the connection
-  std::shared_ptr<DeviceEvent> ready = {};  ///< reached when the input is there; null: it is
-
-  // These are the connection's:
-  enum class State : uint8_t { queued, on_device, ended, failed };
-  State state = State::queued;
-  std::shared_ptr<DeviceEvent> done = {};  ///< of `on_device`; the same for a bucket
-};
 
 /// This rank's device among those of all ranks, which NCCL connects. A thread of its own connects
 /// them, and then begins the tasks in their order. All ranks have the same tasks in the same order.
@@ -90,13 +77,8 @@ class NcclConnection {
   /// The error of `failed`, or the reason of `staged`.
   Error reason() const;
 
-  /// Returns memory of the device for a task, or an empty one where that of the connection is
-  /// enough. May wait for the device's work, and so for operations under way. Fails with
-  /// Errc::out_of_memory.
-  Result<DeviceBuffer> take_memory(size_t bytes);
-  /// Keeps it for later calls. Frees none before close(), since CUDA may wait for the device's work
-  /// then.
-  void keep_memory(DeviceBuffer buffer);
+  /// The memory for tasks whose plans need more than that of the connection.
+  NcclMemory& memory() { return memory_; }
 
   /// Begins a task without a slot. Requires that the devices were connected.
   void begin(const std::shared_ptr<NcclTask>& task);
@@ -112,23 +94,19 @@ class NcclConnection {
   void stop(Error why);
 
  private:
-  using TaskBucket = std::vector<std::shared_ptr<NcclTask>>;
-
-  explicit NcclConnection(Terms terms) : terms_(std::move(terms)) {}
+  explicit NcclConnection(Terms terms);
   void run();
   Result<ConnectionVerdict> connect();
   ConnectionOffer make_offer();
   Result<> join(const NcclUniqueId& id, const ConnectionMeeting& meeting);
   Result<> link_peers(const ConnectionVerdict& verdict);
   void serve();
-  Result<> start_on_device(TaskBucket& bucket);
-  NcclPlan plan(const TaskBucket& bucket) const;
+  Result<> start_on_device(NcclQueue::Bucket& bucket);
+  NcclPlan plan(const NcclQueue::Bucket& bucket) const;
   Result<> run(NcclPlan plan);
   Result<> play_by_nccl(NcclCall call);
   Result<> finish_stream(const std::function<void()>& watch);
   void watch_peers();
-  void queue_whole_buckets();
-  void note_ends();
   std::optional<Error> check_kernels(std::unique_lock<std::mutex>& lock);
   NcclWait wait();
   std::optional<Error> stopped() const;
@@ -140,6 +118,7 @@ class NcclConnection {
   std::atomic<DeviceRoute> agreed_ = DeviceRoute::undecided;
   std::atomic<bool> plays_by_name_ = false;
   NcclOrder order_;
+  NcclMemory memory_;
   std::optional<NcclLibrary> library_ = {};
   std::string all_leave_ = {};                 ///< key of the note that all ranks leave
   DeviceBuffer plan_memory_ = {};              ///< of one plan at a time, in the stream's order
@@ -152,12 +131,7 @@ class NcclConnection {
   std::optional<Error> stop_ = {};
   std::string staged_because_ = {};
   bool closing_ = false;
-  std::vector<DeviceBuffer> memory_ = {};  ///< not in use
-  std::map<uint64_t, TaskBucket> gathered_ =
-      {};  ///< that wait for tasks, or for buckets before them
-  uint64_t next_bucket_ = 0;
-  std::deque<TaskBucket> queued_ = {};
-  TaskBucket on_device_ = {};
+  NcclQueue tasks_;
   std::unique_ptr<NcclCommunicator> communicator_ = {};  ///< reset by the thread alone
   std::unique_ptr<PeerLink> peers_ = {};                 ///< likewise; null: there is none
   std::thread thread_;

@@ -1,5 +1,6 @@
 #include "comm/device/nccl_connection.h"
 
+#include "comm/device/nccl_queue.h"
 #include "tests/unit/comm/device/connected_ranks.h"
 
 namespace dt {
@@ -237,21 +238,6 @@ TEST_CASE("a bucket whose tasks are not all here fails with the connection") {
   world.ranks[0]->stop({Errc::peer_lost, "rank 1 died"});
   world.ranks[0]->await_end(*task);
   CHECK(world.ranks[0]->ended(*task).error().message == "rank 1 died");
-}
-
-TEST_CASE("memory of tasks is used again") {
-  const ConnectedRanks world(1);
-  // The connection has enough for small ones.
-  CHECK(world.ranks[0]->take_memory(size_t{1} << 20).value().at() == nullptr);
-  DeviceBuffer first = world.ranks[0]->take_memory(3'000'000).value();
-  const std::byte* const at = first.at();
-  const DeviceBuffer second = world.ranks[0]->take_memory(3'000'000).value();
-  CHECK(second.at() != at);
-  world.ranks[0]->keep_memory(std::move(first));
-  const DeviceBuffer larger = world.ranks[0]->take_memory(5'000'000).value();
-  CHECK(larger.at() != at);
-  const DeviceBuffer again = world.ranks[0]->take_memory(2'900'000).value();
-  CHECK(again.at() == at);
 }
 
 TEST_CASE("a rank wishes what its connection can, and a failure only where NCCL is required") {
