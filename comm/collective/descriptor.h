@@ -35,7 +35,7 @@ uint64_t call_hash(const OperationRequest& request, uint64_t sequence);
 enum class CallState : uint8_t {
   absent,   ///< it has not made the call
   waits,    ///< it begins after the verdict
-  plays,    ///< it has begun, and has not ended for a while
+  runs,     ///< it has begun, and has not ended for a while
   differs,  ///< another rank's call differs from its own
   passed,   ///< it is done, so the calls of all ranks were equal
 };

@@ -35,7 +35,7 @@ HierarchicalCommunicator::HierarchicalCommunicator(const GroupPeers& peers,
                                                  std::vector<int>(local.begin(), local.end()));
 }
 
-bool HierarchicalCommunicator::plays(const OperationRequest& request) const {
+bool HierarchicalCommunicator::runs(const OperationRequest& request) const {
   if (request.steps || !plays_on_hosts(peers_.hosts(), request.kind)) return false;
   if (request.kind == OperationKind::barrier) return true;
   const bool chosen = request.algorithm == Algorithm::hierarchical;

@@ -31,7 +31,7 @@ class HierarchicalCommunicator final : public Communicator {
                            ScheduledCommunicator& across, std::function<void()> released);
 
   /// True for calls that it runs; the same on all ranks whose calls are equal.
-  bool plays(const OperationRequest& request) const;
+  bool runs(const OperationRequest& request) const;
   void start(const OperationRequest& request, uint64_t sequence, CallLimit limit,
              Time now) override;
   bool step(Time now) override;

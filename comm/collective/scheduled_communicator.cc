@@ -42,7 +42,7 @@ void ScheduledCommunicator::start(const OperationRequest& request, uint64_t sequ
   exchanges_counts_ = has_own_counts(request.kind);
   if (exchanges_counts_) return exchange_counts();
   const bool tokens = request.kind == OperationKind::barrier;
-  play(equal_steps(), buffers_of(request), tokens ? 1 : element_bytes(request.type));
+  run(equal_steps(), buffers_of(request), tokens ? 1 : element_bytes(request.type));
 }
 
 void ScheduledCommunicator::start_held(const OperationRequest& request, uint32_t stream,
@@ -52,7 +52,7 @@ void ScheduledCommunicator::start_held(const OperationRequest& request, uint32_t
   held_ = true;
   divides_ = false;
   const bool tokens = request.kind == OperationKind::barrier;
-  play(steps, buffers_of(request), tokens ? 1 : element_bytes(request.type), work_elements);
+  run(steps, buffers_of(request), tokens ? 1 : element_bytes(request.type), work_elements);
 }
 
 void ScheduledCommunicator::begin(const OperationRequest& request, uint32_t stream) {
@@ -89,13 +89,13 @@ const Steps& ScheduledCommunicator::equal_steps() {
   return cache_.steps(shape, choose(default_rules(request.kind, {.ranks = group_.size}), bytes));
 }
 
-void ScheduledCommunicator::play_own(Steps steps, Buffers buffers, size_t element_bytes) {
+void ScheduledCommunicator::run_own(Steps steps, Buffers buffers, size_t element_bytes) {
   own_steps_ = std::move(steps);
-  play(own_steps_, buffers, element_bytes);
+  run(own_steps_, buffers, element_bytes);
 }
 
-void ScheduledCommunicator::play(const Steps& steps, Buffers buffers, size_t element_bytes,
-                                 size_t elements_min) {
+void ScheduledCommunicator::run(const Steps& steps, Buffers buffers, size_t element_bytes,
+                                size_t elements_min) {
   steps_ = &steps;
   next_ = 0;
   send_started_ = false;
@@ -117,10 +117,10 @@ void ScheduledCommunicator::exchange_counts() {
   counts.resize(static_cast<size_t>(group_.size));
   const bool gathers = r.kind == OperationKind::all_gather_v;
   const auto* own = gathers ? &r.count : r.counts.data();
-  play_own(gathers ? bruck_all_gather(group_, 1) : bruck_all_to_all(group_, 1),
-           {.input = reinterpret_cast<const std::byte*>(own),
-            .output = reinterpret_cast<std::byte*>(counts.data())},
-           sizeof(uint64_t));
+  run_own(gathers ? bruck_all_gather(group_, 1) : bruck_all_to_all(group_, 1),
+          {.input = reinterpret_cast<const std::byte*>(own),
+           .output = reinterpret_cast<std::byte*>(counts.data())},
+          sizeof(uint64_t));
 }
 
 void ScheduledCommunicator::exchange_parts() {
@@ -128,11 +128,11 @@ void ScheduledCommunicator::exchange_parts() {
   const OperationRequest& r = *request_;
   OperationResult& result = *r.result;
   result.allocate(element_bytes(r.type));
-  play_own(r.kind == OperationKind::all_gather_v
-               ? ring_all_gather_v(group_, result.counts)
-               : pairwise_all_to_all_v(group_, {r.counts, result.counts}),
-           {.input = static_cast<const std::byte*>(r.input), .output = result.data.get()},
-           element_bytes(r.type));
+  run_own(r.kind == OperationKind::all_gather_v
+              ? ring_all_gather_v(group_, result.counts)
+              : pairwise_all_to_all_v(group_, {r.counts, result.counts}),
+          {.input = static_cast<const std::byte*>(r.input), .output = result.data.get()},
+          element_bytes(r.type));
 }
 
 /// Returns the address of an element of the range.
@@ -150,7 +150,7 @@ std::byte* ScheduledCommunicator::at(const Range& range, size_t offset) const {
 }
 
 /// The ranges may overlap or be equal, because users reduce in place.
-void ScheduledCommunicator::play_here(const Step& step) const {
+void ScheduledCommunicator::run_here(const Step& step) const {
   if (step.fold == Fold::inputs) return reduce_here(step);
   const std::byte* from = at(step.send);
   std::byte* to = at(step.receive);
@@ -181,7 +181,7 @@ bool ScheduledCommunicator::step(Time /*now*/) {
     const Step& step = steps()[next_];
     const bool local = step.send_to == group_.rank;
     if (local) {
-      play_here(step);
+      run_here(step);
     } else if (!send_started_ && step.send_to >= 0 && (!may_send_ || may_send_(step.send_to))) {
       MessageLink& link = *links_[static_cast<size_t>(step.send_to)];
       link.send_data(collective_data, stream_, {at(step.send), step.send.count() * element_bytes_});

@@ -67,15 +67,15 @@ class ScheduledCommunicator final : public Communicator {
   };
 
   const Steps& equal_steps();
-  void play_own(Steps steps, Buffers buffers, size_t element_bytes);
-  void play(const Steps& steps, Buffers buffers, size_t element_bytes, size_t elements_min = 0);
+  void run_own(Steps steps, Buffers buffers, size_t element_bytes);
+  void run(const Steps& steps, Buffers buffers, size_t element_bytes, size_t elements_min = 0);
   void begin(const OperationRequest& request, uint32_t stream);
   Buffers buffers_of(const OperationRequest& request) const;
   const Steps& steps() const { return *steps_; }
   void exchange_counts();
   void exchange_parts();
   std::byte* at(const Range& range, size_t offset) const;
-  void play_here(const Step& step) const;
+  void run_here(const Step& step) const;
   void reduce_here(const Step& step) const;
   void fold(const Step& step, const std::byte* received, size_t elements);
   bool sent() const;

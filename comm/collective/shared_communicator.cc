@@ -60,7 +60,7 @@ void SharedCommunicator::announce(const OperationRequest& request, MailboxRound 
   Mailbox& own = area_->mailbox(area_->self(), round_);
   own.call_hash = call_hash_;
   own.timeout_ns = limit.timeout.count();
-  if (plays_running()) {
+  if (runs_request()) {
     mailbox_transfer_.start(request, round_);
     mailbox_transfer_.post();
     if (mailbox_transfer_.may_be_large()) announce_large(own);
@@ -98,7 +98,7 @@ bool SharedCommunicator::await_calls(Time now) {
   for (int member = 0; member < area_->members() && waiting_ > 0; ++member) {
     if (called_[static_cast<size_t>(member)]) continue;
     const Mailbox& call = area_->mailbox(member, round_);
-    if (plays_running()) mailbox_transfer_.prefetch(member);
+    if (runs_request()) mailbox_transfer_.prefetch(member);
     if (call.round.load(std::memory_order_acquire) != round_.number) continue;
     note_call(member, call, now);
     moved = true;
@@ -121,7 +121,7 @@ void SharedCommunicator::note_call(int member, const Mailbox& call, Time now) {
 
 /// All members have made the same call, and are thus done with the operation before it.
 void SharedCommunicator::begin() {
-  if (!plays_running()) {
+  if (!runs_request()) {
     state_ = State::agreed;
     return;
   }

@@ -29,11 +29,9 @@ class SharedCommunicator final : public Communicator {
   /// `ranks` has the rank of each member of the area.
   SharedCommunicator(std::shared_ptr<SharedArea> area, std::vector<int> ranks);
 
-  static bool plays(OperationKind kind, int members) {
-    return MailboxTransfer::plays(kind, members);
-  }
-  static bool plays(const OperationRequest& request, int members) {
-    return request.reduce != ReduceOp::adasum && plays(request.kind, members);
+  static bool runs(OperationKind kind, int members) { return MailboxTransfer::runs(kind, members); }
+  static bool runs(const OperationRequest& request, int members) {
+    return request.reduce != ReduceOp::adasum && runs(request.kind, members);
   }
 
   bool compares_calls() const override { return true; }
@@ -65,7 +63,7 @@ class SharedCommunicator final : public Communicator {
   uint64_t first_block() const;
   bool step_blocks();
   bool step_direct();
-  bool plays_running() const { return plays(*request_, area_->members()); }
+  bool runs_request() const { return runs(*request_, area_->members()); }
   int rank_of(int member) const { return member < 0 ? -1 : ranks_[static_cast<size_t>(member)]; }
 
   std::shared_ptr<SharedArea> area_;

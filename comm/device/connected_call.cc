@@ -50,7 +50,7 @@ Result<> ConnectedCall::take_memory() {
     task->memory =
         TRY(terms_.connection->memory().take(nccl_memory_bytes(task->part, terms_.self)));
   const bool by_name = matches_by_name(request());
-  if (by_name ? connection.plays_by_name() : connection.agreed() == DeviceRoute::nccl) return {};
+  if (by_name ? connection.runs_by_name() : connection.agreed() == DeviceRoute::nccl) return {};
   pinned_ = TRY(terms_.device->take_pinned(lay_out(terms_.ranges).bytes));
   return {};
 }
@@ -129,7 +129,7 @@ Result<DeviceStep> ConnectedCall::agree() {
 }
 
 Result<DeviceStep> ConnectedCall::follow_agreement() {
-  if (agreement_->route == DeviceRoute::nccl && !vote_) terms_.connection->play_by_name();
+  if (agreement_->route == DeviceRoute::nccl && !vote_) terms_.connection->run_by_name();
   // The engine has given a list without a name one. If it is staged, it has that name again.
   if (!vote_) terms_.played->request.name = announced_->request.name;
   terms_.played->request.follows_agreement = !vote_;

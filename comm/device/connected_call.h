@@ -38,7 +38,7 @@ class ConnectedCall final : public DeviceCopies {
     std::vector<BufferRanges> ranges;
     std::shared_ptr<Operation> played;  ///< the call, which the engine gets if it is staged
   };
-  /// Requires a call that nccl_can_play() accepts. May wait for the device's work. Fails without an
+  /// Requires a call that nccl_can_run() accepts. May wait for the device's work. Fails without an
   /// effect on the engine.
   static Result<std::unique_ptr<DeviceCopies>> start(Terms terms);
   ~ConnectedCall() override;

@@ -100,7 +100,7 @@ void DeviceCalls::allow_nccl(NcclTerms terms) {
 
 bool DeviceCalls::uses_nccl() const {
   const std::lock_guard lock(mutex_);
-  return connection_ && connection_->plays();
+  return connection_ && connection_->runs();
 }
 
 void DeviceCalls::farewell() {
@@ -121,7 +121,7 @@ void DeviceCalls::disconnect() {
 std::shared_ptr<NcclConnection> DeviceCalls::connection_for(
     const OperationRequest& request, CallingRank self,
     const std::shared_ptr<StagingDevice>& device) {
-  if (request.group != 0 || self.size == 1 || !nccl_can_play(request)) return nullptr;
+  if (request.group != 0 || self.size == 1 || !nccl_can_run(request)) return nullptr;
   const std::lock_guard lock(mutex_);
   if (!nccl_) return nullptr;
   if (!connection_) {

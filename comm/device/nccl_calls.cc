@@ -44,17 +44,17 @@ bool has_plain_terms(const OperationTerms& terms) {
 
 }  // namespace
 
-bool nccl_can_play(const OperationRequest& request) {
+bool nccl_can_run(const OperationRequest& request) {
   if (!nccl_kind(request.kind) || !request.counts.empty()) return false;
   if (request.terms && !has_plain_terms(*request.terms)) return false;
-  const auto can_play = [&](ElementType type) {
-    const bool played = reduces(request.kind) ? nccl_can_reduce(type, op_by_nccl(request.reduce))
-                                              : nccl_moved_type(type).has_value();
-    return played && (!request.terms || can_copy(*request.terms, type));
+  const auto can_run = [&](ElementType type) {
+    const bool runs = reduces(request.kind) ? nccl_can_reduce(type, op_by_nccl(request.reduce))
+                                            : nccl_moved_type(type).has_value();
+    return runs && (!request.terms || can_copy(*request.terms, type));
   };
-  if (request.tensors.empty()) return can_play(request.type);
+  if (request.tensors.empty()) return can_run(request.type);
   return std::ranges::all_of(request.tensors,
-                             [&](const TensorOfList& tensor) { return can_play(tensor.type); });
+                             [&](const TensorOfList& tensor) { return can_run(tensor.type); });
 }
 
 }  // namespace dt

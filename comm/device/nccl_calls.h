@@ -15,6 +15,6 @@ std::optional<NcclCall::Kind> nccl_kind(OperationKind kind);
 /// compression of float64. Also for the minimum and maximum of floats, where NCCL drops a NaN.
 /// Elements of one byte are moved, also where NCCL does not reduce them, as booleans and 8-bit
 /// floats.
-bool nccl_can_play(const OperationRequest& request);
+bool nccl_can_run(const OperationRequest& request);
 
 }  // namespace dt

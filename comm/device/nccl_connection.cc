@@ -58,7 +58,7 @@ std::shared_ptr<NcclConnection> NcclConnection::start(Terms terms) {
 /// Rank 0 notes that all ranks leave. The note lasts, since the others may read it when rank 0 has
 /// left.
 void NcclConnection::farewell() {
-  if (!plays() || way() != Way::nccl) return;
+  if (!runs() || way() != Way::nccl) return;
   const RankStore& store = terms_.store;
   if (terms_.self.rank > 0) {
     if (!store.set(rank_key("left", terms_.self.rank), Bytes(1))) return;
@@ -94,7 +94,7 @@ Way NcclConnection::way() const {
 }
 
 DeviceRoute NcclConnection::wish() const {
-  if (plays()) return DeviceRoute::nccl;
+  if (runs()) return DeviceRoute::nccl;
   switch (way()) {
     case Way::nccl:
       return DeviceRoute::nccl;
@@ -170,7 +170,7 @@ Result<> NcclConnection::link_peers(const ConnectionVerdict& verdict) {
                              .meeting = verdict.share ? PeerMeeting::streams : PeerMeeting::kernels,
                              .bytes_max = bytes_max,
                              .finish = [this](const auto& watch) { return finish_stream(watch); },
-                             .nccl = [this](const NcclCall& call) { return play_by_nccl(call); },
+                             .nccl = [this](const NcclCall& call) { return run_by_nccl(call); },
                              .abandon = [this](const Error& why) { abandon(why); }}));
   const std::lock_guard lock(mutex_);
   peers_ = std::move(link);
@@ -313,8 +313,8 @@ NcclPlan NcclConnection::plan(const NcclQueue::Bucket& bucket) const {
 Result<> NcclConnection::run(NcclPlan plan) {
   for (const CopyBatch& batch : plan.before)
     TRY(stream_->copy_pieces(batch));
-  const bool by_peers = peers_ && peers_->plays(plan.call);
-  TRY(by_peers ? peers_->begin(plan.call) : play_by_nccl(plan.call));
+  const bool by_peers = peers_ && peers_->runs(plan.call);
+  TRY(by_peers ? peers_->begin(plan.call) : run_by_nccl(plan.call));
   if (plan.divide) TRY(stream_->reduce(*plan.divide));
   // Results that are unpacked are not written when the call has ended early.
   for (CopyBatch& batch : plan.after) {
@@ -324,7 +324,7 @@ Result<> NcclConnection::run(NcclPlan plan) {
   return {};
 }
 
-Result<> NcclConnection::play_by_nccl(NcclCall call) {
+Result<> NcclConnection::run_by_nccl(NcclCall call) {
   // Without a handle, NCCL does not know the order of the stream.
   if (stream_->native() == nullptr) TRY(finish_stream([this] { watch_peers(); }));
   call.stream = stream_->native();

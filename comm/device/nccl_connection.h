@@ -69,9 +69,9 @@ class NcclConnection {
   DeviceRoute agreed() const { return agreed_.load(std::memory_order_relaxed); }
   void agree(DeviceRoute route) { agreed_.store(route, std::memory_order_relaxed); }
   /// True when the ranks have agreed that NCCL runs calls by name.
-  bool plays_by_name() const { return plays_by_name_.load(std::memory_order_relaxed); }
-  void play_by_name() { plays_by_name_.store(true, std::memory_order_relaxed); }
-  bool plays() const { return agreed() == DeviceRoute::nccl || plays_by_name(); }
+  bool runs_by_name() const { return runs_by_name_.load(std::memory_order_relaxed); }
+  void run_by_name() { runs_by_name_.store(true, std::memory_order_relaxed); }
+  bool runs() const { return agreed() == DeviceRoute::nccl || runs_by_name(); }
   /// For the steps of calls, which one thread at a time takes.
   NcclOrder& order() { return order_; }
   /// The error of `failed`, or the reason of `staged`.
@@ -104,7 +104,7 @@ class NcclConnection {
   Result<> start_on_device(NcclQueue::Bucket& bucket);
   NcclPlan plan(const NcclQueue::Bucket& bucket) const;
   Result<> run(NcclPlan plan);
-  Result<> play_by_nccl(NcclCall call);
+  Result<> run_by_nccl(NcclCall call);
   Result<> finish_stream(const std::function<void()>& watch);
   void watch_peers();
   std::optional<Error> check_kernels(std::unique_lock<std::mutex>& lock);
@@ -116,7 +116,7 @@ class NcclConnection {
 
   const Terms terms_;
   std::atomic<DeviceRoute> agreed_ = DeviceRoute::undecided;
-  std::atomic<bool> plays_by_name_ = false;
+  std::atomic<bool> runs_by_name_ = false;
   NcclOrder order_;
   NcclMemory memory_;
   std::optional<NcclLibrary> library_ = {};

@@ -56,7 +56,7 @@ void set_root_output(NcclPart& part, CallingRank self) {
   part.output = const_cast<std::byte*>(part.input) + before * part.count * element_bytes(part.type);
 }
 
-NcclOp played_op(ReduceOp op) {
+NcclOp call_op(ReduceOp op) {
   return nccl_op(op_by_nccl(op)).value_or(NcclOp::sum);
 }
 
@@ -70,7 +70,7 @@ NcclCall call_of(const NcclPart& part) {
   const auto type = is_reduced(part) ? nccl_type(part.sent) : nccl_moved_type(part.sent);
   return {.kind = part.kind,
           .type = type.value(),
-          .op = played_op(part.reduce),
+          .op = call_op(part.reduce),
           .peer = part.root,
           .count = part.count,
           .from = part.input,

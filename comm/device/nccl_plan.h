@@ -35,7 +35,7 @@ struct NcclPart {
   size_t sent_bytes() const { return input_count * element_bytes(sent); }
 };
 
-/// Returns the part of a call that nccl_can_play() and check_request() accept, of a single tensor.
+/// Returns the part of a call that nccl_can_run() and check_request() accept, of a single tensor.
 NcclPart nccl_part(const OperationRequest& request, CallingRank self);
 /// The same for one tensor of a list.
 NcclPart nccl_part(const OperationRequest& list, const TensorOfList& tensor);

@@ -258,7 +258,7 @@ void PeerLink::warn(const std::string& text) const {
   if (terms_.self.rank == 0) Log(Log::Level::normal, terms_.log).warn("{}", text);
 }
 
-bool PeerLink::plays(const NcclCall& call) const {
+bool PeerLink::runs(const NcclCall& call) const {
   if (call.kind != NcclCall::Kind::all_reduce || call.op != NcclOp::sum) return false;
   const auto type = element_type(call.type);
   return type && peers_can_sum(*type) && call.count * element_bytes(*type) <= limit_;

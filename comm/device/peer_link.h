@@ -62,7 +62,7 @@ class PeerLink {
   static Result<std::unique_ptr<PeerLink>> connect(Terms terms);
 
   /// True for sums of up to the limit, of types that kernels have. The same on all ranks.
-  bool plays(const NcclCall& call) const;
+  bool runs(const NcclCall& call) const;
   /// Begins such a call on the stream. It ends without a result where a rank is late by `patience`.
   Result<> begin(const NcclCall& call, Duration patience = staged_work_max);
   void stop() { memory_->stop(); }

@@ -141,7 +141,7 @@ Result<> Engine::State::peer_aborted(ByteSpan payload) {
 /// `in_memory`: the ranks of the group share memory.
 Result<> Engine::State::choose_algorithm(const GroupPeers& group, bool in_memory,
                                          OperationRequest& request) const {
-  if (in_memory && SharedCommunicator::plays(request, group.size())) return {};
+  if (in_memory && SharedCommunicator::runs(request, group.size())) return {};
   if (request.reduce == ReduceOp::adasum) return {};  // has one algorithm
   const CollectiveShape shape = shape_of(request);
   const AlgorithmRule& rule =
@@ -282,7 +282,7 @@ std::string Engine::algorithms_text(uint32_t group) const {
   const bool in_memory = found->collectives().has_memory();
   for (auto kind = OperationKind::all_reduce; is_collective(kind);
        kind = static_cast<OperationKind>(static_cast<int>(kind) + 1)) {
-    const bool shared = in_memory && SharedCommunicator::plays(kind, peers.size());
+    const bool shared = in_memory && SharedCommunicator::runs(kind, peers.size());
     if (!text.empty()) text += ',';
     text += format("{}={}", kind_name(kind),
                    shared ? "shm" : rules_text(peers.algorithms().rules(kind)));

@@ -46,7 +46,7 @@ bool ArrivalTable::needs_all() const {
   const Descriptor* first = nullptr;
   for (const Entry& entry : entries_) {
     if (!entry.arrived) continue;
-    if (entry.arrival.state != CallState::plays) return true;
+    if (entry.arrival.state != CallState::runs) return true;
     if (first == nullptr) first = &entry.arrival.descriptor;
     if (!(entry.arrival.descriptor == *first)) return true;
   }

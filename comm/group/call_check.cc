@@ -44,7 +44,7 @@ bool CallCheck::begin_exchange() {
 void CallCheck::run(Time now) {
   const Time end = deadline(queue_.front());
   late_ = now + (end == Time::max() ? late_after : std::min(late_after, (end - now) / 2));
-  if (asked_ == queue_.first_sequence()) report(CallState::plays, now);
+  if (asked_ == queue_.first_sequence()) report(CallState::runs, now);
 }
 
 void CallCheck::run_agreed() {
@@ -89,7 +89,7 @@ void CallCheck::fail_unexplained() {
 }
 
 void CallCheck::expire(Time now) {
-  if (state_ == State::exchanging && now >= late_) report(CallState::plays, now);
+  if (state_ == State::exchanging && now >= late_) report(CallState::runs, now);
   if (agreement_stopped()) return;
   agreement_.connect_missing(now);
   if (std::optional<CollectiveStop> stop = agreement_.lost()) stop_.raise(std::move(*stop));
@@ -110,7 +110,7 @@ bool CallCheck::agreement_stopped() const {
 /// Answers rank 0, which asks how far this rank is in a collective.
 void CallCheck::answer(uint64_t sequence, Time now) {
   const uint64_t first = queue_.first_sequence();
-  if (sequence == first && state_ == State::exchanging) return report(CallState::plays, now);
+  if (sequence == first && state_ == State::exchanging) return report(CallState::runs, now);
   // It has sent its descriptor, or all have agreed.
   if (sequence == first && state_ != State::none) return;
   asked_ = sequence;

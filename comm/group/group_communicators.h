@@ -24,7 +24,7 @@ class GroupCommunicators {
   bool share_memory() const { return shared_ != nullptr; }
   /// True for calls that run in the memory of several hosts; the same on all ranks.
   bool run_on_hosts(const OperationRequest& request) const {
-    return hosts_ && hosts_->plays(request);
+    return hosts_ && hosts_->runs(request);
   }
 
   /// Starts a collective in the memory of all ranks. Requires share_memory().

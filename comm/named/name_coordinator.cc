@@ -21,7 +21,7 @@ size_t bytes_of(const Descriptor& descriptor) {
 }
 
 bool has_quorum(const NameArrival& arrival) {
-  return arrival.place.list != 0 && arrival.descriptor.kind == OperationKind::all_reduce &&
+  return arrival.part_of.list != 0 && arrival.descriptor.kind == OperationKind::all_reduce &&
          arrival.descriptor.terms.quorum.ranks > 0;
 }
 
@@ -42,7 +42,7 @@ Result<> NameCoordinator::add(int rank, NameArrival arrival, Time now) {
   Pending& pending = pending_
                          .try_emplace(name, Pending{.first = arrival.descriptor,
                                                     .arrived = std::vector<bool>(ranks),
-                                                    .place = arrival.place,
+                                                    .part_of = arrival.part_of,
                                                     .route = arrival.wish,
                                                     .of_unnamed = arrival.of_unnamed})
                          .first->second;
@@ -102,9 +102,9 @@ std::vector<NameDecision> NameCoordinator::deadlock(Time now) {
   if (!found) return {};
   std::vector<uint64_t> failing(names.begin(), names.end());
   for (const uint64_t name : names) {
-    quorums_.forget(pending_.at(name).place.list);
+    quorums_.forget(pending_.at(name).part_of.list);
     // The parts that its list has held fail with it.
-    const auto held = lists_.find(pending_.at(name).place.list);
+    const auto held = lists_.find(pending_.at(name).part_of.list);
     if (held != lists_.end()) {
       for (const Complete& part : held->second)
         failing.push_back(part.call.name_hash);
@@ -133,10 +133,10 @@ void NameCoordinator::complete(uint64_t name, Pending& pending) {
     all_joined_ = NameDecision{.names = {name}, .last_joined = joined_.back()};
     joined_.clear();
   } else {
-    const ListPlace place = pending.place;
+    const ListPart part_of = pending.part_of;
     Complete call = completed(pending);
     expected_.erase(name);
-    finish(place, std::move(call));
+    finish(part_of, std::move(call));
   }
   pending_.erase(name);
 }
@@ -250,14 +250,14 @@ NameCoordinator::Complete NameCoordinator::completed_without(const std::vector<i
 }
 
 /// Holds a part of a list until the others are there.
-void NameCoordinator::finish(const ListPlace& place, Complete complete) {
+void NameCoordinator::finish(const ListPart& part_of, Complete complete) {
   std::vector<Complete> together;
-  if (place.list != 0) {
-    std::vector<Complete>& held = lists_[place.list];
+  if (part_of.list != 0) {
+    std::vector<Complete>& held = lists_[part_of.list];
     held.push_back(std::move(complete));
-    if (held.size() < place.parts) return;
+    if (held.size() < part_of.parts) return;
     together = std::move(held);
-    lists_.erase(place.list);
+    lists_.erase(part_of.list);
   } else {
     together.push_back(std::move(complete));
   }
@@ -314,7 +314,7 @@ void NameCoordinator::join(int rank) {
 }
 
 bool NameCoordinator::is_complete(const Pending& pending) const {
-  if (pending.first.terms.quorum.ranks > 0 && pending.place.list != 0) return false;
+  if (pending.first.terms.quorum.ranks > 0 && pending.part_of.list != 0) return false;
   if (pending.first.name_hash == join_hash() && !expected_.empty()) return false;
   return pending.arrivals + joined_without(pending).size() == options_.job_ranks.size();
 }

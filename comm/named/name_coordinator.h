@@ -79,7 +79,7 @@ class NameCoordinator {
     std::map<int, Descriptor> differing = {};  ///< by rank
     std::vector<bool> arrived = {};
     size_t arrivals = 0;
-    ListPlace place = {};
+    ListPart part_of = {};
     int priority = 0;                     ///< of rank 0's call
     Duration timeout = Duration::zero();  ///< that ends first
     Time deadline = Time::max();
@@ -113,7 +113,7 @@ class NameCoordinator {
   Complete completed(Pending& pending);
   Complete compared(Pending& pending);
   Complete completed_without(const std::vector<int>& joined, Pending& pending);
-  void finish(const ListPlace& place, Complete complete);
+  void finish(const ListPart& part_of, Complete complete);
   void release(std::vector<Complete> together);
   std::optional<OperationFailure> mismatch(const Pending& pending) const;
   void close_step(const QuorumSteps::Step& step);

@@ -21,7 +21,7 @@ std::optional<DeviceRoute> read_route(Reader& reader) {
 
 }  // namespace
 
-ListPlace ListPlace::of(const Operation& part) {
+ListPart ListPart::of(const Operation& part) {
   if (!part.list) return {};
   Writer writer;
   const auto parts = static_cast<uint32_t>(part.list->request.tensors.size());
@@ -43,7 +43,7 @@ Bytes encode_arrivals(const std::vector<NameArrival>& arrivals, size_t& from) {
     Writer writer;
     encode(a.descriptor, writer);
     writer.number(a.timeout.count()).number(a.remaining.count()).number(a.blocks);
-    writer.number(a.place.list).number(a.place.parts);
+    writer.number(a.part_of.list).number(a.part_of.parts);
     writer.number(a.of_unnamed);
     encode(a.wish, writer);
     if (message.size() + writer.view().size() > control_bytes_max) break;
@@ -62,9 +62,9 @@ Result<std::vector<NameArrival>> decode_arrivals(ByteSpan bytes) {
     arrival.timeout = Duration(reader.number<Duration::rep>());
     arrival.remaining = Duration(reader.number<Duration::rep>());
     arrival.blocks = reader.number<bool>();
-    arrival.place.list = reader.number<uint64_t>();
-    arrival.place.parts = reader.number<uint32_t>();
-    if (arrival.place.list != 0 && arrival.place.parts == 0) reader.refuse();
+    arrival.part_of.list = reader.number<uint64_t>();
+    arrival.part_of.parts = reader.number<uint32_t>();
+    if (arrival.part_of.list != 0 && arrival.part_of.parts == 0) reader.refuse();
     arrival.of_unnamed = reader.number<bool>();
     arrival.wish = read_route(reader);
     if (!reader.ok() || arrival.timeout < Duration::zero() || arrival.remaining < Duration::zero())

@@ -10,11 +10,11 @@
 namespace dt {
 
 /// The list of tensors of which a call is a part. All its parts are run, or none.
-struct ListPlace {
+struct ListPart {
   uint64_t list = 0;   ///< a hash of its name and length; 0: the call stands alone
   uint32_t parts = 0;  ///< of the list
 
-  static ListPlace of(const Operation& part);
+  static ListPart of(const Operation& part);
 };
 
 /// A rank's announcement that it has made a named call.
@@ -23,7 +23,7 @@ struct NameArrival {
   Duration timeout = Duration::zero();    ///< zero: none
   Duration remaining = Duration::zero();  ///< of the timeout
   bool blocks = false;                    ///< a thread of the rank waits for it
-  ListPlace place = {};
+  ListPart part_of = {};
   int priority = 0;  ///< on rank 0, whose calls are not sent: higher ones run first
   std::optional<DeviceRoute> wish = {};  ///< of a CallAgreement; none: the call moves data
   bool of_unnamed = false;               ///< likewise

@@ -62,7 +62,7 @@ std::vector<NameArrival> NamedCalls::take_unannounced(Time now) {
                     .timeout = limited ? request.timeout : Duration::zero(),
                     .remaining = limited ? std::max(end - now, Duration::zero()) : Duration::zero(),
                     .blocks = request.blocks,
-                    .place = ListPlace::of(*call),
+                    .part_of = ListPart::of(*call),
                     .priority = request.priority});
     if (!request.agreement) continue;
     arrival.wish = request.agreement->wish;

@@ -71,15 +71,15 @@ void NamedCollectives::submit(std::shared_ptr<Operation> operation) {
 
 bool NamedCollectives::step(Time now) {
   if (failed_) {
-    const bool moved = play(now) || fail_undecided();
+    const bool moved = run(now) || fail_undecided();
     // The last message of a bucket before the stop may be lost on a silent link.
-    if (!playing_.empty()) stop_late(now);
+    if (!turns_.empty()) stop_late(now);
     return moved;
   }
   bool moved = announce(now);
   coordinator_.decide_quorums(now);
   moved |= decide(now);
-  moved |= play(now);
+  moved |= run(now);
   stop_overdue(now);
   stop_without_lost(now);
   if (const CollectiveStop* stop = lane_.stopped()) {
@@ -134,7 +134,7 @@ Result<> NamedCollectives::announcement(const Message& message, ByteSpan payload
 bool NamedCollectives::decide(Time now) {
   if (peers_.rank() != 0) return false;
   std::vector<NameDecision> decisions = coordinator_.decide();
-  if (playing_.empty())
+  if (turns_.empty())
     for (NameDecision& deadlock : coordinator_.deadlock(now))
       decisions.push_back(std::move(deadlock));
   for (const NameDecision& decision : decisions) {
@@ -182,9 +182,9 @@ Result<> NamedCollectives::apply(const NameDecision& decision) {
 }
 
 /// Queues the calls for their turn. Where memory runs out, each operation is still undecided or in
-/// playing_, so fail_all() ends it.
+/// turns_, so fail_all() ends it.
 Result<> NamedCollectives::queue(const NameDecision& decision) {
-  Playing playing{.participants = decision.included(peers_.size())};
+  Turn turn{.participants = decision.included(peers_.size())};
   std::vector<Work> members;
   std::vector<LateCall> late;
   for (const uint64_t name : decision.names) {
@@ -194,14 +194,14 @@ Result<> NamedCollectives::queue(const NameDecision& decision) {
     if (!members.back()) return fail(Errc::protocol, "a decision about a name that is not pending");
     if (own) calls_.decide(name);
     OperationRequest& request = members.back()->request;
-    if (request.agreement) return fail(Errc::protocol, "a call without data is to be played");
+    if (request.agreement) return fail(Errc::protocol, "a call without data is to be run");
     if (auto sum = contributes ? late_.add_carried(request) : nullptr)
-      playing.carried.push_back(std::move(sum));
+      turn.carried.push_back(std::move(sum));
   }
-  playing.bucket = Bucket(members, decision.average_over);
+  turn.bucket = Bucket(members, decision.average_over);
   for (LateCall& call : late)
     late_.run(std::move(call));
-  playing_.push_back(std::move(playing));
+  turns_.push_back(std::move(turn));
   ++buckets_;
   for (const uint64_t name : decision.names)
     calls_.forget_undecided(name);
@@ -231,7 +231,7 @@ NamedCollectives::Work NamedCollectives::stand_in(const NameDecision& decision, 
 bool NamedCollectives::deliver_late(const Work& operation) {
   // An operation that has ended has no list any more.
   NameArrival arrival{.descriptor = Descriptor::of(operation->request),
-                      .place = ListPlace::of(*operation)};
+                      .part_of = ListPart::of(*operation)};
   const LateSteps::Claim claim = late_.claim(operation, peers_);
   if (claim == LateSteps::Claim::none) return false;
   if (claim == LateSteps::Claim::running) calls_.add_late(operation);
@@ -275,34 +275,33 @@ Result<> NamedCollectives::agree(const NameDecision& decision) {
 Result<> NamedCollectives::end_join_behind_calls(int last) {
   if (!calls_.is_undecided(join_hash()) || last >= peers_.size())
     return fail(Errc::protocol, "a decision about a join that is not pending");
-  if (playing_.empty()) {
+  if (turns_.empty()) {
     end_join(*calls_.take(join_hash()), last);
     return {};
   }
-  playing_.back().join = calls_.undecided(join_hash());
-  playing_.back().last_joined = last;
+  turns_.back().join = calls_.undecided(join_hash());
+  turns_.back().last_joined = last;
   calls_.forget_undecided(join_hash());
   return {};
 }
 
 /// Ends the join behind a bucket that has ended.
-void NamedCollectives::finish_join(const Playing& playing) {
-  calls_.end(*playing.join);
-  if (*playing.operation->outcome) return end_join(*playing.join, playing.last_joined);
-  end(*playing.join, reason_without_label(*playing.operation));
+void NamedCollectives::finish_join(const Turn& turn) {
+  calls_.end(*turn.join);
+  if (*turn.operation->outcome) return end_join(*turn.join, turn.last_joined);
+  end(*turn.join, reason_without_label(*turn.operation));
 }
 
 bool NamedCollectives::has_joined() const {
   return calls_.is_undecided(join_hash()) ||
-         std::ranges::any_of(playing_,
-                             [](const Playing& playing) { return playing.join != nullptr; });
+         std::ranges::any_of(turns_, [](const Turn& turn) { return turn.join != nullptr; });
 }
 
 /// Runs the buckets one after the other.
-bool NamedCollectives::play(Time now) {
+bool NamedCollectives::run(Time now) {
   bool moved = lane_.step(now);
-  while (!playing_.empty()) {
-    Playing& first = playing_.front();
+  while (!turns_.empty()) {
+    Turn& first = turns_.front();
     if (!first.operation) {
       start(first, now);
       if (const Result<> chosen = prepare_(peers_, first.operation->request); !chosen) {
@@ -317,7 +316,7 @@ bool NamedCollectives::play(Time now) {
     if (!first.operation->outcome) return moved;
     finish(first);
     if (first.join) finish_join(first);
-    playing_.pop_front();
+    turns_.pop_front();
     fused_.trim();
     moved = true;
   }
@@ -325,13 +324,13 @@ bool NamedCollectives::play(Time now) {
 }
 
 /// The operation of a whole bucket has the time limit that ends first.
-void NamedCollectives::start(Playing& playing, Time now) {
-  playing.operation = std::make_shared<Operation>();
-  Operation& whole = *playing.operation;
-  whole.request = playing.bucket.request(peers_.number(), fused_);
+void NamedCollectives::start(Turn& turn, Time now) {
+  turn.operation = std::make_shared<Operation>();
+  Operation& whole = *turn.operation;
+  whole.request = turn.bucket.request(peers_.number(), fused_);
   whole.submitted = now;
   Time end = Time::max();
-  for (const Work& work : playing.bucket.members()) {
+  for (const Work& work : turn.bucket.members()) {
     note_start(*work);
     if (deadline(*work) >= end) continue;
     end = deadline(*work);
@@ -340,24 +339,24 @@ void NamedCollectives::start(Playing& playing, Time now) {
   }
 }
 
-void NamedCollectives::finish(Playing& playing) {
-  const Operation& whole = *playing.operation;
-  last_label_ = label(*playing.bucket.members().back());
-  if (*whole.outcome) playing.bucket.distribute({peers_.rank(), peers_.size()});
-  for (const Work& work : playing.bucket.members()) {
+void NamedCollectives::finish(Turn& turn) {
+  const Operation& whole = *turn.operation;
+  last_label_ = label(*turn.bucket.members().back());
+  if (*whole.outcome) turn.bucket.distribute({peers_.rank(), peers_.size()});
+  for (const Work& work : turn.bucket.members()) {
     calls_.end(*work);
     if (!*whole.outcome) {
       end(*work, reason_without_label(whole));
       continue;
     }
     if (work->request.terms && work->request.terms->quorum.ranks > 0) {
-      note_participants(*work, playing.participants);
+      note_participants(*work, turn.participants);
       late_.note_end(*work, false);
     }
     succeed(*work);
   }
   // The results of calls that this rank has not made yet wait for these.
-  for (const Work& work : playing.bucket.members()) {
+  for (const Work& work : turn.bucket.members()) {
     std::optional<LateCall> late = late_.end(*work);
     if (!late) continue;
     calls_.end(*late->user);
@@ -394,7 +393,7 @@ void NamedCollectives::stop_late(Time now) {
     const std::string reason = format("{}: {} has not answered", after, peers_.name(0));
     return lane_.stop_all({Errc::timeout, peers_.job_rank(0), reason});
   }
-  const std::string front = label(*playing_.front().bucket.members().front());
+  const std::string front = label(*turns_.front().bucket.members().front());
   const std::string reason = format("{} on {} behind {}", after, peers_.name(peers_.rank()), front);
   lane_.stop_all({Errc::timeout, -1, reason});
 }
@@ -405,7 +404,7 @@ Time NamedCollectives::limit_with_grace() const {
 }
 
 Time NamedCollectives::next_deadline() const {
-  if (failed_ && playing_.empty()) return lane_.next_deadline();
+  if (failed_ && turns_.empty()) return lane_.next_deadline();
   const Time next = std::min(lane_.next_deadline(), limit_with_grace());
   return failed_ ? next : std::min({next, coordinator_.next_deadline(), connects_at_});
 }
@@ -432,15 +431,15 @@ void NamedCollectives::stop_without_lost(Time now) {
 void NamedCollectives::fail_all(const OperationFailure& why) {
   failed_ = why;
   lane_.fail_all(why);
-  for (const Playing& playing : playing_) {
-    for (const Work& work : playing.bucket.members())
+  for (const Turn& turn : turns_) {
+    for (const Work& work : turn.bucket.members())
       end(*work, why);
-    if (playing.join) end(*playing.join, why);
+    if (turn.join) end(*turn.join, why);
   }
   for (const auto& [name, work] : calls_.undecided())
     end(*work, why);
   late_.fail_running(why);
-  playing_.clear();
+  turns_.clear();
   calls_.clear();
 }
 
@@ -450,17 +449,17 @@ void NamedCollectives::leave() {
 }
 
 size_t NamedCollectives::entries() const {
-  const size_t own = calls_.entries() + late_.entries() + playing_.size();
+  const size_t own = calls_.entries() + late_.entries() + turns_.size();
   // After a failure, nothing is added to the coordinator any more.
   return own + (failed_ ? 0 : coordinator_.entries());
 }
 
 void NamedCollectives::add_waits(std::vector<PendingWait>& waits) const {
-  if (!playing_.empty()) {
+  if (!turns_.empty()) {
     std::vector<PendingWait> of_lane;
     lane_.add_wait(of_lane);
     const uint64_t progress = of_lane.empty() ? 0 : of_lane.front().progress;
-    waits.push_back({playing_.front().bucket.members().front().get(), progress});
+    waits.push_back({turns_.front().bucket.members().front().get(), progress});
   }
   for (const auto& [name, work] : calls_.undecided())
     waits.push_back({work.get(), 0});
@@ -477,7 +476,7 @@ std::vector<int> NamedCollectives::awaited(const Operation& operation) const {
 }
 
 int NamedCollectives::data_from() const {
-  if (!playing_.empty()) return lane_.data_from();
+  if (!turns_.empty()) return lane_.data_from();
   return peers_.rank() == 0 ? -1 : peers_.job_rank(0);
 }
 

@@ -43,7 +43,7 @@ class NamedCollectives {
   bool step(Time now);
   Time next_deadline() const;
   bool idle() const {
-    return calls_.undecided().empty() && playing_.empty() && calls_.all_announced();
+    return calls_.undecided().empty() && turns_.empty() && calls_.all_announced();
   }
   /// True when steps may be decided without this rank, which then runs them.
   bool serves() const { return serves_ && !failed_; }
@@ -72,7 +72,7 @@ class NamedCollectives {
 
  private:
   using Work = NamedCalls::Call;
-  struct Playing {
+  struct Turn {
     Bucket bucket;
     Work operation = nullptr;  ///< of the whole bucket; null while it waits for those before
     Work join = nullptr;       ///< ends behind it
@@ -87,15 +87,15 @@ class NamedCollectives {
   Result<> queue(const NameDecision& decision);
   Result<> agree(const NameDecision& decision);
   Result<> end_join_behind_calls(int last);
-  void finish_join(const Playing& playing);
+  void finish_join(const Turn& turn);
   Work stand_in(const NameDecision& decision, uint64_t name, std::vector<LateCall>& late) const;
   bool deliver_late(const Work& operation);
   bool has_joined() const;
   bool fail_undecided();
   bool awaits_decisions() const;
-  bool play(Time now);
-  void start(Playing& playing, Time now);
-  void finish(Playing& playing);
+  bool run(Time now);
+  void start(Turn& turn, Time now);
+  void finish(Turn& turn);
   void stop_overdue(Time now);
   void stop_late(Time now);
   Time limit_with_grace() const;
@@ -106,7 +106,7 @@ class NamedCollectives {
   Prepare prepare_;
   NameCoordinator coordinator_;  ///< used by rank 0 only
   NamedCalls calls_;
-  std::deque<Playing> playing_;
+  std::deque<Turn> turns_;
   WorkMemory fused_;  ///< of the first of them
   LateSteps late_;
   bool serves_ = false;             ///< a call with a quorum was made

@@ -19,14 +19,15 @@ Time deadline_of(Time first, const Quorum& quorum) {
 }  // namespace
 
 bool QuorumSteps::add(int rank, const NameArrival& arrival, Time now) {
-  if (!lists_.contains(arrival.place.list)) make_room();
-  List& list = lists_
-                   .try_emplace(arrival.place.list, List{.quorum = arrival.descriptor.terms.quorum,
-                                                         .parts = arrival.place.parts,
-                                                         .announced = std::vector<uint32_t>(ranks_),
-                                                         .behind = std::vector<uint32_t>(ranks_),
-                                                         .late = std::vector<uint32_t>(ranks_)})
-                   .first->second;
+  if (!lists_.contains(arrival.part_of.list)) make_room();
+  List& list =
+      lists_
+          .try_emplace(arrival.part_of.list, List{.quorum = arrival.descriptor.terms.quorum,
+                                                  .parts = arrival.part_of.parts,
+                                                  .announced = std::vector<uint32_t>(ranks_),
+                                                  .behind = std::vector<uint32_t>(ranks_),
+                                                  .late = std::vector<uint32_t>(ranks_)})
+          .first->second;
   const auto index = static_cast<size_t>(rank);
   if (list.behind[index] > 0) {
     if (++list.late[index] < list.parts) return false;

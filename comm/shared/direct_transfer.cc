@@ -55,7 +55,7 @@ DirectTransfer::DirectTransfer(const SharedArea& area) : area_(area) {
 
 void DirectTransfer::announce(LargeCall& own, const OperationRequest& request) const {
   const SharedHeap* heap = area_.heap();
-  if (plays(request.kind) && heap != nullptr && heap->readable()) {
+  if (runs(request.kind) && heap != nullptr && heap->readable()) {
     const size_t bytes_each = element_bytes(request.type);
     const size_t bytes = request.count * bytes_each;
     const bool scatters = request.kind == OperationKind::reduce_scatter;
@@ -73,7 +73,7 @@ void DirectTransfer::announce(LargeCall& own, const OperationRequest& request) c
 
 bool DirectTransfer::start(const OperationRequest& request, MailboxRound round, uint64_t begin) {
   assert(!running());
-  if (!plays(request.kind) || area_.heap() == nullptr || area_.members() < 2) return false;
+  if (!runs(request.kind) || area_.heap() == nullptr || area_.members() < 2) return false;
   request_ = &request;
   if (!find_buffers(round)) {
     request_ = nullptr;

@@ -24,7 +24,7 @@ class DirectTransfer {
  public:
   explicit DirectTransfer(const SharedArea& area);
 
-  static bool plays(OperationKind kind) {
+  static bool runs(OperationKind kind) {
     return kind == OperationKind::all_reduce || kind == OperationKind::reduce_scatter ||
            kind == OperationKind::all_gather || kind == OperationKind::broadcast;
   }

@@ -20,7 +20,7 @@ class MailboxTransfer {
   MailboxTransfer(const SharedArea& area, PartLayout& layout);
 
   /// False where the counts of a member do not fit into a mailbox.
-  static bool plays(OperationKind kind, int members) {
+  static bool runs(OperationKind kind, int members) {
     return kind != OperationKind::all_to_all_v ||
            static_cast<size_t>(members) <= Mailbox::input_bytes_max / sizeof(size_t);
   }

@@ -187,19 +187,19 @@ TEST_CASE("with lanes, the first members own parts of whole buffers, and may wor
             request.output = outputs[rank].data();
             requests.push_back(request);
           }
-          const auto play_all = [&](uint64_t sequence) {
+          const auto run_all = [&](uint64_t sequence) {
             for (int rank = 0; rank < size; ++rank)
               host[rank].start(requests[static_cast<size_t>(rank)], sequence, {}, start_time);
             host.settle();
             for (int rank = 0; rank < size; ++rank)
               REQUIRE(host[rank].state() == Communicator::State::done);
           };
-          play_all(1);
+          run_all(1);
           for (OperationRequest& request : requests) {
             request.kind = OperationKind::all_gather;
             request.input = request.output;
           }
-          play_all(2);
+          run_all(2);
           for (const std::vector<double>& output : outputs)
             for (size_t i = 0; i < count; ++i)
               REQUIRE(output[i] == sum_at(size, i));
@@ -413,7 +413,7 @@ TEST_CASE("a call of any kind that differs leaves all buffers as they are") {
   }
 }
 
-TEST_CASE("members that aborted a collective at different blocks play the next one") {
+TEST_CASE("members that aborted a collective at different blocks run the next one") {
   for (const size_t aborts_after : {0, 1, 3}) {
     CAPTURE(aborts_after);
     Host host(3, 1024);
@@ -490,9 +490,9 @@ TEST_CASE("ranks with counts of their own may be small and large in one call") {
 }
 
 TEST_CASE("counts that do not fit into a mailbox are left to the links") {
-  CHECK(SharedCommunicator::plays(OperationKind::all_to_all_v, 1024));
-  CHECK(!SharedCommunicator::plays(OperationKind::all_to_all_v, 1025));
-  CHECK(SharedCommunicator::plays(OperationKind::all_to_all, 5000));
+  CHECK(SharedCommunicator::runs(OperationKind::all_to_all_v, 1024));
+  CHECK(!SharedCommunicator::runs(OperationKind::all_to_all_v, 1025));
+  CHECK(SharedCommunicator::runs(OperationKind::all_to_all, 5000));
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ TEST_CASE("ranks compare the counts") {
         "reduce_scatter #4: rank 2 gave other counts of the parts, others equal ones");
 }
 
-TEST_CASE("counts that cannot be played are refused") {
+TEST_CASE("counts that cannot be run are refused") {
   const std::vector<float> input(4);
   const auto refusal = [&](std::vector<size_t> counts) {
     const Result<> checked = check_request(scatter(input, std::move(counts)), 0, 3);

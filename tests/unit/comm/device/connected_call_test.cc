@@ -71,7 +71,7 @@ void begin_nccl(const Sum& sum) {
   CHECK(sum.copies->start_results());
 }
 
-TEST_CASE("where NCCL plays, the ranks compare the call by their vote") {
+TEST_CASE("where NCCL runs the calls, the ranks compare the call by their vote") {
   const ConnectedRanks world(2);
   world.decided(0);
   const Sum sum(world, {.agreed = DeviceRoute::nccl});
@@ -156,7 +156,7 @@ TEST_CASE("a range that exceeds its memory is refused before anything is sent") 
   CHECK(call.error().message == "the input exceeds its memory of cpu:0");
 }
 
-TEST_CASE("a device that fails while the others play the call staged concerns them") {
+TEST_CASE("a device that fails while the others run the call staged concerns them") {
   const ConnectedRanks world(1);
   const auto stream = world.devices[0]->device().stream_at(&world.cpu.stream(0)).value();
   const Sum sum(world, {.agreed = DeviceRoute::undecided, .stream = stream});
@@ -198,7 +198,7 @@ void await_results(DeviceCopies& copies) {
     std::this_thread::yield();
 }
 
-TEST_CASE("the ranks agree on a call by name before NCCL plays it in its slot") {
+TEST_CASE("the ranks agree on a call by name before NCCL runs it in its slot") {
   const ConnectedRanks world(1);
   world.decided(0);
   const Sum sum = sum_by_name(world);
@@ -211,17 +211,17 @@ TEST_CASE("the ranks agree on a call by name before NCCL plays it in its slot") 
   CHECK(request.terms->memory == MemoryKind::connected_device);
   REQUIRE(request.agreement != nullptr);
   CHECK(request.agreement->wish == DeviceRoute::nccl);
-  CHECK_FALSE(world.ranks[0]->plays_by_name());
+  CHECK_FALSE(world.ranks[0]->runs_by_name());
   request.agreement->route = DeviceRoute::nccl;
   request.agreement->slots = {{.bucket = 0}};
   CHECK(sum.copies->next()->kind == DeviceStep::Kind::results);
-  CHECK(world.ranks[0]->plays_by_name());
+  CHECK(world.ranks[0]->runs_by_name());
   CHECK(world.ranks[0]->agreed() == DeviceRoute::undecided);
   await_results(*sum.copies);
   CHECK(values_of<float>(world.cpu.stream(0), world.memory[0], 3) == std::vector<float>{1, 1, 1});
 }
 
-TEST_CASE("a call by name that a rank cannot play by NCCL is staged by its name") {
+TEST_CASE("a call by name that a rank cannot run by NCCL is staged by its name") {
   const ConnectedRanks world(1);
   world.decided(0);
   const Sum sum = sum_by_name(world);

@@ -190,7 +190,7 @@ TEST_CASE("a task waits for its input, and its plan runs around NCCL's part") {
   CHECK(values_of<float>(world.cpu.stream(0), from, 3) == std::vector<float>{4, 5, 6});
 }
 
-TEST_CASE("buckets are played in the order of their numbers, when all their tasks are here") {
+TEST_CASE("buckets are run in the order of their numbers, when all their tasks are here") {
   const ConnectedRanks world(2);
   std::vector<std::vector<DeviceBuffer>> memory(2);
   std::vector<std::vector<std::shared_ptr<NcclTask>>> tasks(2);

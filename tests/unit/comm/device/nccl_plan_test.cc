@@ -36,7 +36,7 @@ CopyPiece piece_of(const std::vector<CopyBatch>& batches) {
   return batches[0].pieces[0];
 }
 
-TEST_CASE("a plain call is played in the caller's buffers, as far as this rank uses them") {
+TEST_CASE("a plain call is run in the caller's buffers, as far as this rank uses them") {
   const Buffers buffers;
   OperationRequest request = buffers.request(OperationKind::reduce);
   request.peer = 2;

@@ -85,7 +85,7 @@ void check_none(const std::vector<Result<std::unique_ptr<PeerLink>>>& links) {
 size_t limit_of(const PeerLink& link) {
   size_t bytes = 0;
   for (size_t more = 1024; more <= size_t{16} << 20; more *= 2)
-    if (link.plays({.count = more / sizeof(float)})) bytes = more;
+    if (link.runs({.count = more / sizeof(float)})) bytes = more;
   return bytes;
 }
 
@@ -102,16 +102,16 @@ void check_linked_sums(PeerMeeting meeting) {
                      .count = 2,
                      .from = buffers[rank].at(),
                      .to = buffers[rank].at()};
-    CHECK(link.plays(call));
+    CHECK(link.runs(call));
     REQUIRE(link.begin(call).has_value());
     call.count = (size_t{1} << 16) / 8;
-    CHECK(link.plays(call));
+    CHECK(link.runs(call));
     ++call.count;
-    CHECK_FALSE(link.plays(call));
-    CHECK_FALSE(link.plays({.op = NcclOp::max, .count = 1}));
-    CHECK_FALSE(link.plays({.kind = NcclCall::Kind::reduce, .count = 1}));
-    CHECK_FALSE(link.plays({.type = NcclType::int8, .count = 1}));
-    CHECK_FALSE(link.plays({.type = NcclType::float8_e4m3, .count = 1}));
+    CHECK_FALSE(link.runs(call));
+    CHECK_FALSE(link.runs({.op = NcclOp::max, .count = 1}));
+    CHECK_FALSE(link.runs({.kind = NcclCall::Kind::reduce, .count = 1}));
+    CHECK_FALSE(link.runs({.type = NcclType::int8, .count = 1}));
+    CHECK_FALSE(link.runs({.type = NcclType::float8_e4m3, .count = 1}));
   }
   for (size_t rank = 0; rank < 3; ++rank)
     CHECK(values_of<double>(ranks.worlds[rank]->stream(0), buffers[rank], 2) ==
@@ -120,11 +120,11 @@ void check_linked_sums(PeerMeeting meeting) {
   CHECK(ranks.warnings.empty());
 }
 
-TEST_CASE("linked ranks play sums of up to the limit, and leave the rest to NCCL") {
+TEST_CASE("linked ranks run sums of up to the limit, and leave the rest to NCCL") {
   check_linked_sums(PeerMeeting::kernels);
 }
 
-TEST_CASE("ranks that share a device play the same sums") {
+TEST_CASE("ranks that share a device run the same sums") {
   check_linked_sums(PeerMeeting::streams);
 }
 

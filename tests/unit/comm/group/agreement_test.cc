@@ -56,7 +56,7 @@ TEST_CASE("rank 0 asks all ranks when one is late or differs, and not when one o
   Round round;
   REQUIRE(round.add(2, CallState::waits));
   CHECK(!round.agreement.asks(5));
-  REQUIRE(round.add(1, CallState::plays));
+  REQUIRE(round.add(1, CallState::runs));
   CHECK(round.agreement.asks(5));
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("rank 0 connects with ranks that have not arrived after some time") {
 
 TEST_CASE("a rank may arrive again with a later state only") {
   Round round;
-  REQUIRE(round.add(1, CallState::plays));
+  REQUIRE(round.add(1, CallState::runs));
   REQUIRE(round.add(1, CallState::differs));
   CHECK(!round.add(1, CallState::differs));
   CHECK(!round.add(1, CallState::waits));
@@ -107,8 +107,8 @@ TEST_CASE("the time limit names the ranks that have not arrived") {
 
 TEST_CASE("of the ranks that were asked, those before the collective are the cause") {
   Round round;
-  REQUIRE(round.add(1, CallState::plays));
-  REQUIRE(round.add(0, CallState::plays));
+  REQUIRE(round.add(1, CallState::runs));
+  REQUIRE(round.add(0, CallState::runs));
   CHECK(round.agreement.overdue(now + seconds(1))->why.reason ==
         "timed out after 1s: ranks 2, 3 have not answered");
   REQUIRE(round.add(3, CallState::absent));
@@ -119,7 +119,7 @@ TEST_CASE("of the ranks that were asked, those before the collective are the cau
 
 TEST_CASE("ranks that were asked have time to answer, also behind a time limit") {
   Round round;
-  Arrival late{.sequence = 5, .descriptor = {}, .timeout = seconds(1), .state = CallState::plays};
+  Arrival late{.sequence = 5, .descriptor = {}, .timeout = seconds(1), .state = CallState::runs};
   REQUIRE(round.agreement.add(1, late, now));
   CHECK(!round.agreement.overdue(now));
   CHECK(round.agreement.overdue(now + milliseconds(50)));
@@ -127,7 +127,7 @@ TEST_CASE("ranks that were asked have time to answer, also behind a time limit")
 
 TEST_CASE("when a rank is done with a collective, its descriptors are dropped") {
   Round round;
-  REQUIRE(round.add(1, CallState::plays));
+  REQUIRE(round.add(1, CallState::runs));
   round.agreement.settle(4);
   CHECK(!round.agreement.empty());
   round.agreement.settle(5);

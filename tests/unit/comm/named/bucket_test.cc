@@ -20,7 +20,7 @@ std::shared_ptr<Operation> sum(std::vector<float>& values, float* output) {
   return operation;
 }
 
-TEST_CASE("a single call is played in its own buffers") {
+TEST_CASE("a single call is run in its own buffers") {
   std::vector<float> values = {1, 2};
   WorkMemory memory;
   Bucket bucket({sum(values, values.data())});

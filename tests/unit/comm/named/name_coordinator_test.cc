@@ -281,7 +281,7 @@ TEST_CASE("all calls of ranks that block in many fail with one text") {
   CHECK(names.next_deadline() == Time::max());
 }
 
-TEST_CASE("calls that are complete at once are played by their priority on rank 0") {
+TEST_CASE("calls that are complete at once are run by their priority on rank 0") {
   NameCoordinator names = coordinator(2);
   const auto add = [&](int rank, const std::string& name, int priority) {
     NameArrival arrival = call(name, 101);  // too large for a bucket with others
@@ -317,11 +317,11 @@ TEST_CASE("a bucket takes the calls with the highest priorities first") {
 /// A part of a list of two.
 NameArrival part(const std::string& name, uint64_t list, size_t count = 4) {
   NameArrival arrival = call(name, count);
-  arrival.place = {.list = list, .parts = 2};
+  arrival.part_of = {.list = list, .parts = 2};
   return arrival;
 }
 
-TEST_CASE("no part of a list is played before all ranks have made every part") {
+TEST_CASE("no part of a list is run before all ranks have made every part") {
   NameCoordinator names = coordinator(2);
   for (const auto& arrival : {part("a", 7), part("b", 7)})
     REQUIRE(names.add(0, arrival, start));

@@ -17,7 +17,7 @@ NameArrival arrival(const std::string& name) {
           .timeout = seconds(3),
           .remaining = seconds(2),
           .blocks = true,
-          .place = {.list = 5, .parts = 6}};
+          .part_of = {.list = 5, .parts = 6}};
 }
 
 TEST_CASE("announcements fill as many messages as they need, and keep their order") {
@@ -40,8 +40,8 @@ TEST_CASE("announcements fill as many messages as they need, and keep their orde
     CHECK(received[i].timeout == seconds(3));
     CHECK(received[i].remaining == seconds(2));
     CHECK(received[i].blocks);
-    CHECK(received[i].place.list == 5);
-    CHECK(received[i].place.parts == 6);
+    CHECK(received[i].part_of.list == 5);
+    CHECK(received[i].part_of.parts == 6);
   }
 }
 

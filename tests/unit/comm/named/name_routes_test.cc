@@ -139,7 +139,7 @@ TEST_CASE("a list whose parts differ owes no data") {
     for (const char* const part : {"g[1/2]", "g[2/2]"}) {
       const bool odd = rank == 1 && part == std::string("g[2/2]");
       NameArrival arrival = wishing(call(part, odd ? 5 : 4), DeviceRoute::staged);
-      arrival.place = {.list = 7, .parts = 2};
+      arrival.part_of = {.list = 7, .parts = 2};
       REQUIRE(names.add(rank, arrival, start));
     }
   }

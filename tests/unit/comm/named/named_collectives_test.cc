@@ -207,7 +207,7 @@ TEST_CASE("a member that finalizes its group ends the named collectives of the o
   CHECK(failure(work) == "all_reduce \"grad\": rank 2 (host n2) has finalized the group");
 }
 
-TEST_CASE("a rank that is done and finalizes the group stops no call that it has played") {
+TEST_CASE("a rank that is done and finalizes the group stops no call that it has run") {
   EngineGroup group(5);
   for (int rank = 0; rank < 5; ++rank)
     group[rank].groups().create(1, {0, 1, 2, 3, 4}, group.now);
@@ -428,7 +428,7 @@ TEST_CASE("a reduce_scatter with uneven parts needs no call of a rank that has j
   }
 }
 
-TEST_CASE("a join ends behind the calls that this rank still plays for others") {
+TEST_CASE("a join ends behind the calls that this rank still runs for others") {
   EngineGroup group(3);
   group.submit(1, join_request());
   std::vector<std::vector<float>> values(2, std::vector<float>(100'000, 1));
@@ -452,7 +452,7 @@ TEST_CASE("a join ends behind the calls that this rank still plays for others") 
   CHECK(values[1] == std::vector<float>(100'000, 2));
 }
 
-TEST_CASE("a join keeps its time limit while this rank plays for others") {
+TEST_CASE("a join keeps its time limit while this rank runs for others") {
   EngineGroup group(3);
   OperationRequest limited = join_request();
   limited.timeout = seconds(2);
@@ -472,7 +472,7 @@ TEST_CASE("a join keeps its time limit while this rank plays for others") {
   CHECK(failure(join) == "join: timed out after 2s on rank 1 (host n1) behind all_reduce");
 }
 
-TEST_CASE("the priorities of rank 0 decide which call is played first, and may differ elsewhere") {
+TEST_CASE("the priorities of rank 0 decide which call is run first, and may differ elsewhere") {
   EngineGroup group(2);
   constexpr int calls = 3;
   std::vector<std::vector<std::vector<float>>> data(2, {calls, std::vector<float>(50'000, 1)});

@@ -14,7 +14,7 @@ NameArrival part(uint64_t name, Quorum quorum, uint32_t parts = 1, uint64_t list
   NameArrival arrival;
   arrival.descriptor = {.kind = OperationKind::all_reduce, .name_hash = name};
   arrival.descriptor.terms.quorum = quorum;
-  arrival.place = {.list = list, .parts = parts};
+  arrival.part_of = {.list = list, .parts = parts};
   return arrival;
 }
 

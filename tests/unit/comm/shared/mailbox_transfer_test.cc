@@ -67,9 +67,9 @@ TEST_CASE("many members read less from each") {
 }
 
 TEST_CASE("counts that do not fit into a mailbox are not played") {
-  CHECK(MailboxTransfer::plays(OperationKind::all_to_all_v, 1024));
-  CHECK(!MailboxTransfer::plays(OperationKind::all_to_all_v, 1025));
-  CHECK(MailboxTransfer::plays(OperationKind::all_to_all, 5000));
+  CHECK(MailboxTransfer::runs(OperationKind::all_to_all_v, 1024));
+  CHECK(!MailboxTransfer::runs(OperationKind::all_to_all_v, 1025));
+  CHECK(MailboxTransfer::runs(OperationKind::all_to_all, 5000));
 }
 
 TEST_CASE("members that have no input do not touch the pointer to it") {
