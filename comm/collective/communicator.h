@@ -27,10 +27,8 @@ class Communicator {
   enum class State : uint8_t { idle, running, done, agreed, mismatch };
 
   virtual ~Communicator() = default;
-  /// True when the algorithm itself compares the calls of all ranks before any of them is done.
-  /// Otherwise start() requires that the ranks have agreed on the operation.
-  virtual bool compares_calls() const { return false; }
-  /// Requires that `request` and its buffers live until the operation is done or cancelled.
+  /// Requires that the ranks have agreed on the operation, unless the algorithm itself compares the
+  /// calls of all ranks. `request` and its buffers live until the operation is done or cancelled.
   virtual void start(const OperationRequest& request, uint64_t sequence, CallLimit limit,
                      Time now) = 0;
   /// Moves all data that can move without waiting; true if anything moved.

@@ -34,7 +34,6 @@ class SharedCommunicator final : public Communicator {
     return request.reduce != ReduceOp::adasum && runs(request.kind, members);
   }
 
-  bool compares_calls() const override { return true; }
   void start(const OperationRequest& request, uint64_t sequence, CallLimit limit,
              Time now) override;
   /// Starts one phase of a larger collective. `hash` is that of its call.
