@@ -93,7 +93,7 @@ Result<DeviceCollectives> job_collectives(const EngineSettings& settings) {
   if (wanted != DeviceCollectives::nccl) return DeviceCollectives::staged;
   return fail(Errc::input,
               "DTRAIN_DEVICE_COLLECTIVES is nccl, but the job has --algorithms or --deterministic, "
-              "by which NCCL cannot play; leave out one of them");
+              "by which NCCL cannot execute; leave out one of them");
 }
 
 /// The transport of the job, which a program may choose itself if the user has not. Ranks compare

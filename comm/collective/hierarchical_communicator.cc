@@ -36,7 +36,7 @@ HierarchicalCommunicator::HierarchicalCommunicator(const GroupPeers& peers,
 }
 
 bool HierarchicalCommunicator::runs(const OperationRequest& request) const {
-  if (request.steps || !plays_on_hosts(peers_.hosts(), request.kind)) return false;
+  if (request.steps || !runs_on_hosts(peers_.hosts(), request.kind)) return false;
   if (request.kind == OperationKind::barrier) return true;
   const bool chosen = request.algorithm == Algorithm::hierarchical;
   return chosen && request.count > 0 && request.reduce != ReduceOp::adasum;

@@ -30,8 +30,8 @@ std::vector<std::shared_ptr<NcclTask>> tasks_of(const OperationRequest& request,
 
 Result<std::unique_ptr<DeviceCopies>> ConnectedCall::start(Terms terms) {
   std::unique_ptr<ConnectedCall> made(new ConnectedCall(std::move(terms)));
-  made->terms_.played->submitted = Clock::now();
-  made->deadline_ = deadline(*made->terms_.played);
+  made->terms_.executed->submitted = Clock::now();
+  made->deadline_ = deadline(*made->terms_.executed);
   made->tasks_ = tasks_of(made->request(), made->terms_.self);
   if (matches_by_name(made->request())) made->terms_.connection->order().use_slots();
   // Copies are refused too late: behind a vote, the others wait for this rank.
@@ -88,7 +88,7 @@ DeviceStep ConnectedCall::vote() {
   if (!slot) without_slot_ = connection.order().begin_without_slot();
   vote_.emplace(request(), NcclVote::Choice{.route = connection.wish(), .slot = slot});
   limit_time(vote_->operation()->request);
-  return DeviceStep::play(vote_->operation(), connection.agreed() == DeviceRoute::nccl);
+  return DeviceStep::run(vote_->operation(), connection.agreed() == DeviceRoute::nccl);
 }
 
 Result<DeviceStep> ConnectedCall::follow_vote() {
@@ -125,14 +125,14 @@ Result<DeviceStep> ConnectedCall::agree() {
   announced.terms->memory = MemoryKind::connected_device;
   announced.agreement = agreement_;
   limit_time(announced);
-  return DeviceStep::play(announced_, !by_name);
+  return DeviceStep::run(announced_, !by_name);
 }
 
 Result<DeviceStep> ConnectedCall::follow_agreement() {
   if (agreement_->route == DeviceRoute::nccl && !vote_) terms_.connection->run_by_name();
   // The engine has given a list without a name one. If it is staged, it has that name again.
-  if (!vote_) terms_.played->request.name = announced_->request.name;
-  terms_.played->request.follows_agreement = !vote_;
+  if (!vote_) terms_.executed->request.name = announced_->request.name;
+  terms_.executed->request.follows_agreement = !vote_;
   return route(agreement_->route);
 }
 
@@ -156,10 +156,10 @@ Result<DeviceStep> ConnectedCall::stage() {
     const bool reached = TRY(is_reached(*ready_));
     if (!reached) return DeviceStep::wait();
   }
-  limit_time(terms_.played->request);
+  limit_time(terms_.executed->request);
   staged_ = TRY(StagedCopies::start({.device = terms_.device,
                                      .ranges = terms_.ranges,
-                                     .played = terms_.played,
+                                     .executed = terms_.executed,
                                      .memory = std::move(pinned_)}));
   return staged_->next();
 }
@@ -262,7 +262,7 @@ void ConnectedCall::finish() {
 }
 
 Error ConnectedCall::labelled(Error why) const {
-  return std::move(why).during(label(*terms_.played));
+  return std::move(why).during(label(*terms_.executed));
 }
 
 }  // namespace dt

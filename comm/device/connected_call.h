@@ -36,7 +36,7 @@ class ConnectedCall final : public DeviceCopies {
     std::shared_ptr<StagingDevice> device;
     std::shared_ptr<DeviceStream> stream = {};  ///< of the caller; null: none
     std::vector<BufferRanges> ranges;
-    std::shared_ptr<Operation> played;  ///< the call, which the engine gets if it is staged
+    std::shared_ptr<Operation> executed;  ///< the call, which the engine gets if it is staged
   };
   /// Requires a call that nccl_can_run() accepts. May wait for the device's work. Fails without an
   /// effect on the engine.
@@ -57,7 +57,7 @@ class ConnectedCall final : public DeviceCopies {
   explicit ConnectedCall(Terms terms) : terms_(std::move(terms)) {}
   Result<> take_memory();
   Result<> hold_stream();
-  const OperationRequest& request() const { return terms_.played->request; }
+  const OperationRequest& request() const { return terms_.executed->request; }
   DeviceStep vote();
   Result<DeviceStep> follow_vote();
   Result<DeviceStep> follow_agreement();

@@ -165,11 +165,11 @@ Result<std::shared_ptr<Operation>> DeviceCalls::stage(const OperationRequest& ca
   if (!place) return without_device(call.stream);
   const auto device = TRY(device_at(*place));
   auto callers_stream = TRY(stream_of(*device, call.stream));
-  auto played = std::make_shared<Operation>();
-  played->request = operation->request;
-  if (!played->request.terms) played->request.terms.emplace();
+  auto executed = std::make_shared<Operation>();
+  executed->request = operation->request;
+  if (!executed->request.terms) executed->request.terms.emplace();
   // Where counts differ, a rank without elements has no buffer, and so no place.
-  if (!has_own_counts(call.kind)) played->request.terms->memory = MemoryKind::device;
+  if (!has_own_counts(call.kind)) executed->request.terms->memory = MemoryKind::device;
   std::unique_ptr<DeviceCopies> copies;
   if (auto connection = connection_for(operation->request, self, device)) {
     copies = TRY(ConnectedCall::start({.connection = std::move(connection),
@@ -177,12 +177,12 @@ Result<std::shared_ptr<Operation>> DeviceCalls::stage(const OperationRequest& ca
                                        .device = device,
                                        .stream = std::move(callers_stream),
                                        .ranges = std::move(ranges),
-                                       .played = played}));
+                                       .executed = executed}));
   } else {
     copies = TRY(StagedCopies::start({.device = device,
                                       .stream = std::move(callers_stream),
                                       .ranges = std::move(ranges),
-                                      .played = std::move(played)}));
+                                      .executed = std::move(executed)}));
   }
   operation->staged = std::move(copies);
   return operation;

@@ -78,7 +78,7 @@ size_t elements_of_chunk(const OperationRequest& call) {
 std::vector<StagedChunk> cut(const std::shared_ptr<Operation>& call,
                              const std::vector<BufferRanges>& ranges, const StagingLayout& layout,
                              std::byte* memory) {
-  StagedChunk all{.played = call};
+  StagedChunk all{.executed = call};
   for (size_t i = 0; i < ranges.size(); ++i) {
     const BufferRanges& range = ranges[i];
     const StagedPlaces& places = layout.places[i];

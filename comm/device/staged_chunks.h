@@ -12,7 +12,7 @@ namespace dt {
 
 /// A part of a staged call that the engine runs as one operation in pinned memory.
 struct StagedChunk {
-  std::shared_ptr<Operation> played;
+  std::shared_ptr<Operation> executed;
   std::vector<MemoryCopy> inputs = {};   ///< before it
   std::vector<MemoryCopy> results = {};  ///< after it
 };

@@ -47,19 +47,19 @@ Result<std::unique_ptr<DeviceCopies>> StagedCopies::start(Terms terms) {
 }
 
 Result<> StagedCopies::prepare() {
-  const OperationRequest& played = terms_.played->request;
+  const OperationRequest& executed = terms_.executed->request;
   Device& device = terms_.device->device();
   TRY(check_ranges(terms_.ranges, device));
   const StagingLayout layout = lay_out(terms_.ranges);
   memory_ = std::move(terms_.memory);
   if (memory_.bytes() < layout.bytes) memory_ = TRY(terms_.device->take_pinned(layout.bytes));
   results_copied_ = TRY(device.make_event());
-  if (has_own_result(played)) {
-    own_result_ = played.result;
-    own_element_bytes_ = element_bytes(played.type);
-    if (played.terms) own_element_bytes_ *= bytes_of_opaque(*played.terms);
+  if (has_own_result(executed)) {
+    own_result_ = executed.result;
+    own_element_bytes_ = element_bytes(executed.type);
+    if (executed.terms) own_element_bytes_ *= bytes_of_opaque(*executed.terms);
   }
-  for (StagedChunk& staged : cut(terms_.played, terms_.ranges, layout, memory_.at())) {
+  for (StagedChunk& staged : cut(terms_.executed, terms_.ranges, layout, memory_.at())) {
     auto copied = TRY(device.make_event());
     chunks_.push_back({std::move(staged), std::move(copied)});
   }
@@ -102,8 +102,8 @@ Result<DeviceStep> StagedCopies::next() {
   const bool copied = TRY(is_reached(*chunk.input_copied));
   if (!copied) return DeviceStep::wait();
   ++submitted_;
-  limit_time(chunk.staged.played->request);
-  return DeviceStep::play(chunk.staged.played, submitted_ == chunks_.size());
+  limit_time(chunk.staged.executed->request);
+  return DeviceStep::run(chunk.staged.executed, submitted_ == chunks_.size());
 }
 
 /// The time limit of the call begins with its first chunk.

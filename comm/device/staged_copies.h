@@ -41,8 +41,8 @@ class StagedCopies final : public DeviceCopies {
     std::shared_ptr<StagingDevice> device;
     std::shared_ptr<DeviceStream> stream = {};  ///< of the caller; null: none
     std::vector<BufferRanges> ranges;
-    std::shared_ptr<Operation> played;  ///< the call, which gets its buffers in pinned memory
-    DeviceBuffer memory = {};           ///< pinned; more is taken where it is too small
+    std::shared_ptr<Operation> executed;  ///< the call, which gets its buffers in pinned memory
+    DeviceBuffer memory = {};             ///< pinned; more is taken where it is too small
   };
   /// Queues the copies of the input. Fails without an effect on the engine.
   static Result<std::unique_ptr<DeviceCopies>> start(Terms terms);

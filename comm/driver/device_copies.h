@@ -14,17 +14,17 @@ struct Operation;
 struct DeviceStep {
   enum class Kind : uint8_t {
     waits,    ///< for the device, or for something else that ends without the engine
-    plays,    ///< the engine runs an operation
+    runs,     ///< the engine runs an operation
     results,  ///< the engine has run all: start_results() follows
   };
   Kind kind = Kind::waits;
-  std::shared_ptr<Operation> played = {};  ///< of `plays`
+  std::shared_ptr<Operation> executed = {};  ///< of `runs`
   /// Operations that follow in the order of the calls may go to the engine behind this one.
   bool passes = false;
 
   static DeviceStep wait() { return {}; }
-  static DeviceStep play(std::shared_ptr<Operation> played, bool passes) {
-    return {Kind::plays, std::move(played), passes};
+  static DeviceStep run(std::shared_ptr<Operation> executed, bool passes) {
+    return {Kind::runs, std::move(executed), passes};
   }
   static DeviceStep end() { return {.kind = Kind::results}; }
 };

@@ -186,8 +186,8 @@ std::optional<Result<>> Driver::wait(const Work& work, Time deadline) {
   const OperationMark mark(work->request.kind, work->request.name);
   Lock lock = monitor_.enter();
   const auto reached = [&] { return ended(*work); };
-  const Operation* const played = work->staged ? nullptr : work.get();
-  wait_monotonic(lock, {PredicateRef(reached), deadline, played});
+  const Operation* const executed = work->staged ? nullptr : work.get();
+  wait_monotonic(lock, {PredicateRef(reached), deadline, executed});
   return outcome(*work);
 }
 

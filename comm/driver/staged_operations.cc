@@ -55,7 +55,7 @@ bool StagedOperations::works_with_others(const Entry& entry) {
 
 bool StagedOperations::copies() const {
   return std::ranges::any_of(entries_, [](const Entry& entry) {
-    return entry.copies() != nullptr && entry.playing == nullptr;
+    return entry.copies() != nullptr && entry.running == nullptr;
   });
 }
 
@@ -121,7 +121,7 @@ bool StagedOperations::begin(size_t index, const Submit& submit) {
 
 /// Returns false while there is nothing to do.
 bool StagedOperations::take_step(Entry& entry, const Submit& submit, Result<>& result) {
-  if (entry.playing) return end_played(entry);
+  if (entry.running) return end_executed(entry);
   Result<DeviceStep> next = entry.copies()->next();
   if (!next) {
     if (entry.copies()->others_wait()) result = tl::unexpected(next.error());
@@ -132,12 +132,12 @@ bool StagedOperations::take_step(Entry& entry, const Submit& submit, Result<>& r
   switch (next->kind) {
     case DeviceStep::Kind::waits:
       return false;
-    case DeviceStep::Kind::plays:
-      entry.playing = std::move(next->played);
-      entry.playing->clock = entry.work->clock;
-      entry.playing->request.blocks = entry.work->request.blocks && can_block(entry);
+    case DeviceStep::Kind::runs:
+      entry.running = std::move(next->executed);
+      entry.running->clock = entry.work->clock;
+      entry.running->request.blocks = entry.work->request.blocks && can_block(entry);
       entry.announced = true;
-      submit(entry.playing);
+      submit(entry.running);
       return true;
     case DeviceStep::Kind::results:
       break;
@@ -153,22 +153,22 @@ bool StagedOperations::take_step(Entry& entry, const Submit& submit, Result<>& r
 /// True when the program's thread blocks in this call, and the engine gets no call by name before
 /// it ends. Calls whose input is late follow, and slots of calls without a name.
 bool StagedOperations::can_block(const Entry& entry) const {
-  if (!matches_by_name(entry.playing->request)) return true;
+  if (!matches_by_name(entry.running->request)) return true;
   if (!matches_by_name(entry.work->request)) return false;
   return std::ranges::none_of(entries_, [&](const Entry& other) {
-    const bool follows = other.phase <= Phase::steps && other.playing == nullptr;
+    const bool follows = other.phase <= Phase::steps && other.running == nullptr;
     return &other != &entry && follows && matches_by_name(other.work->request);
   });
 }
 
 /// Returns false while the engine runs.
-bool StagedOperations::end_played(Entry& entry) {
-  if (!entry.playing->outcome) return false;
-  const Work played = std::exchange(entry.playing, nullptr);
-  if (entry.work->times.started == Time()) entry.work->times.started = played->times.started;
-  if (*played->outcome) return true;
-  entry.work->blamed_rank = played->blamed_rank;
-  end(entry, *played->outcome);
+bool StagedOperations::end_executed(Entry& entry) {
+  if (!entry.running->outcome) return false;
+  const Work executed = std::exchange(entry.running, nullptr);
+  if (entry.work->times.started == Time()) entry.work->times.started = executed->times.started;
+  if (*executed->outcome) return true;
+  entry.work->blamed_rank = executed->blamed_rank;
+  end(entry, *executed->outcome);
   return true;
 }
 

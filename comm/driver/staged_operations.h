@@ -58,7 +58,7 @@ class StagedOperations {
   struct Entry {
     Work work;
     Phase phase = Phase::waits;
-    Work playing = {};       ///< what the engine runs of it; null: nothing
+    Work running = {};       ///< what the engine runs of it; null: nothing
     bool passed = false;     ///< those behind it may go to the engine
     bool announced = false;  ///< the engine has got something of it: a join may go there
     DeviceCopies* copies() const { return work->staged.get(); }
@@ -70,7 +70,7 @@ class StagedOperations {
   bool begin(size_t index, const Submit& submit);
   bool take_step(Entry& entry, const Submit& submit, Result<>& result);
   bool can_block(const Entry& entry) const;
-  static bool end_played(Entry& entry);
+  static bool end_executed(Entry& entry);
   static bool copy_results(Entry& entry, Result<>& result);
   static void end(Entry& entry, Result<> outcome);
 

@@ -222,7 +222,7 @@ std::optional<Steps> steps_of(Group group, const CollectiveShape& shape, Algorit
   return is_rooted(shape.kind) ? with_tokens(group, shape, std::move(steps)) : steps;
 }
 
-bool plays_on_hosts(const HostMap& hosts, OperationKind kind) {
+bool runs_on_hosts(const HostMap& hosts, OperationKind kind) {
   if (!hosts.is_nested() || hosts.hosts() > hosts_in_phases_max) return false;
   switch (kind) {
     case OperationKind::all_reduce:

@@ -33,7 +33,7 @@ struct CollectiveShape {
 std::optional<Steps> steps_of(Group group, const CollectiveShape& shape, Algorithm algorithm);
 
 /// True when ranks that share memory on each host run that kind in phases. Equal on all ranks.
-bool plays_on_hosts(const HostMap& hosts, OperationKind kind);
+bool runs_on_hosts(const HostMap& hosts, OperationKind kind);
 /// Returns this rank's phases of such a kind. Requires elements, unless it is a barrier.
 HostPhases host_phases_of(Group group, const HostMap& hosts, const CollectiveShape& shape);
 

@@ -23,7 +23,7 @@ enum class BindTo : uint8_t { none, core, numa, automatic };
 /// The GPUs of its host that a process sees: all that its agent sees, or that of its local rank.
 enum class GpuBind : uint8_t { none, rank };
 
-/// What a host without slots offers one of for each process.
+/// The resource by which a host without slots counts them.
 enum class SlotUnit : uint8_t { gpu_or_cpu, gpu, cpu };
 
 /// How processes are placed on hosts, CPUs and GPUs.

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # Random calls in random groups of real processes, of which one may die or leave. tests/programs/random_worker.cc
 # judges each call on its rank, and outcomes.py compares the ranks. A seed makes the same calls each time.
-# DTRAIN_SEEDS="FIRST LAST" plays other seeds.
+# DTRAIN_SEEDS="FIRST LAST" executes other seeds.
 . "$(dirname "$0")/lib.sh"
 
 tests=$(realpath "$(dirname "$0")")
 worker=$(dirname "$DTRAIN")/tests/programs/random_worker
 seeds=${DTRAIN_SEEDS-$(long_or '1 12' '1 300')}
 
-# play OPTION…: plays each seed in a job with these options. The workers run by $kernels, if that is set.
-play() {
+# execute OPTION…: executes each seed in a job with these options. The workers run by $kernels, if that is set.
+execute() {
   local seed
   # shellcheck disable=SC2086  # two numbers
   for seed in $(seq $seeds); do
@@ -24,14 +24,14 @@ play() {
 }
 
 test_calls_of_four_ranks_end_with_a_result_or_the_name_of_the_dead_rank() {
-  play -np 4
+  execute -np 4
 }
 
 test_calls_between_hosts_end_with_a_result_or_the_name_of_the_dead_rank() {
   # shellcheck disable=SC2016  # expanded by the agent
   printf '#!/bin/sh\nshift\nexec "$@"\n' >rsh
   chmod +x rsh
-  play --rsh-agent "$PWD/rsh" -H 127.0.0.2:2,127.0.0.3:3
+  execute --rsh-agent "$PWD/rsh" -H 127.0.0.2:2,127.0.0.3:3
 }
 
 # Every rank computes small results by itself, so each uses the kernels of another kind of CPU.
@@ -50,7 +50,7 @@ exec "$@"
 END
   chmod +x mixed
   local kernels=$PWD/mixed
-  play -np 3
+  execute -np 3
 }
 
 test_unknown_vector_instructions_are_an_error_that_lists_those_of_the_cpu() {

@@ -6,7 +6,7 @@
 // call must have the right result, an error that names that rank, or the planned mismatch. A rank
 // prints a line that begins with "fault:" when a call ends otherwise, or not within 30 s. It writes
 // the outcomes of its calls to FOLDER/rank.N, which tests/cli/outcomes.py compares.
-#include "tests/programs/played_call.h"
+#include "tests/programs/executed_call.h"
 #include "tests/programs/random_plan.h"
 
 #include <unistd.h>
@@ -34,7 +34,7 @@ dtrain_error no_error() {
 /// A call that was made.
 struct Made {
   size_t index = 0;  ///< in the program of its phase
-  std::unique_ptr<PlayedCall> call;
+  std::unique_ptr<ExecutedCall> call;
   int status = DTRAIN_PENDING;
   dtrain_error error = no_error();
 };
@@ -55,7 +55,7 @@ class RandomWorker {
   using Kind = RandomFault::Kind;
 
   void create(const GroupCreation& creation);
-  void play(const RandomPhase& phase);
+  void execute(const RandomPhase& phase);
   Made make(const RandomPhase& phase, size_t index);
   void finish(const RandomPhase& phase, Made& made);
   void judge(const Call& call, Made& made);
@@ -113,7 +113,7 @@ bool RandomWorker::run() {
     const RandomPhase phase = plan_.next();
     if (phase.creation) create(*phase.creation);
     contexts_.resize(plan_.groups().size());
-    play(phase);
+    execute(phase);
   }
   outcomes_ << "end" << std::endl;
   for (size_t group = contexts_.size(); group-- > 0;)
@@ -157,10 +157,10 @@ Made RandomWorker::make(const RandomPhase& phase, size_t index) {
   BufferPlacement placement = BufferPlacement::separate;
   if (random_.percent(50)) placement = static_cast<BufferPlacement>(random_.below(placement_count));
   if (!allows(call.kind, placement)) placement = BufferPlacement::separate;
-  return {.index = index, .call = std::make_unique<PlayedCall>(call, self, placement)};
+  return {.index = index, .call = std::make_unique<ExecutedCall>(call, self, placement)};
 }
 
-void RandomWorker::play(const RandomPhase& phase) {
+void RandomWorker::execute(const RandomPhase& phase) {
   size_t count = 0;
   for (const Program::Action& action : phase.program.by_rank[static_cast<size_t>(rank_)]) {
     if (action.creates) continue;

@@ -53,8 +53,8 @@ class DeviceRun {
 
   const DevicePlan& plan;
   RendezvousFixture server;
-  std::latch others_ended;                ///< the ranks but the victim
-  std::atomic<bool> nccl_played = false;  ///< or was about to
+  std::latch others_ended;                  ///< the ranks but the victim
+  std::atomic<bool> nccl_executed = false;  ///< or was about to
 
  private:
   std::mutex mutex_;
@@ -159,7 +159,7 @@ class ProgramRank {
         first_ = {*std::move(memory), *work};
       }
     }
-    if (context_->uses_nccl()) run_.nccl_played = true;
+    if (context_->uses_nccl()) run_.nccl_executed = true;
   }
 
   bool ends_at(size_t action) const {

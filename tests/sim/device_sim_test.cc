@@ -50,7 +50,7 @@ TEST_CASE("every call on memory of devices ends with the right result, or with a
     DeviceRun run(plan);
     const std::string complaint = complaint_of(run);
     CHECK_MESSAGE(complaint.empty(), complaint);
-    by_nccl += run.nccl_played ? 1 : 0;
+    by_nccl += run.nccl_executed ? 1 : 0;
   }
   if (seeds > 1) CHECK(by_nccl > seeds / 5);
 }

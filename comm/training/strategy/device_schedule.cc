@@ -30,7 +30,7 @@ DeviceSchedule::~DeviceSchedule() {
   if (works) devices_.group().drain();
 }
 
-Result<> DeviceSchedule::play(const std::string& algorithm, const std::vector<Steps>& steps) {
+Result<> DeviceSchedule::run(const std::string& algorithm, const std::vector<Steps>& steps) {
   TRY(allocate_work(steps));
   bool moved = true;
   while (std::exchange(moved, false)) {

@@ -24,7 +24,7 @@ class DeviceSchedule {
 
   /// Queues the steps of each replica; `algorithm` names them in errors. Fails with Errc::input
   /// when the steps do not fit together.
-  Result<> play(const std::string& algorithm, const std::vector<Steps>& steps);
+  Result<> run(const std::string& algorithm, const std::vector<Steps>& steps);
 
  private:
   /// How far a replica is.

@@ -135,7 +135,7 @@ Result<> ReplicaReducer::reduce_by(const std::string& algorithm, const CrossDevi
       Steps own = TRY(workers_.registered_steps(algorithm, ranks, shape));
       steps.push_back(std::move(own));
     }
-    TRY(DeviceSchedule(devices_, terms, tensor).play(algorithm, steps));
+    TRY(DeviceSchedule(devices_, terms, tensor).run(algorithm, steps));
   }
   return {};
 }

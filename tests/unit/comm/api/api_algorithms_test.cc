@@ -122,7 +122,7 @@ int register_star(const dtrain::Context& ranks, const char* name, int* calls) {
   return status;
 }
 
-TEST_CASE("an algorithm of a C program plays the operations that the job's table gives it") {
+TEST_CASE("an algorithm of a C program executes the operations that the job's table gives it") {
   World world({.size = 5, .per_host = 2, .algorithms = "@star:100:ring"});
   check_all_well(world.run([](dtrain::Context& ranks) {
     int calls = 0;

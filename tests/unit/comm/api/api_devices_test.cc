@@ -69,7 +69,7 @@ TEST_CASE("large calls have the same results in chunks") {
        {.kind = OperationKind::reduce, .type = DTRAIN_INT64, .count = count}});
 }
 
-TEST_CASE("large calls that differ are a mismatch, and the next call is played") {
+TEST_CASE("large calls that differ are a mismatch, and the next call is executed") {
   World world({.size = 2, .per_host = 2});
   check_all_well(world.run([](dtrain::Context& context) {
     const CpuDevices cpu({});

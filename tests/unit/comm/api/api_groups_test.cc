@@ -31,7 +31,7 @@ TEST_CASE("ranks split by color, and have numbers of their own by key") {
   }));
 }
 
-bool plays_in_memory(const dtrain::Context& context) {
+bool executes_in_memory(const dtrain::Context& context) {
   std::array<char, 4096> text = {};
   dtrain_algorithms(context.get(), text.data(), text.size());
   return contains(text.data(), "all_reduce=shm");
@@ -40,10 +40,10 @@ bool plays_in_memory(const dtrain::Context& context) {
 TEST_CASE("groups by color share the memory of their host, as the job does") {
   World world({.size = 4, .per_host = 4});
   check_all_well(world.run([](dtrain::Context& all) {
-    CHECK(plays_in_memory(all));
+    CHECK(executes_in_memory(all));
     std::optional<dtrain::Context> pair = all.split(all.rank() / 2);
     REQUIRE(pair);
-    CHECK(plays_in_memory(*pair));
+    CHECK(executes_in_memory(*pair));
     CHECK(sum_over(*pair, all.rank()) == (all.rank() < 2 ? 1 : 5));
     std::vector<int> many(1'000'000, all.rank());
     pair->all_reduce(many);
@@ -60,7 +60,7 @@ TEST_CASE("groups by a list of ranks share the memory of each host") {
       CHECK(group.has_value() == (all.rank() != 1));
       if (!group) return;
       // Rank 0 is alone on its host, where each has two ranks.
-      CHECK(plays_in_memory(*group) == (group->local_size() == 3));
+      CHECK(executes_in_memory(*group) == (group->local_size() == 3));
       CHECK(list[static_cast<size_t>(group->rank())] == all.rank());
       std::vector<int> many(1'000'000, all.rank());
       group->all_reduce(many);
@@ -77,7 +77,7 @@ TEST_CASE("groups have no memory where their ranks use TCP or are on several hos
     check_all_well(world.run([](dtrain::Context& all) {
       std::optional<dtrain::Context> pair = all.split(0);
       REQUIRE(pair);
-      CHECK_FALSE(plays_in_memory(*pair));
+      CHECK_FALSE(executes_in_memory(*pair));
       CHECK(sum_over(*pair, all.rank()) == 1);
     }));
   }

@@ -16,7 +16,7 @@ void reach_nccl_by_name(DeviceRank& rank) {
     AsyncSum(rank, "first").check(dtrain_size(rank.context) * (dtrain_size(rank.context) + 1) / 2);
 }
 
-TEST_CASE("NCCL plays calls by name in any order, between those without one") {
+TEST_CASE("NCCL executes calls by name in any order, between those without one") {
   const Variables variables("nccl");
   constexpr int size = 3;
   constexpr int calls = 8;
@@ -98,7 +98,7 @@ TEST_CASE("calls by name that differ are a mismatch, and a name is free again be
   }));
 }
 
-TEST_CASE("a rank that leaves while NCCL plays a call by name ends it at the others") {
+TEST_CASE("a rank that leaves while NCCL executes a call by name ends it at the others") {
   const Variables variables("nccl", "hang=ncclAllReduce");
   World world({.size = 2, .per_host = 2});
   check_all_well(world.run([](dtrain::Context& context) {

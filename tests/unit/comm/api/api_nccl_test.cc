@@ -129,7 +129,7 @@ TEST_CASE("scales and compression round as in the engine") {
   }));
 }
 
-TEST_CASE("calls that NCCL cannot play are staged, between calls that it plays") {
+TEST_CASE("calls that NCCL cannot execute are staged, between calls that it executes") {
   const Variables variables("auto");
   World world({.size = 3, .per_host = 2});
   check_all_well(world.run([](dtrain::Context& context) {
@@ -299,7 +299,7 @@ dtrain_work* begin_endless_sum(dtrain_context* context, const DeviceBuffer& memo
   }
 }
 
-TEST_CASE("a rank that leaves while NCCL plays ends the call of the others") {
+TEST_CASE("a rank that leaves while NCCL executes ends the call of the others") {
   const Variables variables("nccl", "hang=ncclAllReduce");
   World world({.size = 2, .per_host = 2});
   check_all_well(world.run([](dtrain::Context& context) {

@@ -48,7 +48,7 @@ TEST_CASE(
   CHECK_FALSE(read({{"WORLD_SIZE", "4"}, {"RANK", "1"}}));
   // One of the two may be the user's own.
   CHECK_FALSE(read({{"WORLD_SIZE", "4"}}).value());
-  // That of an allocation.
+  // The allocation has this one.
   CHECK_FALSE(read({{"SLURM_NTASKS", "4"}}).value());
   Variables joined = complete();
   joined["WORLD_SIZE"] = "8";

@@ -24,22 +24,22 @@ struct Sum {
   Sum(const ConnectedRanks& world, const SumOptions& options) {
     std::byte* const at = world.memory[0].at();
     const CallingRank self = {.rank = 0, .size = static_cast<int>(world.ranks.size())};
-    played->request = {.kind = OperationKind::all_reduce, .count = 3, .input = at, .output = at};
-    played->request.name = "loss";
-    played->request.in_sequence = !options.by_name;
-    played->request.timeout = options.timeout;
-    played->request.reduce = options.reduce;
-    played->request.terms = OperationTerms{.memory = MemoryKind::device};
+    executed->request = {.kind = OperationKind::all_reduce, .count = 3, .input = at, .output = at};
+    executed->request.name = "loss";
+    executed->request.in_sequence = !options.by_name;
+    executed->request.timeout = options.timeout;
+    executed->request.reduce = options.reduce;
+    executed->request.terms = OperationTerms{.memory = MemoryKind::device};
     if (options.agreed) world.ranks[0]->agree(*options.agreed);
     copies = ConnectedCall::start({.connection = world.ranks[0],
                                    .self = self,
                                    .device = world.devices[0],
                                    .stream = options.stream,
-                                   .ranges = ranges_of(played->request, self),
-                                   .played = played})
+                                   .ranges = ranges_of(executed->request, self),
+                                   .executed = executed})
                  .value();
   }
-  std::shared_ptr<Operation> played = std::make_shared<Operation>();
+  std::shared_ptr<Operation> executed = std::make_shared<Operation>();
   std::unique_ptr<DeviceCopies> copies;
 };
 
@@ -61,7 +61,7 @@ Result<DeviceStep> awaited_step(DeviceCopies& copies) {
 }
 
 Result<DeviceStep> step_after_vote(DeviceCopies& copies, DeviceRoute route) {
-  end(copies.next()->played, route);
+  end(copies.next()->executed, route);
   return awaited_step(copies);
 }
 
@@ -77,7 +77,7 @@ TEST_CASE("where NCCL runs the calls, the ranks compare the call by their vote")
   const Sum sum(world, {.agreed = DeviceRoute::nccl});
   const auto step = sum.copies->next();
   CHECK(step->passes);
-  const OperationRequest& request = step->played->request;
+  const OperationRequest& request = step->executed->request;
   CHECK(*static_cast<const int32_t*>(request.input) == 2);
   CHECK(request.in_sequence);
   REQUIRE(request.announced != nullptr);
@@ -86,7 +86,7 @@ TEST_CASE("where NCCL runs the calls, the ranks compare the call by their vote")
   CHECK(descriptor.count == 3);
   CHECK(descriptor.terms.memory == MemoryKind::connected_device);
   CHECK(call_hash(request, 1) == call_hash(*request.announced, 1));
-  CHECK(call_hash(request, 1) != call_hash(sum.played->request, 1));
+  CHECK(call_hash(request, 1) != call_hash(sum.executed->request, 1));
   CHECK_FALSE(sum.copies->others_wait());
 }
 
@@ -124,12 +124,12 @@ TEST_CASE("a call that the ranks stage is staged, when the stream has its input"
   CHECK(world.cpu.stream(0).run_on_host([&] { gate.pass(); }));
   CHECK(world.cpu.stream(0).copy({world.memory[0].at(), bytes_at(late), 12}));
   const Sum sum(world, {.agreed = DeviceRoute::undecided, .stream = stream});
-  end(sum.copies->next()->played, DeviceRoute::staged);
+  end(sum.copies->next()->executed, DeviceRoute::staged);
   CHECK(sum.copies->next()->kind == DeviceStep::Kind::waits);
   gate.open();
   const auto step = awaited_step(*sum.copies);
   CHECK(step->passes);
-  const OperationRequest& request = step->played->request;
+  const OperationRequest& request = step->executed->request;
   CHECK(request.kind == OperationKind::all_reduce);
   CHECK(request.input != world.memory[0].at());
   CHECK(static_cast<const float*>(request.input)[2] == 9);
@@ -144,14 +144,14 @@ TEST_CASE("a call that the ranks stage is staged, when the stream has its input"
 
 TEST_CASE("a range that exceeds its memory is refused before anything is sent") {
   const ConnectedRanks world(1);
-  auto played = std::make_shared<Operation>();
+  auto executed = std::make_shared<Operation>();
   std::byte* const at = world.memory[0].at();
-  played->request = {
+  executed->request = {
       .kind = OperationKind::all_reduce, .count = size_t{1} << 20, .input = at, .output = at};
   const auto call = ConnectedCall::start({.connection = world.ranks[0],
                                           .device = world.devices[0],
-                                          .ranges = ranges_of(played->request, {}),
-                                          .played = played});
+                                          .ranges = ranges_of(executed->request, {}),
+                                          .executed = executed});
   REQUIRE_FALSE(call.has_value());
   CHECK(call.error().message == "the input exceeds its memory of cpu:0");
 }
@@ -172,9 +172,9 @@ TEST_CASE("a call waits for its vote, whose route holds for all later ones") {
   const Sum first(world, {});
   const auto vote = first.copies->next();
   CHECK_FALSE(vote->passes);
-  CHECK(*static_cast<const int32_t*>(vote->played->request.input) == 2);
-  end(vote->played, DeviceRoute::undecided);
-  CHECK(awaited_step(*first.copies)->played->request.kind == OperationKind::all_reduce);
+  CHECK(*static_cast<const int32_t*>(vote->executed->request.input) == 2);
+  end(vote->executed, DeviceRoute::undecided);
+  CHECK(awaited_step(*first.copies)->executed->request.kind == OperationKind::all_reduce);
   CHECK(world.ranks[0]->agreed() == DeviceRoute::undecided);
   const Sum second(world, {});
   CHECK(step_after_vote(*second.copies, DeviceRoute::nccl)->kind == DeviceStep::Kind::results);
@@ -183,7 +183,7 @@ TEST_CASE("a call waits for its vote, whose route holds for all later ones") {
   const Sum third(world, {});
   const auto last = third.copies->next();
   CHECK(last->passes);
-  CHECK(*static_cast<const int32_t*>(last->played->request.input) == 2);
+  CHECK(*static_cast<const int32_t*>(last->executed->request.input) == 2);
 }
 
 /// The sum of a call by name.
@@ -205,7 +205,7 @@ TEST_CASE("the ranks agree on a call by name before NCCL runs it in its slot") {
   const auto step = sum.copies->next();
   // A join behind it waits until it is known whether the engine gets it again.
   CHECK_FALSE(step->passes);
-  const OperationRequest& request = step->played->request;
+  const OperationRequest& request = step->executed->request;
   CHECK(request.name == "loss");
   CHECK(matches_by_name(request));
   CHECK(request.terms->memory == MemoryKind::connected_device);
@@ -225,14 +225,14 @@ TEST_CASE("a call by name that a rank cannot run by NCCL is staged by its name")
   const ConnectedRanks world(1);
   world.decided(0);
   const Sum sum = sum_by_name(world);
-  sum.copies->next()->played->request.agreement->route = DeviceRoute::undecided;
+  sum.copies->next()->executed->request.agreement->route = DeviceRoute::undecided;
   const auto step = awaited_step(*sum.copies);
   CHECK(step->passes);
-  CHECK(step->played == sum.played);
-  CHECK(step->played->request.agreement == nullptr);
-  CHECK(step->played->request.name == "loss");
-  CHECK(step->played->request.terms->memory == MemoryKind::device);
-  CHECK(step->played->request.input != world.memory[0].at());
+  CHECK(step->executed == sum.executed);
+  CHECK(step->executed->request.agreement == nullptr);
+  CHECK(step->executed->request.name == "loss");
+  CHECK(step->executed->request.terms->memory == MemoryKind::device);
+  CHECK(step->executed->request.input != world.memory[0].at());
 }
 
 TEST_CASE("a call gets a slot when its input is there") {
@@ -244,7 +244,7 @@ TEST_CASE("a call gets a slot when its input is there") {
   const Sum sum = sum_by_name(world, stream);
   CHECK(sum.copies->next()->kind == DeviceStep::Kind::waits);
   gate.open();
-  CHECK(awaited_step(*sum.copies)->played->request.agreement != nullptr);
+  CHECK(awaited_step(*sum.copies)->executed->request.agreement != nullptr);
 }
 
 TEST_CASE("a call whose stream does not reach it in time fails, and the others learn of it") {
@@ -265,27 +265,27 @@ TEST_CASE("calls by name wait for those without a slot, which are first on all r
   const ConnectedRanks world(1);
   world.decided(0);
   const Sum first(world, {.agreed = DeviceRoute::nccl});
-  const auto vote = first.copies->next()->played;
+  const auto vote = first.copies->next()->executed;
   CHECK(static_cast<const int32_t*>(vote->request.input)[1] == 1);
   const Sum early = sum_by_name(world);
   CHECK(world.ranks[0]->order().uses_slots());
-  CHECK(early.copies->next()->played->request.agreement->wish == DeviceRoute::undecided);
+  CHECK(early.copies->next()->executed->request.agreement->wish == DeviceRoute::undecided);
   end(vote, DeviceRoute::nccl);
   CHECK(first.copies->next()->kind == DeviceStep::Kind::results);
   CHECK(first.copies->start_results());
   const Sum later = sum_by_name(world);
-  CHECK(later.copies->next()->played->request.agreement->wish == DeviceRoute::nccl);
+  CHECK(later.copies->next()->executed->request.agreement->wish == DeviceRoute::nccl);
   // From now on, calls without a name have slots, too.
   const Sum last(world, {.agreed = DeviceRoute::nccl});
   const auto with_slot = last.copies->next();
-  CHECK(static_cast<const int32_t*>(with_slot->played->request.input)[1] == 0);
-  end(with_slot->played, DeviceRoute::nccl);
+  CHECK(static_cast<const int32_t*>(with_slot->executed->request.input)[1] == 0);
+  end(with_slot->executed, DeviceRoute::nccl);
   const auto slot = last.copies->next();
   CHECK(slot->passes);
-  CHECK(slot->played->request.name == "loss, NCCL call 1");
-  CHECK(matches_by_name(slot->played->request));
-  slot->played->request.agreement->route = DeviceRoute::nccl;
-  slot->played->request.agreement->slots = {{.bucket = 0}};
+  CHECK(slot->executed->request.name == "loss, NCCL call 1");
+  CHECK(matches_by_name(slot->executed->request));
+  slot->executed->request.agreement->route = DeviceRoute::nccl;
+  slot->executed->request.agreement->slots = {{.bucket = 0}};
   CHECK(last.copies->next()->kind == DeviceStep::Kind::results);
   await_results(*last.copies);
 }
@@ -294,29 +294,29 @@ TEST_CASE("a call that another rank gives a slot makes way for calls by name") {
   const ConnectedRanks world(1);
   world.decided(0);
   const Sum sum(world, {.agreed = DeviceRoute::nccl});
-  const auto vote = sum.copies->next()->played;
+  const auto vote = sum.copies->next()->executed;
   static_cast<int32_t*>(vote->request.output)[1] = 0;
   end(vote, DeviceRoute::nccl);
-  CHECK(sum.copies->next()->played->request.agreement != nullptr);
+  CHECK(sum.copies->next()->executed->request.agreement != nullptr);
   const Sum named = sum_by_name(world);
-  CHECK(named.copies->next()->played->request.agreement->wish == DeviceRoute::nccl);
+  CHECK(named.copies->next()->executed->request.agreement->wish == DeviceRoute::nccl);
 }
 
 TEST_CASE("a list has a task and a slot for each tensor") {
   const ConnectedRanks world(1);
   world.decided(0);
-  const auto played = std::make_shared<Operation>();
+  const auto executed = std::make_shared<Operation>();
   auto* const at = reinterpret_cast<float*>(world.memory[0].at());
-  played->request = {.kind = OperationKind::all_reduce};
-  played->request.tensors = {{.count = 1, .input = at, .output = at},
-                             {.count = 2, .input = at + 1, .output = at + 1}};
-  played->request.terms = OperationTerms{.prescale = 5, .memory = MemoryKind::device};
+  executed->request = {.kind = OperationKind::all_reduce};
+  executed->request.tensors = {{.count = 1, .input = at, .output = at},
+                               {.count = 2, .input = at + 1, .output = at + 1}};
+  executed->request.terms = OperationTerms{.prescale = 5, .memory = MemoryKind::device};
   const auto copies = ConnectedCall::start({.connection = world.ranks[0],
                                             .device = world.devices[0],
-                                            .ranges = ranges_of(played->request, {}),
-                                            .played = played})
+                                            .ranges = ranges_of(executed->request, {}),
+                                            .executed = executed})
                           .value();
-  const auto agreed = copies->next()->played;
+  const auto agreed = copies->next()->executed;
   CHECK(agreed->request.name.empty());
   agreed->request.name = "#4";  // by the engine
   CallAgreement& agreement = *agreed->request.agreement;
@@ -325,7 +325,7 @@ TEST_CASE("a list has a task and a slot for each tensor") {
   CHECK(copies->next()->kind == DeviceStep::Kind::results);
   CHECK(copies->has_slot());
   // The ranks give it that name if they stage it.
-  CHECK(played->request.name == "#4");
+  CHECK(executed->request.name == "#4");
   await_results(*copies);
   CHECK(values_of<float>(world.cpu.stream(0), world.memory[0], 3) == std::vector<float>{5, 5, 5});
 }
@@ -353,7 +353,7 @@ TEST_CASE("a call behind the vote for staging needs none") {
   world.decided(0);
   const Sum sum(world, {.agreed = DeviceRoute::staged});
   const auto step = awaited_step(*sum.copies);
-  CHECK(step->played == sum.played);
+  CHECK(step->executed == sum.executed);
   CHECK(step->passes);
 }
 

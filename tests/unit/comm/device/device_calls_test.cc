@@ -18,11 +18,11 @@ OperationRequest reduction(const void* input, void* output) {
 }
 
 /// Returns what the engine gets first of a call.
-OperationRequest played_of(const Operation& staged) {
+OperationRequest executed_of(const Operation& staged) {
   auto step = staged.staged->next();
   while (step && step->kind == DeviceStep::Kind::waits)
     step = staged.staged->next();
-  return step->played->request;
+  return step->executed->request;
 }
 
 std::string refusal(const OperationRequest& call) {
@@ -39,11 +39,11 @@ TEST_CASE("a call on memory of a device is staged, and the ranks compare where i
   const auto staged = calls.stage(reduction(memory.at(), memory.at()), {.size = 2}).value();
   REQUIRE(staged != nullptr);
   CHECK(staged->request.input == memory.at());
-  const OperationRequest played = played_of(*staged);
-  CHECK(played.input != memory.at());
-  CHECK(played.input == played.output);
-  REQUIRE(played.terms.has_value());
-  CHECK(played.terms->memory == MemoryKind::device);
+  const OperationRequest executed = executed_of(*staged);
+  CHECK(executed.input != memory.at());
+  CHECK(executed.input == executed.output);
+  REQUIRE(executed.terms.has_value());
+  CHECK(executed.terms->memory == MemoryKind::device);
 }
 
 TEST_CASE("memory of the host, pinned memory and unused pointers are not staged") {
@@ -125,7 +125,8 @@ TEST_CASE("rows of a matrix and other memory of the library must lie on the host
         "it lies in memory of cpu:0; give memory of the host");
 }
 
-TEST_CASE("calls that NCCL can play are prepared by a vote, until the ranks stage them for good") {
+TEST_CASE(
+    "calls that NCCL can execute are prepared by a vote, until the ranks stage them for good") {
   const CpuDevices cpu({.count = 2});
   const DeviceBuffer memory = on_device(cpu.stream(0), std::vector<int>{1, 2, 3});
   const DeviceBuffer other = on_device(cpu.stream(1), std::vector<int>{1, 2, 3});
@@ -135,10 +136,10 @@ TEST_CASE("calls that NCCL can play are prepared by a vote, until the ranks stag
   const auto votes = [&](const OperationRequest& made, CallingRank self) {
     const auto staged = calls.stage(made, self).value();
     REQUIRE(staged != nullptr);
-    const OperationRequest first = played_of(*staged);
+    const OperationRequest first = executed_of(*staged);
     if (!first.announced) return false;
     *static_cast<int32_t*>(first.output) = route;
-    CHECK_FALSE(played_of(*staged).announced);
+    CHECK_FALSE(executed_of(*staged).announced);
     return true;
   };
   CHECK_FALSE(votes(call, {.size = 2}));

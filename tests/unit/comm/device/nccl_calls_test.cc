@@ -5,7 +5,7 @@
 namespace dt {
 namespace {
 
-TEST_CASE("NCCL plays collectives of even parts, and nothing else") {
+TEST_CASE("NCCL executes collectives of even parts, and nothing else") {
   OperationRequest request{.kind = OperationKind::all_reduce, .count = 4};
   CHECK(nccl_can_run(request));
   request.reduce = ReduceOp::average;

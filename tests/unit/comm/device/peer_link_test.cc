@@ -81,7 +81,7 @@ void check_none(const std::vector<Result<std::unique_ptr<PeerLink>>>& links) {
   }
 }
 
-/// Returns the bytes of the largest sum of floats that it plays.
+/// Returns the bytes of the largest sum of floats that it executes.
 size_t limit_of(const PeerLink& link) {
   size_t bytes = 0;
   for (size_t more = 1024; more <= size_t{16} << 20; more *= 2)

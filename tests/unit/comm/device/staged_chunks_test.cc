@@ -58,7 +58,7 @@ TEST_CASE("a small call is one chunk, which is the call itself") {
   const Cut small(
       {.kind = OperationKind::all_reduce, .count = 4, .input = in.data(), .output = out.data()});
   REQUIRE(small.chunks.size() == 1);
-  CHECK(small.chunks[0].played == small.call);
+  CHECK(small.chunks[0].executed == small.call);
   CHECK(small.call->request.announced == nullptr);
   CHECK(small.call->request.input == small.memory.data());
   REQUIRE(small.chunks[0].inputs.size() == 1);
@@ -76,7 +76,7 @@ TEST_CASE("chunks are operations on parts of the buffers, compared as the whole 
   REQUIRE(whole.chunks.size() == 3);
   size_t begin = 0;
   for (const StagedChunk& chunk : whole.chunks) {
-    const OperationRequest& part = chunk.played->request;
+    const OperationRequest& part = chunk.executed->request;
     CHECK(part.input == whole.memory.data() + begin * sizeof(float));
     CHECK(part.output == part.input);
     CHECK(part.terms->postscale == 3);
@@ -102,7 +102,7 @@ TEST_CASE("a rank without a result copies none") {
   REQUIRE(whole.chunks.size() == 3);
   CHECK(whole.chunks[2].inputs.at(0).bytes == sizeof(float));
   CHECK(whole.chunks[2].results.empty());
-  CHECK(whole.chunks[2].played->request.output == nullptr);
+  CHECK(whole.chunks[2].executed->request.output == nullptr);
 }
 
 }  // namespace

@@ -31,13 +31,13 @@ struct StagedReduction {
     return StagedCopies::start({.device = device,
                                 .stream = on_stream ? callers_stream() : nullptr,
                                 .ranges = ranges_of(request, {}),
-                                .played = played});
+                                .executed = executed});
   }
   std::shared_ptr<DeviceStream> callers_stream() const {
     return {std::shared_ptr<void>(), stream.get()};
   }
   /// Doubles the input, as an engine on the host would.
-  void play() const {
+  void execute() const {
     const auto* const from = static_cast<const int*>(request.input);
     std::transform(from, from + 3, static_cast<int*>(request.output), [](int i) { return 2 * i; });
   }
@@ -48,8 +48,8 @@ struct StagedReduction {
   std::unique_ptr<DeviceStream> stream;
   DeviceBuffer input;
   DeviceBuffer output;
-  std::shared_ptr<Operation> played = std::make_shared<Operation>();
-  OperationRequest& request = played->request;
+  std::shared_ptr<Operation> executed = std::make_shared<Operation>();
+  OperationRequest& request = executed->request;
 };
 
 /// Returns the step that follows when the copies before it have ended.
@@ -66,7 +66,7 @@ Result<DeviceStep> step_of(DeviceCopies& copies) {
 /// Waits until the engine gets the whole call.
 bool input_copied(DeviceCopies& copies) {
   const auto step = step_of(copies);
-  return step && step->kind == DeviceStep::Kind::plays && step->passes;
+  return step && step->kind == DeviceStep::Kind::runs && step->passes;
 }
 
 /// Waits for copies, which run on other threads.
@@ -87,7 +87,7 @@ TEST_CASE("the engine computes in pinned memory between two copies") {
   CHECK(call.device->device().place_of(static_cast<const std::byte*>(call.request.output)).kind ==
         MemoryPlace::Kind::pinned);
   REQUIRE(input_copied(*copies));
-  call.play();
+  call.execute();
   REQUIRE(copies->start_results().has_value());
   REQUIRE(wait_until([&] { return copies->results_copied(); }));
   CHECK(values_of<int>(*call.stream, call.output, 3) == std::vector<int>{2, 4, 6});
@@ -105,7 +105,7 @@ TEST_CASE(
   CHECK(copies->next()->kind == DeviceStep::Kind::waits);
   call.gate.open();
   REQUIRE(input_copied(*copies));
-  call.play();
+  call.execute();
   REQUIRE(copies->start_results().has_value());
   REQUIRE(wait_until([&] { return copies->results_copied(); }));
   CHECK_FALSE(call.stream->done().value());
@@ -129,7 +129,7 @@ TEST_CASE("the end of the copies waits for them, and lets the stream continue") 
     auto copies = call.start(true).value();
     if (results) {
       REQUIRE(input_copied(*copies));
-      call.play();
+      call.execute();
       held = true;
       REQUIRE(copies->start_results().has_value());
     }
@@ -173,8 +173,8 @@ TEST_CASE("results of a chunk are copied while the input of the next one still i
   held.armed = true;
   const auto copies = call.start(false).value();
   std::vector<size_t> chunks;
-  const auto play = [&](const DeviceStep& step) {
-    const OperationRequest& request = step.played->request;
+  const auto execute = [&](const DeviceStep& step) {
+    const OperationRequest& request = step.executed->request;
     CHECK(request.announced->count == count);
     auto* const numbers = static_cast<int*>(request.output);
     for (size_t i = 0; i < request.count; ++i)
@@ -183,7 +183,7 @@ TEST_CASE("results of a chunk are copied while the input of the next one still i
   };
   const auto first = step_of(*copies);
   CHECK_FALSE(first->passes);
-  play(*first);
+  execute(*first);
   CHECK(copies->next()->kind == DeviceStep::Kind::waits);
   CHECK(copies->others_wait());
   // The input of the second chunk is held.
@@ -191,7 +191,7 @@ TEST_CASE("results of a chunk are copied while the input of the next one still i
   CHECK(values_of<int>(*call.stream, memory, 1)[0] == 2);
   held.gate.open();
   while (copies->others_wait())
-    play(*step_of(*copies));
+    execute(*step_of(*copies));
   CHECK(chunks == std::vector<size_t>{elements, elements, 5});
   CHECK(copies->next()->kind == DeviceStep::Kind::results);
   REQUIRE(copies->start_results().has_value());

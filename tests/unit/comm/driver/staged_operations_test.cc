@@ -19,18 +19,18 @@ struct TestCopies final : DeviceCopies {
     bool others_wait = true;
     bool has_slot = false;
     std::shared_ptr<Operation> before = {};  ///< null: none
-    std::shared_ptr<Operation> played = {};
+    std::shared_ptr<Operation> executed = {};
     std::string calls = {};  ///< "start release finish"
   };
   explicit TestCopies(std::shared_ptr<State> given) : state(std::move(given)) {}
   Result<DeviceStep> next() override {
     ++steps;
-    if (steps == 1 && state->before) return DeviceStep::play(state->before, false);
+    if (steps == 1 && state->before) return DeviceStep::run(state->before, false);
     if (submitted) return DeviceStep::end();
     if (!state->input) return tl::unexpected(state->input.error());
     if (!*state->input) return DeviceStep::wait();
     submitted = true;
-    return DeviceStep::play(state->played, true);
+    return DeviceStep::run(state->executed, true);
   }
   Result<> start_results() override {
     note("start");
@@ -58,7 +58,7 @@ struct Staged {
   explicit Staged(const OperationRequest& request) {
     work->request = request;
     inner->request = request;
-    state->played = inner;
+    state->executed = inner;
     work->staged = std::make_shared<TestCopies>(state);
   }
   std::shared_ptr<TestCopies::State> state = std::make_shared<TestCopies::State>();
@@ -114,7 +114,7 @@ TEST_CASE("the engine gets an operation when its input is there, and the caller 
   CHECK(queue.staged.empty());
 }
 
-TEST_CASE("an operation to play before is played in the order, and later ones wait") {
+TEST_CASE("an operation to execute before is executed in the order, and later ones wait") {
   Queue queue;
   Staged first(collective());
   Staged second(collective());
@@ -192,10 +192,10 @@ TEST_CASE("lost work is reported where other ranks wait for it") {
 TEST_CASE("a failed job stops what waits for other ranks, and the dead rank is blamed") {
   Queue queue;
   Staged waits(collective());
-  Staged played(collective());
+  Staged executed(collective());
   Staged results(collective());
-  results.state->input = played.state->input = true;
-  for (const Staged* call : {&results, &played, &waits})
+  results.state->input = executed.state->input = true;
+  for (const Staged* call : {&results, &executed, &waits})
     queue.staged.add(call->work);
   queue.step();
   results.inner->outcome.emplace();
@@ -204,7 +204,7 @@ TEST_CASE("a failed job stops what waits for other ranks, and the dead rank is b
   queue.staged.stop({Errc::peer_lost, 2, "rank 2 died"});
   // The engine ends these.
   CHECK(waits.state->calls.empty());
-  CHECK(played.state->calls.empty());
+  CHECK(executed.state->calls.empty());
   CHECK(results.state->calls == "start stop:rank 2 died");
   results.state->results = fail(Errc::peer_lost, "rank 2 died");
   queue.step();

@@ -110,9 +110,9 @@ void check_call(Call call, EngineGroup& group) {
 }
 
 /// Runs a call of each kind but the barrier.
-void for_each_kind(const std::function<void(OperationKind)>& play) {
+void for_each_kind(const std::function<void(OperationKind)>& execute) {
   for (int kind = 0; kind < static_cast<int>(OperationKind::barrier); ++kind)
-    play(static_cast<OperationKind>(kind));
+    execute(static_cast<OperationKind>(kind));
 }
 
 void check_all_kinds(EngineGroup::Hosts hosts) {

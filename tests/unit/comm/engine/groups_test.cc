@@ -139,7 +139,8 @@ TEST_CASE("operations of a group that is made after a death fail with the death"
   CHECK(failure(sum) == "all_reduce #1: rank 1 (host n1) died: killed by SIGKILL");
 }
 
-TEST_CASE("a group on one host plays in its memory, and over links when a member has none left") {
+TEST_CASE(
+    "a group on one host executes in its memory, and over links when a member has none left") {
   EngineGroup group(3, seconds(5), EngineGroup::Hosts::one);
   for (int i = 1; i < AreaPool::parts_max; ++i)
     CHECK(group[2].groups().reserve_place() >= 0);

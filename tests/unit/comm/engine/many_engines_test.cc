@@ -70,7 +70,7 @@ struct Step {
   std::vector<std::shared_ptr<Operation>> works;
 };
 
-TEST_CASE("256 engines play a step, each on a host of its own, or on four hosts") {
+TEST_CASE("256 engines execute a step, each on a host of its own, or on four hosts") {
   for (const std::vector<int>& hosts : {std::vector(ranks, 1), std::vector(4, 64)}) {
     CAPTURE(hosts.size());
     EngineGroup group(hosts, hosts.size() == 4);

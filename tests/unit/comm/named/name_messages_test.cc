@@ -78,9 +78,9 @@ TEST_CASE("a wish and a route keep their numbers, and others are refused") {
 }
 
 TEST_CASE("a decision has its names in order, and the reason of a failure") {
-  const NameDecision played{.names = {3, 1, 2}};
-  CHECK(decode_name_decision(encode(played)).value().names == played.names);
-  CHECK(!decode_name_decision(encode(played)).value().failure);
+  const NameDecision executed{.names = {3, 1, 2}};
+  CHECK(decode_name_decision(encode(executed)).value().names == executed.names);
+  CHECK(!decode_name_decision(encode(executed)).value().failure);
   const NameDecision failed{.names = {9},
                             .failure = OperationFailure{Errc::mismatch, 2, "they differ"}};
   const NameDecision received = decode_name_decision(encode(failed)).value();

@@ -146,9 +146,9 @@ TEST_CASE("data that the ranks have agreed on follows a join of its rank") {
     data.input = data.output = numbers.data();
     CHECK(failure_code(group.submit(rank, data)) == Errc::input);
     data.follows_agreement = true;
-    const auto played = group.submit(rank, data);
+    const auto executed = group.submit(rank, data);
     group.settle();
-    CHECK(succeeded(played));
+    CHECK(succeeded(executed));
   }
   CHECK(succeeded(joins[0]));
   CHECK(succeeded(joins[1]));

@@ -94,7 +94,7 @@ void check_result(const CollectiveShape& shape, int size, Algorithm algorithm) {
     game.output(rank).resize(shape.count * (has_whole_output(shape.kind) ? ranks : 1));
   }
   if (shape.in_place) game.in_place();
-  REQUIRE(game.play());
+  REQUIRE(game.execute());
   const Expected expected(shape, size);
   for (int rank = 0; rank < size; ++rank) {
     if (!rank_has_result(shape, rank)) continue;
@@ -158,7 +158,7 @@ TEST_CASE("the input is unchanged when the output is another buffer") {
       game.input(rank) = elements(rank, count);
       game.output(rank).resize(35);
     }
-    REQUIRE(game.play());
+    REQUIRE(game.execute());
     for (int rank = 0; rank < 7; ++rank)
       CHECK(game.input(rank) == elements(rank, count));
   });
@@ -177,7 +177,7 @@ TEST_CASE("all ranks compute one expression, even when neither order nor groupin
         game.input(rank) = elements(rank, shape.count);
         game.output(rank).resize(shape.count);
       }
-      REQUIRE(game.play());
+      REQUIRE(game.execute());
       for (int rank = 1; rank < size; ++rank)
         REQUIRE(game.output(rank) == game.output(0));
     }
@@ -195,14 +195,14 @@ TEST_CASE("the schedule of whole inputs computes one expression on all ranks, in
         game.output(rank).resize(5);
       }
       if (in_place) game.in_place();
-      REQUIRE(game.play());
+      REQUIRE(game.execute());
       for (int rank = 1; rank < size; ++rank)
         REQUIRE(game.output(rank) == game.output(0));
     }
   }
 }
 
-TEST_CASE("the chosen algorithm plays its kind") {
+TEST_CASE("the chosen algorithm executes its kind") {
   for (auto kind = OperationKind::all_reduce; kind <= OperationKind::barrier;
        kind = static_cast<OperationKind>(static_cast<int>(kind) + 1)) {
     if (has_own_counts(kind)) continue;

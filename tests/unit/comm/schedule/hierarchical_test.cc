@@ -51,7 +51,7 @@ struct Case {
   bool scatters() const { return shape.kind == OperationKind::reduce_scatter; }
 };
 
-Game play(const Case& c, Game::Operation operation = Game::add) {
+Game execute(const Case& c, Game::Operation operation = Game::add) {
   const auto ranks = static_cast<size_t>(c.size);
   Game game(
       c.size,
@@ -65,7 +65,7 @@ Game play(const Case& c, Game::Operation operation = Game::add) {
     game.output(rank).resize(c.shape.count * (c.gathers() ? ranks : 1));
   }
   if (c.shape.in_place) game.in_place();
-  REQUIRE(game.play());
+  REQUIRE(game.execute());
   return game;
 }
 
@@ -100,7 +100,7 @@ void check_output(const Case& c, const std::function<Elements&(int rank)>& outpu
 }
 
 void check_result(const Case& c) {
-  Game game = play(c);
+  Game game = execute(c);
   check_output(c, [&](int rank) -> Elements& { return game.output(rank); });
 }
 
@@ -147,7 +147,7 @@ TEST_CASE("all ranks of all hosts compute one expression, whatever its order and
     for (const size_t element_bytes : {1, 4096, 1 << 20}) {
       const CollectiveShape shape{
           .kind = OperationKind::all_reduce, .count = 40, .element_bytes = element_bytes};
-      Game game = play({hosts, shape, size}, operation);
+      Game game = execute({hosts, shape, size}, operation);
       for (int rank = 1; rank < size; ++rank)
         REQUIRE(game.output(rank) == game.output(0));
     }
@@ -238,21 +238,22 @@ class HostGame {
       if (c.scatters()) game_->of(rank, Place::work).resize(c.shape.count * ranks);
     }
     if (c.shape.in_place) game_->in_place();
-    play_all(&HostPhases::before);
-    REQUIRE(game_->play());
-    play_all(&HostPhases::after);
+    execute_all(&HostPhases::before);
+    REQUIRE(game_->execute());
+    execute_all(&HostPhases::after);
   }
   Elements& output(int rank) { return game_->output(rank); }
 
  private:
-  void play_all(std::vector<HostPhase> HostPhases::*list) {
+  void execute_all(std::vector<HostPhase> HostPhases::*list) {
     for (int host = 0; host < hosts_.hosts(); ++host) {
       const std::span<const int> ranks = hosts_.ranks_of(host);
       const size_t count = (phases_[static_cast<size_t>(ranks[0])].*list).size();
       for (const int rank : ranks)
         REQUIRE((phases_[static_cast<size_t>(rank)].*list).size() == count);
       for (size_t i = 0; i < count; ++i)
-        play_phase(ranks, [&](int rank) { return (phases_[static_cast<size_t>(rank)].*list)[i]; });
+        execute_phase(ranks,
+                      [&](int rank) { return (phases_[static_cast<size_t>(rank)].*list)[i]; });
     }
   }
   /// The values of that rank's range before the phase.
@@ -261,7 +262,7 @@ class HostGame {
     return {begin + static_cast<std::ptrdiff_t>(range.begin),
             begin + static_cast<std::ptrdiff_t>(range.end)};
   }
-  void play_phase(std::span<const int> ranks, const std::function<HostPhase(int rank)>& of) {
+  void execute_phase(std::span<const int> ranks, const std::function<HostPhase(int rank)>& of) {
     std::vector<Elements> inputs;
     for (const int rank : ranks)
       inputs.push_back(read(rank, of(rank).input));
@@ -298,7 +299,7 @@ TEST_CASE("with memory on each host, every layout gives each element of the resu
     const HostMap hosts(labels);
     const auto size = static_cast<int>(labels.size());
     for (const OperationKind kind : kinds) {
-      if (!plays_on_hosts(hosts, kind)) continue;
+      if (!runs_on_hosts(hosts, kind)) continue;
       for (const size_t element_bytes : {size_t{8}, size_t{1} << 20}) {
         for (const size_t count : {1, 2, 3, 7, 40}) {
           for (const bool in_place : {false, true}) {
@@ -319,18 +320,18 @@ TEST_CASE("with memory on each host, every layout gives each element of the resu
   }
 }
 
-TEST_CASE("hosts whose ranks are mixed or whose numbers differ play fewer kinds in phases") {
+TEST_CASE("hosts whose ranks are mixed or whose numbers differ execute fewer kinds in phases") {
   const HostMap mixed(dealt(4, 2));
   const HostMap uneven(filled({2, 3}));
   const HostMap flat(filled({1, 1}));
-  CHECK(plays_on_hosts(mixed, OperationKind::all_reduce));
-  CHECK(!plays_on_hosts(mixed, OperationKind::all_gather));
-  CHECK(!plays_on_hosts(mixed, OperationKind::reduce_scatter));
-  CHECK(plays_on_hosts(uneven, OperationKind::all_gather));
-  CHECK(!plays_on_hosts(uneven, OperationKind::reduce_scatter));
-  CHECK(plays_on_hosts(HostMap(filled({2, 2})), OperationKind::reduce_scatter));
-  CHECK(!plays_on_hosts(flat, OperationKind::all_reduce));
-  CHECK(!plays_on_hosts(HostMap(filled({4})), OperationKind::all_reduce));
+  CHECK(runs_on_hosts(mixed, OperationKind::all_reduce));
+  CHECK(!runs_on_hosts(mixed, OperationKind::all_gather));
+  CHECK(!runs_on_hosts(mixed, OperationKind::reduce_scatter));
+  CHECK(runs_on_hosts(uneven, OperationKind::all_gather));
+  CHECK(!runs_on_hosts(uneven, OperationKind::reduce_scatter));
+  CHECK(runs_on_hosts(HostMap(filled({2, 2})), OperationKind::reduce_scatter));
+  CHECK(!runs_on_hosts(flat, OperationKind::all_reduce));
+  CHECK(!runs_on_hosts(HostMap(filled({4})), OperationKind::all_reduce));
 }
 
 TEST_CASE("a small all-reduce has one lane, whose owner alone sends to other hosts") {

@@ -49,7 +49,7 @@ Game dealt(int size, const Game::Schedule& schedule, size_t input, size_t output
 void check_all_reduce(int size, size_t count, const Game::Schedule& schedule) {
   CAPTURE(size);
   Game game = dealt(size, schedule, count, count);
-  REQUIRE(game.play());
+  REQUIRE(game.execute());
   const Elements sums = sum_of_all(size, count);
   for (int rank = 0; rank < size; ++rank)
     REQUIRE(game.output(rank) == sums);
@@ -75,22 +75,22 @@ TEST_CASE("rooted collectives of many ranks bring each element to its place") {
       CAPTURE(size);
       CAPTURE(root);
       Game reduced = dealt(size, [&](Group g) { return binomial_reduce(g, 2, root); }, 2, 2);
-      REQUIRE(reduced.play());
+      REQUIRE(reduced.execute());
       CHECK(reduced.output(root) == sum_of_all(size, 2));
       Game ring = dealt(size, [&](Group g) { return ring_reduce(g, 9, root); }, 9, 9);
-      REQUIRE(ring.play());
+      REQUIRE(ring.execute());
       CHECK(ring.output(root) == sum_of_all(size, 9));
 
       Game gathered = dealt(size, [&](Group g) { return binomial_gather(g, 2, root); }, 2, 0);
       gathered.output(root).resize(2 * ranks);
-      REQUIRE(gathered.play());
+      REQUIRE(gathered.execute());
       REQUIRE(gathered.output(root) == parts_of_all(size, 0, 2));
 
       Game scattered = dealt(size, [&](Group g) { return binomial_scatter(g, 2, root); }, 0, 2);
       scattered.input(root) = elements(root, 2 * ranks);
       Game cast = dealt(size, [&](Group g) { return binomial_broadcast(g, 2, root); }, 2, 2);
-      REQUIRE(scattered.play());
-      REQUIRE(cast.play());
+      REQUIRE(scattered.execute());
+      REQUIRE(cast.execute());
       for (int rank = 0; rank < size; ++rank) {
         REQUIRE(scattered.output(rank)[1] == element(root, 2 * static_cast<size_t>(rank) + 1));
         REQUIRE(cast.output(rank) == elements(root, 2));
@@ -105,7 +105,7 @@ TEST_CASE("gathers and exchanges of many ranks bring each part to its place") {
     const auto ranks = static_cast<size_t>(size);
     for (const auto schedule : {ring_all_gather, bruck_all_gather}) {
       Game game = dealt(size, [&](Group g) { return schedule(g, 1); }, 1, ranks);
-      REQUIRE(game.play());
+      REQUIRE(game.execute());
       const Elements all = parts_of_all(size, 0, 1);
       for (int rank = 0; rank < size; ++rank)
         REQUIRE(game.output(rank) == all);
@@ -114,13 +114,13 @@ TEST_CASE("gathers and exchanges of many ranks bring each part to its place") {
     const auto bruck = [](Group g) { return bruck_all_to_all(g, 1); };
     for (const Game::Schedule& schedule : {Game::Schedule(pairwise), Game::Schedule(bruck)}) {
       Game game = dealt(size, schedule, ranks, ranks);
-      REQUIRE(game.play());
+      REQUIRE(game.execute());
       for (int rank = 0; rank < size; ++rank)
         REQUIRE(game.output(rank) == parts_of_all(size, static_cast<size_t>(rank), 1));
     }
   }
   Game gathered = dealt(most, [](Group g) { return bruck_all_gather(g, 1); }, 1, most);
-  REQUIRE(gathered.play());
+  REQUIRE(gathered.execute());
   const Elements all = parts_of_all(most, 0, 1);
   for (int rank = 0; rank < most; ++rank)
     REQUIRE(gathered.output(rank) == all);
@@ -154,7 +154,7 @@ TEST_CASE("parts of different sizes arrive by rank, behind each other, on 1,024 
       game.input(rank) = elements(rank, begin(rank, size));
       game.output(rank).resize(begin(rank, size));
     }
-    REQUIRE(game.play());
+    REQUIRE(game.execute());
     for (int rank = 0; rank < size; ++rank)
       for (int from = std::max(0, rank - 6); from < std::min(size, rank + 7); ++from)
         for (size_t i = 0; i < split(from, rank); ++i)
@@ -178,7 +178,7 @@ TEST_CASE("ring_all_gather_v places parts of different sizes behind each other")
       game.input(rank) = elements(rank, counts[static_cast<size_t>(rank)]);
       game.output(rank).resize(all.size());
     }
-    REQUIRE(game.play());
+    REQUIRE(game.execute());
     for (int rank = 0; rank < size; ++rank)
       REQUIRE(game.output(rank) == all);
   }
@@ -261,7 +261,7 @@ TEST_CASE("no rank leaves a dissemination_barrier before every rank is in it") {
       CHECK(known == ~Element{0} >> (64 - size));
   }
   Game game(most, dissemination_barrier);
-  CHECK(game.play());
+  CHECK(game.execute());
 }
 
 }  // namespace

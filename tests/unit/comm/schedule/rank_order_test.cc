@@ -49,7 +49,7 @@ TEST_CASE("an all_reduce in rank order adds each element from left to right") {
       Game game = dealt(
           c.size, [&](Group g) { return rank_order_all_reduce(g, c.elements); }, count, count);
       if (in_place) game.in_place();
-      REQUIRE(game.play());
+      REQUIRE(game.execute());
       for (int rank = 0; rank < c.size; ++rank)
         for (size_t i = 0; i < count; ++i)
           REQUIRE(game.output(rank)[i] == folded(c.size, i));
@@ -67,7 +67,7 @@ TEST_CASE("a reduce_scatter in rank order adds each element from left to right")
           c.size, [&](Group g) { return rank_order_reduce_scatter(g, c.elements); },
           count * static_cast<size_t>(c.size), count);
       if (in_place) game.in_place();
-      REQUIRE(game.play());
+      REQUIRE(game.execute());
       for (int rank = 0; rank < c.size; ++rank)
         for (size_t i = 0; i < count; ++i)
           REQUIRE(game.output(rank)[i] == folded(c.size, static_cast<size_t>(rank) * count + i));
@@ -83,7 +83,7 @@ TEST_CASE("a reduce in rank order adds each element from left to right") {
       const size_t count = c.elements.count;
       Game game = dealt(
           c.size, [&](Group g) { return rank_order_reduce(g, c.elements, root); }, count, count);
-      REQUIRE(game.play());
+      REQUIRE(game.execute());
       for (size_t i = 0; i < count; ++i)
         REQUIRE(game.output(root)[i] == folded(c.size, i));
     }

@@ -41,21 +41,21 @@ class Game {
   static Element add(Element a, Element b) { return a + b; }
 
   Game(int size, const Schedule& schedule, Operation operation = add)
-      : operation_(operation), players_(static_cast<size_t>(size)) {
+      : operation_(operation), executors_(static_cast<size_t>(size)) {
     for (int rank = 0; rank < size; ++rank) {
-      Player& p = player(rank);
+      Executor& p = executor(rank);
       p.steps = schedule({rank, size});
       p.buffers[2].resize(work_elements(p.steps));
     }
   }
 
-  Elements& input(int rank) { return buffer(player(rank), Place::input); }
-  Elements& output(int rank) { return buffer(player(rank), Place::output); }
+  Elements& input(int rank) { return buffer(executor(rank), Place::input); }
+  Elements& output(int rank) { return buffer(executor(rank), Place::output); }
   /// The memory of a place; of work memory, at least the steps' own.
-  Elements& of(int rank, Place place) { return buffer(player(rank), place); }
+  Elements& of(int rank, Place place) { return buffer(executor(rank), place); }
   /// Makes the input the beginning of the output, on every rank.
   void in_place() {
-    for (Player& p : players_) {
+    for (Executor& p : executors_) {
       const Elements input = p.buffers[1];
       p.buffers[0].resize(std::max(p.buffers[0].size(), input.size()));
       std::copy(input.begin(), input.end(), p.buffers[0].begin());
@@ -64,8 +64,8 @@ class Game {
   }
 
   /// Returns false when no rank can move although some have not reached the end.
-  bool play() {
-    for (int rank = 0; rank < static_cast<int>(players_.size()); ++rank)
+  bool execute() {
+    for (int rank = 0; rank < static_cast<int>(executors_.size()); ++rank)
       queue_.push_back(rank);
     while (!queue_.empty()) {
       const int rank = queue_.front();
@@ -73,13 +73,13 @@ class Game {
       while (advance(rank)) {
       }
     }
-    for (const Player& p : players_)
+    for (const Executor& p : executors_)
       if (p.next < p.steps.size()) return false;
     return true;
   }
 
  private:
-  struct Player {
+  struct Executor {
     Steps steps;
     size_t next = 0;
     bool sent = false;
@@ -93,13 +93,13 @@ class Game {
     if (!holds) FAIL(otherwise);
   }
 
-  Player& player(int rank) { return players_[static_cast<size_t>(rank)]; }
+  Executor& executor(int rank) { return executors_[static_cast<size_t>(rank)]; }
 
-  static Elements& buffer(Player& p, Place place) {
+  static Elements& buffer(Executor& p, Place place) {
     if (place == Place::input && p.aliased) place = Place::output;
     return p.buffers[static_cast<size_t>(place)];
   }
-  static Element* at(Player& p, const Range& range) {
+  static Element* at(Executor& p, const Range& range) {
     Elements& elements = buffer(p, range.place);
     require(range.begin < range.end, "a range is empty");
     require(range.end <= elements.size(), "a range ends behind its buffer");
@@ -108,7 +108,7 @@ class Game {
 
   /// Makes what is possible for the current step of a rank; true when that step is complete.
   bool advance(int rank) {
-    Player& p = player(rank);
+    Executor& p = executor(rank);
     if (p.next == p.steps.size()) return false;
     const Step& step = p.steps[p.next];
     if (step.send_to == rank) {
@@ -125,12 +125,12 @@ class Game {
     return true;
   }
 
-  static void copy_to(Player& p, const Step& step, const Elements& copy) {
+  static void copy_to(Executor& p, const Step& step, const Elements& copy) {
     require(step.receive.count() == copy.size(), "a copy changes its size");
     std::copy(copy.begin(), copy.end(), at(p, step.receive));
   }
 
-  void reduce(Player& p, const Step& step, const Elements& inputs) const {
+  void reduce(Executor& p, const Step& step, const Elements& inputs) const {
     const size_t count = step.receive.count();
     require(inputs.size() % count == 0, "a reduction has inputs of another size than its result");
     Element* to = at(p, step.receive);
@@ -140,8 +140,8 @@ class Game {
   }
 
   void transfer(int sender, int receiver) {
-    Player& from = player(sender);
-    Player& to = player(receiver);
+    Executor& from = executor(sender);
+    Executor& to = executor(receiver);
     if (from.next == from.steps.size() || to.next == to.steps.size()) return;
     const Step& send = from.steps[from.next];
     const Step& receive = to.steps[to.next];
@@ -167,7 +167,7 @@ class Game {
   }
 
   /// The same step may still send when its data arrives.
-  static void check_apart(Player& p, const Step& step) {
+  static void check_apart(Executor& p, const Step& step) {
     if (step.send_to < 0) return;
     const bool one_buffer = &buffer(p, step.send.place) == &buffer(p, step.receive.place);
     const bool overlap = step.send.begin < step.receive.end && step.receive.begin < step.send.end;
@@ -175,7 +175,7 @@ class Game {
   }
 
   Operation operation_;
-  std::vector<Player> players_;
+  std::vector<Executor> executors_;
   std::deque<int> queue_;  ///< ranks that may be able to move
 };
 

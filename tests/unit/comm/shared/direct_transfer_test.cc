@@ -78,9 +78,9 @@ void fill(std::byte* memory, size_t bytes, uint64_t seed) {
 }
 
 /// Runs one collective on all ranks, and keeps their buffers.
-class Play {
+class Execution {
  public:
-  Play(Host& host, const Case& call) : host_(host), call_(call) {
+  Execution(Host& host, const Case& call) : host_(host), call_(call) {
     const size_t size = static_cast<size_t>(host.size());
     const size_t bytes = call.count * element_bytes(call.type);
     const bool scatters = call.kind == OperationKind::reduce_scatter;
@@ -90,9 +90,9 @@ class Play {
     for (int rank = 0; rank < host.size(); ++rank)
       add(rank);
   }
-  Play(const Play&) = delete;
-  Play& operator=(const Play&) = delete;
-  ~Play() {
+  Execution(const Execution&) = delete;
+  Execution& operator=(const Execution&) = delete;
+  ~Execution() {
     for (size_t rank = 0; rank < used_.size(); ++rank)
       for (std::byte* memory : used_[rank])
         host_.heaps[rank]->free(memory);
@@ -172,8 +172,8 @@ class Play {
   std::vector<std::unique_ptr<std::vector<std::byte>>> private_;
 };
 
-constexpr OperationKind played[] = {OperationKind::all_reduce, OperationKind::broadcast,
-                                    OperationKind::all_gather, OperationKind::reduce_scatter};
+constexpr OperationKind executed[] = {OperationKind::all_reduce, OperationKind::broadcast,
+                                      OperationKind::all_gather, OperationKind::reduce_scatter};
 
 bool reduces_elements(OperationKind kind) {
   return kind == OperationKind::all_reduce || kind == OperationKind::reduce_scatter;
@@ -188,7 +188,7 @@ void check_equal_bits(Host& host, Case call, uint64_t& sequence) {
   CAPTURE(call.in_place);
   CAPTURE(host.size());
   const uint64_t before = host.copied_in();
-  const auto direct = Play(host, call).results(++sequence);
+  const auto direct = Execution(host, call).results(++sequence);
   // Slots are faster for small all_reduces of two ranks.
   const bool uses_slots = call.kind == OperationKind::all_reduce && host.size() == 2;
   CHECK((host.copied_in() != before) == uses_slots);
@@ -196,7 +196,7 @@ void check_equal_bits(Host& host, Case call, uint64_t& sequence) {
     call.ordinary_inputs.insert(rank);
     call.ordinary_outputs.insert(rank);
   }
-  const auto copied = Play(host, call).results(++sequence);
+  const auto copied = Execution(host, call).results(++sequence);
   CHECK(host.copied_in() > before);
   REQUIRE(direct.size() == copied.size());
   CHECK(std::memcmp(direct.data(), copied.data(), direct.size()) == 0);
@@ -206,7 +206,7 @@ TEST_CASE("results have the bits of ordinary memory, for each kind, type, reduct
   for (int size = 2; size <= 4; ++size) {
     Host host(size);
     uint64_t sequence = 0;
-    for (const OperationKind kind : played) {
+    for (const OperationKind kind : executed) {
       for (int type = 0; type < 10; ++type) {
         for (int reduce = 0; reduce < (reduces_elements(kind) ? 5 : 1); ++reduce) {
           for (const bool in_place : {false, true}) {
@@ -230,7 +230,7 @@ TEST_CASE("results have the bits of ordinary memory, whatever the count") {
   for (const int size : {2, 3, 5}) {
     Host host(size);
     uint64_t sequence = 0;
-    for (const OperationKind kind : played)
+    for (const OperationKind kind : executed)
       for (const size_t count : {8'200, 16'384, 65'537, 300'001, 1'100'003})
         check_equal_bits(
             host, {.kind = kind, .type = ElementType::int8, .count = count, .offset = 1}, sequence);
@@ -265,9 +265,9 @@ TEST_CASE("a call in which one rank has ordinary memory copies it, unless no ran
     call.ordinary_inputs = mixed.inputs;
     call.ordinary_outputs = mixed.outputs;
     const uint64_t before = host.copied_in();
-    const auto results = Play(host, call).results(++sequence);
+    const auto results = Execution(host, call).results(++sequence);
     CHECK((host.copied_in() == before) == mixed.direct);
-    CHECK(results == Play(host, in_heap).results(++sequence));
+    CHECK(results == Execution(host, in_heap).results(++sequence));
   }
 }
 
@@ -276,7 +276,7 @@ TEST_CASE("a large all_reduce of two ranks uses no slots") {
   for (const int rank : {0, 1})
     host.allocate(rank, 1);
   const Case call = {.count = size_t{1} << 19};  // 2 MiB
-  Play(host, call).results(1);
+  Execution(host, call).results(1);
   CHECK(host.copied_in() == 0);
 }
 
@@ -286,60 +286,60 @@ TEST_CASE("a rank that has allocated nothing reads no other's memory") {
                      .count = 30'000,
                      .ordinary_inputs = {0},
                      .ordinary_outputs = {0}};
-  const auto copied = Play(host, call).results(1);
+  const auto copied = Execution(host, call).results(1);
   CHECK(host.copied_in() > 0);
   host.allocate(0, 1);
   const uint64_t before = host.copied_in();
-  CHECK(Play(host, call).results(2) == copied);
+  CHECK(Execution(host, call).results(2) == copied);
   CHECK(host.copied_in() == before);
 }
 
 TEST_CASE("a scattered result may lie on the input") {
   Host host(3);
   const Case call = {.kind = OperationKind::reduce_scatter, .count = 9'000};
-  const auto wanted = Play(host, call).results(1);
-  Play play(host, call);
+  const auto wanted = Execution(host, call).results(1);
+  Execution execution(host, call);
   for (int rank = 0; rank < 3; ++rank)
-    play.request(rank).output = const_cast<void*>(play.request(rank).input);
-  CHECK(play.results(2) == wanted);
+    execution.request(rank).output = const_cast<void*>(execution.request(rank).input);
+  CHECK(execution.results(2) == wanted);
 }
 
 TEST_CASE("lanes of whole buffers are reduced and gathered in place, without slots") {
   for (const size_t lanes : {1, 2, 3}) {
     Host host(3);
     const Case call = {.count = 9'001, .in_place = true};
-    const auto wanted = Play(host, call).results(1);
-    Play play(host, call);
+    const auto wanted = Execution(host, call).results(1);
+    Execution execution(host, call);
     for (const OperationKind kind : {OperationKind::reduce_scatter, OperationKind::all_gather}) {
       for (int rank = 0; rank < 3; ++rank) {
-        play.request(rank).kind = kind;
-        play.request(rank).lanes = static_cast<int>(lanes);
+        execution.request(rank).kind = kind;
+        execution.request(rank).lanes = static_cast<int>(lanes);
       }
-      play.start(kind == OperationKind::all_gather ? 3 : 2);
+      execution.start(kind == OperationKind::all_gather ? 3 : 2);
       host.settle();
     }
     for (int rank = 0; rank < 3; ++rank)
-      CHECK(play.has(rank, wanted));
+      CHECK(execution.has(rank, wanted));
     CHECK(host.copied_in() == 0);
   }
 }
 
 TEST_CASE("the root of a broadcast needs no output, and none is written") {
   Host host(2);
-  Play play(host, {.kind = OperationKind::broadcast, .count = 9'000});
-  play.request(1).output = nullptr;
-  play.start(1);
+  Execution execution(host, {.kind = OperationKind::broadcast, .count = 9'000});
+  execution.request(1).output = nullptr;
+  execution.start(1);
   host.settle();
   CHECK(host[1].state() == State::done);
-  CHECK(std::memcmp(play.request(0).output, play.request(1).input, 36'000) == 0);
+  CHECK(std::memcmp(execution.request(0).output, execution.request(1).input, 36'000) == 0);
 }
 
 TEST_CASE("a rank stays until all have read its buffers") {
-  for (const OperationKind kind : played) {
+  for (const OperationKind kind : executed) {
     CAPTURE(static_cast<int>(kind));
     Host host(3);
-    Play play(host, {.kind = kind, .count = 50'000});
-    play.start(1);
+    Execution execution(host, {.kind = kind, .count = 50'000});
+    execution.start(1);
     // Rank 2 is the root of the broadcast.
     for (int i = 0; i < 50; ++i) {
       host[1].step(start_time);
@@ -358,18 +358,18 @@ TEST_CASE("a rank stays until all have read its buffers") {
 }
 
 TEST_CASE("no rank ends with what it has read from a rank that aborted") {
-  for (const OperationKind kind : played) {
+  for (const OperationKind kind : executed) {
     for (const int steps : {0, 1, 3, 50}) {
       CAPTURE(static_cast<int>(kind));
       CAPTURE(steps);
       Host host(3);
-      Play play(host, {.kind = kind, .count = 400'000});
-      play.start(1);
+      Execution execution(host, {.kind = kind, .count = 400'000});
+      execution.start(1);
       // The root of the broadcast aborts. It has begun at most.
       for (int i = 0; i < steps; ++i)
         host[2].step(start_time);
       host[2].cancel();
-      std::memset(const_cast<void*>(play.request(2).input), 0x55, 400'000);
+      std::memset(const_cast<void*>(execution.request(2).input), 0x55, 400'000);
       host.settle();
       for (const int rank : {0, 1}) {
         CHECK(host[rank].state() == State::running);
@@ -386,16 +386,16 @@ TEST_CASE("no rank ends with what it has read from a rank that aborted") {
 
 TEST_CASE("a rank that has ended its call does not mark it as aborted when it leaves") {
   Host host(2);
-  Play(host, {.count = 50'000}).results(1);
+  Execution(host, {.count = 50'000}).results(1);
   host[0].cancel();
   CHECK(host.areas[1]->progress(0).aborted == 0);
 }
 
 TEST_CASE("nothing is read before all ranks have made the same call") {
   Host host(2);
-  Play play(host, {.count = 50'000});
-  Play other(host, {.kind = OperationKind::all_gather, .count = 50'000});
-  play.start_rank(0, 1);
+  Execution execution(host, {.count = 50'000});
+  Execution other(host, {.kind = OperationKind::all_gather, .count = 50'000});
+  execution.start_rank(0, 1);
   host.settle();
   CHECK(host[0].any_missing());
   CHECK(host[0].missing() == std::vector{1});
@@ -405,33 +405,33 @@ TEST_CASE("nothing is read before all ranks have made the same call") {
     CHECK(host[rank].state() == State::mismatch);
     host[rank].cancel();
   }
-  const auto again = Play(host, {.count = 50'000}).results(2);
+  const auto again = Execution(host, {.count = 50'000}).results(2);
   CHECK(std::equal(again.begin(), again.begin() + 200'000, again.begin() + 200'000));
 }
 
 TEST_CASE("ranks in threads own their buffers again when their call is done") {
   constexpr int ranks = 3;
   Host host(ranks);
-  std::vector<std::unique_ptr<Play>> plays;
+  std::vector<std::unique_ptr<Execution>> executions;
   std::vector<std::vector<std::byte>> wanted;
-  for (const OperationKind kind : played) {
+  for (const OperationKind kind : executed) {
     for (const bool slots : {false, true}) {
       Case call = {.kind = kind, .type = ElementType::bfloat16, .count = 90'001};
       if (slots) call.ordinary_inputs = {0, 1, 2};
-      plays.push_back(std::make_unique<Play>(host, call));
-      wanted.push_back(plays.back()->results(plays.size()));
+      executions.push_back(std::make_unique<Execution>(host, call));
+      wanted.push_back(executions.back()->results(executions.size()));
     }
   }
   std::atomic<int> wrong = 0;
   const auto run = [&](int rank) {
     for (size_t round = 0; round < 64; ++round) {
-      const size_t at = round * 5 % plays.size();
-      plays[at]->refill(rank);
-      plays[at]->start_rank(rank, plays.size() + 1 + round);
+      const size_t at = round * 5 % executions.size();
+      executions[at]->refill(rank);
+      executions[at]->start_rank(rank, executions.size() + 1 + round);
       while (host[rank].state() == State::running)
         if (!host[rank].step(start_time)) std::this_thread::yield();
-      if (host[rank].state() != State::done || !plays[at]->has(rank, wanted[at])) ++wrong;
-      plays[at]->spoil_input(rank);
+      if (host[rank].state() != State::done || !executions[at]->has(rank, wanted[at])) ++wrong;
+      executions[at]->spoil_input(rank);
     }
   };
   std::vector<std::thread> threads;
@@ -445,14 +445,15 @@ TEST_CASE("ranks in threads own their buffers again when their call is done") {
 TEST_CASE("calls in the heap, in slots and in mailboxes may follow each other in any order") {
   Host host(3);
   const Case in_heap = {.type = ElementType::int32, .count = 70'000};
-  const auto wanted = Play(host, in_heap).results(1);
+  const auto wanted = Execution(host, in_heap).results(1);
   uint64_t sequence = 1;
   for (int i = 0; i < 60; ++i) {
     Case call = in_heap;
     if (i * i % 7 < 3) call.ordinary_inputs = {i % 3};
-    CHECK(Play(host, call).results(++sequence) == wanted);
-    if (i % 4 == 0) Play(host, {.count = 3}).results(++sequence);
-    if (i % 5 == 0) Play(host, {.kind = played[i / 5 % 4], .count = 9'000}).results(++sequence);
+    CHECK(Execution(host, call).results(++sequence) == wanted);
+    if (i % 4 == 0) Execution(host, {.count = 3}).results(++sequence);
+    if (i % 5 == 0)
+      Execution(host, {.kind = executed[i / 5 % 4], .count = 9'000}).results(++sequence);
   }
 }
 

@@ -66,7 +66,7 @@ TEST_CASE("many members read less from each") {
   CHECK(!member.small(request_of(OperationKind::all_reduce, 1025)));
 }
 
-TEST_CASE("counts that do not fit into a mailbox are not played") {
+TEST_CASE("counts that do not fit into a mailbox are not executed") {
   CHECK(MailboxTransfer::runs(OperationKind::all_to_all_v, 1024));
   CHECK(!MailboxTransfer::runs(OperationKind::all_to_all_v, 1025));
   CHECK(MailboxTransfer::runs(OperationKind::all_to_all, 5000));

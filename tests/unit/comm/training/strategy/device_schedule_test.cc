@@ -38,9 +38,9 @@ struct Tensors {
   ReplicatedTensor tensor = {};
 };
 
-Result<> play(Tensors& tensors, ReduceOp op, const std::vector<Steps>& steps) {
+Result<> execute(Tensors& tensors, ReduceOp op, const std::vector<Steps>& steps) {
   const CrossDeviceTerms terms = {.type = ElementType::int64, .op = op};
-  TRY(DeviceSchedule(*tensors.devices, terms, tensors.tensor).play("mine", steps));
+  TRY(DeviceSchedule(*tensors.devices, terms, tensors.tensor).run("mine", steps));
   return tensors.devices->synchronize();
 }
 
@@ -68,7 +68,7 @@ TEST_CASE("steps of several algorithms give all devices the same result") {
         CAPTURE(replicas);
         CAPTURE(count);
         Tensors tensors(replicas, count);
-        REQUIRE(play(tensors, ReduceOp::sum, steps_by(algorithm, replicas, count)));
+        REQUIRE(execute(tensors, ReduceOp::sum, steps_by(algorithm, replicas, count)));
         const auto factor = static_cast<int64_t>(replicas * (replicas + 1) / 2);
         bool right = true;
         for (size_t i = 0; i < replicas; ++i)
@@ -82,9 +82,9 @@ TEST_CASE("steps of several algorithms give all devices the same result") {
 
 TEST_CASE("an average divides by the number of devices, and a maximum does not") {
   Tensors averaged(3, 5);
-  REQUIRE(play(averaged, ReduceOp::average, steps_by(Algorithm::ring, 3, 5)));
+  REQUIRE(execute(averaged, ReduceOp::average, steps_by(Algorithm::ring, 3, 5)));
   Tensors largest(3, 5);
-  REQUIRE(play(largest, ReduceOp::max, steps_by(Algorithm::tree, 3, 5)));
+  REQUIRE(execute(largest, ReduceOp::max, steps_by(Algorithm::tree, 3, 5)));
   for (size_t i = 0; i < 3; ++i) {
     CHECK(averaged.result(i, 4) == Tensors::value(1, 4));
     CHECK(largest.result(i, 4) == Tensors::value(2, 4));
@@ -103,13 +103,14 @@ TEST_CASE("steps that do not fit together are named") {
   for (const Case& which :
        {Case{{receives, {}}, "0"}, Case{{{}, sends}, "1"}, Case{{receives, sends_less}, "0"}}) {
     Tensors tensors(2, 2);
-    const Result<> played = play(tensors, ReduceOp::sum, which.steps);
-    REQUIRE_FALSE(played);
-    CHECK(played.error() == Error{Errc::input, "the registered algorithm mine: step 1 of replica " +
-                                                   which.replica + " has no counterpart"});
+    const Result<> executed = execute(tensors, ReduceOp::sum, which.steps);
+    REQUIRE_FALSE(executed);
+    CHECK(executed.error() ==
+          Error{Errc::input, "the registered algorithm mine: step 1 of replica " + which.replica +
+                                 " has no counterpart"});
   }
   Tensors tensors(2, 2);
-  REQUIRE(play(tensors, ReduceOp::sum, {receives, sends}));
+  REQUIRE(execute(tensors, ReduceOp::sum, {receives, sends}));
   CHECK(tensors.result(0, 1) == Tensors::value(1, 1));
 }
 

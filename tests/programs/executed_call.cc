@@ -1,10 +1,10 @@
-#include "tests/programs/played_call.h"
+#include "tests/programs/executed_call.h"
 
 #include "comm/include/dtrain/dtrain_work.h"
 
 namespace dt {
 
-dtrain_buffers PlayedCall::buffers() {
+dtrain_buffers ExecutedCall::buffers() {
   dtrain_buffers buffers{.input = input_in_output() ? nullptr : input_.data(),
                          .output = output(),
                          .count = call_.count,
@@ -21,14 +21,14 @@ dtrain_buffers PlayedCall::buffers() {
   return buffers;
 }
 
-dtrain_split_buffers PlayedCall::split_buffers() {
+dtrain_split_buffers ExecutedCall::split_buffers() {
   return {.struct_size = sizeof(dtrain_split_buffers),
           .input = input_.data(),
           .counts = counts_.data(),
           .type = static_cast<dtrain_type>(type_number(call_.type))};
 }
 
-std::vector<dtrain_buffers> PlayedCall::tensors() {
+std::vector<dtrain_buffers> ExecutedCall::tensors() {
   const dtrain_buffers all = buffers();
   const size_t bytes = element_bytes(call_.type);
   std::vector<dtrain_buffers> tensors;
@@ -43,7 +43,7 @@ std::vector<dtrain_buffers> PlayedCall::tensors() {
   return tensors;
 }
 
-int PlayedCall::run(dtrain_context* context, dtrain_error& error) {
+int ExecutedCall::run(dtrain_context* context, dtrain_error& error) {
   const dtrain_op_options with = options();
   const auto op = static_cast<dtrain_op>(call_.reduce);
   if (has_own_counts(call_.kind)) return run_with_result(context, with, error);
@@ -80,8 +80,8 @@ int PlayedCall::run(dtrain_context* context, dtrain_error& error) {
   }
 }
 
-int PlayedCall::run_with_result(dtrain_context* context, const dtrain_op_options& with,
-                                dtrain_error& error) {
+int ExecutedCall::run_with_result(dtrain_context* context, const dtrain_op_options& with,
+                                  dtrain_error& error) {
   dtrain_work* work = nullptr;
   const dtrain_split_buffers split = split_buffers();
   const int status = call_.kind == OperationKind::all_to_all_v
@@ -91,14 +91,14 @@ int PlayedCall::run_with_result(dtrain_context* context, const dtrain_op_options
   return status;
 }
 
-bool PlayedCall::start(dtrain_context* context, dtrain_error& error) {
+bool ExecutedCall::start(dtrain_context* context, dtrain_error& error) {
   const dtrain_op_options with = options();
   work_.reset(start_work(context, with, error));
   return work_ != nullptr;
 }
 
-dtrain_work* PlayedCall::start_work(dtrain_context* context, const dtrain_op_options& with,
-                                    dtrain_error& error) {
+dtrain_work* ExecutedCall::start_work(dtrain_context* context, const dtrain_op_options& with,
+                                      dtrain_error& error) {
   const auto op = static_cast<dtrain_op>(call_.reduce);
   const dtrain_split_buffers split = split_buffers();
   if (receives()) return dtrain_recv_async(context, buffers(), call_.from, &with, &error);
@@ -138,7 +138,7 @@ dtrain_work* PlayedCall::start_work(dtrain_context* context, const dtrain_op_opt
   }
 }
 
-std::string PlayedCall::fault() {
+std::string ExecutedCall::fault() {
   if (!input_.guards_hold() || !output_.guards_hold()) return "wrote beside its memory";
   if (has_own_counts(call_.kind)) return has_right_parts() ? "" : "has wrong parts";
   if (!writes_output() && !input_in_output() && !output_.untouched())
@@ -146,7 +146,7 @@ std::string PlayedCall::fault() {
   return has_right_result() ? "" : "has a wrong result";
 }
 
-bool PlayedCall::has_right_result() {
+bool ExecutedCall::has_right_result() {
   // A scatter whose root has no output copies nothing there.
   const bool no_output = call_.kind == OperationKind::scatter && is_root() &&
                          placement_ == BufferPlacement::one_buffer;
@@ -155,7 +155,7 @@ bool PlayedCall::has_right_result() {
   return std::equal(wanted.begin(), wanted.end(), output());
 }
 
-bool PlayedCall::has_right_parts() {
+bool ExecutedCall::has_right_parts() {
   dtrain_result result = {};
   result.struct_size = sizeof result;
   dtrain_error error = {};

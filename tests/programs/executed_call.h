@@ -32,9 +32,9 @@ struct GroupPlace {
 };
 
 /// One rank's part of a call, by the functions of dtrain.h, with its memory and its result.
-class PlayedCall {
+class ExecutedCall {
  public:
-  PlayedCall(const Call& call, GroupPlace self, BufferPlacement placement)
+  ExecutedCall(const Call& call, GroupPlace self, BufferPlacement placement)
       : call_(call),
         self_(self),
         placement_(placement),
