@@ -45,8 +45,13 @@ int lose_a_waiter(dtrain::Context& world) {
     store.wait("die");
     std::raise(SIGKILL);
   });
-  world.barrier();
-  if (world.rank() == 0) store.set("die", "now");
+  // Behind a barrier, the death of rank 1 could end that of another rank.
+  store.set("ready " + std::to_string(world.rank()), "yes");
+  if (world.rank() == 0) {
+    store.wait("ready 1");
+    store.wait("ready 2");
+    store.set("die", "now");
+  }
   try {
     store.wait("never", {.name = "in vain"});
   } catch (const dtrain::Error& error) {
