@@ -11,7 +11,7 @@ namespace dt {
 
 namespace {
 // Bytes are published in pieces, so that the peer copies out while this task copies in.
-constexpr size_t piece_bytes = size_t{32} << 10;
+constexpr size_t ring_piece_bytes = size_t{32} << 10;
 }  // namespace
 
 ShmLink::ShmLink(ShmRings rings, std::shared_ptr<ShmPeer> peer)
@@ -38,7 +38,7 @@ Result<size_t> ShmLink::write(ByteSpan bytes) {
   size_t sent = 0;
   while (sent < bytes.size()) {
     const size_t n =
-        TRY(writer_.write(bytes.subspan(sent, std::min(piece_bytes, bytes.size() - sent))));
+        TRY(writer_.write(bytes.subspan(sent, std::min(ring_piece_bytes, bytes.size() - sent))));
     if (n == 0) break;
     sent += n;
     peer_->wake();

@@ -13,10 +13,10 @@
 namespace dt {
 namespace {
 
-constexpr size_t alignment = 256;
+constexpr size_t pack_alignment = 256;
 
 size_t aligned(size_t bytes) {
-  return (bytes + alignment - 1) / alignment * alignment;
+  return (bytes + pack_alignment - 1) / pack_alignment * pack_alignment;
 }
 
 bool lies_on(const Device& device, const std::byte* at) {
