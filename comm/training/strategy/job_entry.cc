@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace dt {
 namespace {
@@ -78,14 +79,20 @@ Result<> JobEntry::compare(const WorkerRecord& own, Awaited awaited) {
   TRY(publish(own));
   Duration wait = records_wait_first;
   Deadline until(deadline_);
+  const int awaited_ranks = awaited == Awaited::first ? 1 : workers();
   while (true) {
+    // Before the records: a rank may publish its own, find a difference and leave meanwhile.
+    std::vector<bool> gone;
+    for (int other = 0; other < awaited_ranks; ++other)
+      gone.push_back(is_gone(other));
     const WorkerRecords records = TRY(collect(awaited, wait));
     TRY(compare_records(records));
     std::optional<int> missing;
-    for (int other = 0; other < (awaited == Awaited::first ? 1 : workers()); ++other) {
-      if (records[static_cast<size_t>(other)]) continue;
-      if (!is_gone(other) && !missing) missing = other;
-      if (is_gone(other) && awaited == Awaited::all) return {};
+    for (int other = 0; other < awaited_ranks; ++other) {
+      const auto at = static_cast<size_t>(other);
+      if (records[at]) continue;
+      if (!gone[at] && !missing) missing = other;
+      if (gone[at] && awaited == Awaited::all) return {};
     }
     if (!missing) return {};
     if (until.passed()) {
