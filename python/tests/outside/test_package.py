@@ -32,7 +32,7 @@ assert world.store.get("a") == b"b"
 def test_init_refuses_a_process_of_another_launcher(name):
     ended = run_python("import dtrain; dtrain.init()", RANK="0", **{name: "4"})
     assert ended.status == 1
-    assert f"dtrain._errors.Error: {name}=4 shows that another launcher has started this process" in ended.stderr
+    assert f"dtrain._errors.ArgumentError: {name}=4 shows that another launcher has started this" in ended.stderr
     assert "dtrain run -np 4" in ended.stderr
     assert run_python("import dtrain; dtrain.init()", **{name: "1"}).status == 0
 
