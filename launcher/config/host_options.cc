@@ -171,9 +171,6 @@ bool is_torchrun(const OptionSources& sources) {
 
 Result<> read_torchrun_layout(const OptionSources& sources, RunConfig& config) {
   TRY(read_processes(sources, config));
-  // torchrun starts one process where no number is given.
-  const bool counted = find_option(sources, "np") || config.placement.per_host;
-  if (is_torchrun(sources) && !counted && config.hosts.empty()) config.placement.per_host = 1;
   TRY(check_nodes(sources, config));
   TRY(check_node_rank(sources, config));
   if (const auto given = find_option(sources, "max-restarts")) {

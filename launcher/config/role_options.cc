@@ -244,6 +244,9 @@ Result<> read_roles(const OptionSources& sources, const TextReader& read_text, R
   }
   hide_gpus(config.roles, config.environment);
   serve_parameters(config.strategy, config.roles);
+  // torchrun starts one process where no number is given.
+  const bool counted = task_count(config.roles) != 0 || config.placement.per_host;
+  if (is_torchrun(sources) && !counted && config.hosts.empty()) config.placement.per_host = 1;
   TRY(check_known(config));
   return check_commands(config);
 }

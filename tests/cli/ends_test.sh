@@ -289,13 +289,13 @@ test_a_time_limit_names_the_ranks_that_still_ran() {
 
 test_a_time_limit_names_the_tasks_without_rank_that_still_ran() {
   # shellcheck disable=SC2016
-  run_dtrain run --role ps=1,worker=1,evaluator=1 --timeout 2s --grace 20s --report report.json --no-tag \
+  run_dtrain run --role ps=1,worker=1,evaluator=1 --timeout 10s --grace 20s --report report.json --no-tag \
     sh -c 'trap "touch warned.$DTRAIN_ROLE; exit" TERM; while :; do sleep 0.1; done'
   expect_status 124
   expect_stderr_contains 'dtrain: rank 0 on localhost: silent for '
   expect_stderr_contains 'dtrain: ps:0 on localhost: silent for '
   expect_stderr_contains 'dtrain: evaluator:0 on localhost: silent for '
-  expect_stderr_contains 'dtrain: time limit of 2s reached'
+  expect_stderr_contains 'dtrain: time limit of 10s reached'
   expect test -e warned.worker -a -e warned.ps -a -e warned.evaluator
   expect grep -q '"exit_status": *124' report.json
   expect_no_processes

@@ -55,6 +55,8 @@ TEST_CASE("a command line of torchrun runs as typed") {
   CHECK(typed({{"standalone", {"true"}}, {"no-python", {"true"}}}, {"./a.py"}).command ==
         std::vector<std::string>{"./a.py"});
   CHECK(typed({{"standalone", {"true"}}}, {"a"}).placement.per_host == 1);
+  CHECK_FALSE(
+      typed({{"standalone", {"true"}}, {"role", {"ps=1,worker=2"}}}, {"a"}).placement.per_host);
   const RunConfig named =
       typed({{"nproc-per-node", {"2"}}, {"role", {"trainer"}}, {"max-restarts", {"3"}}}, {"a"});
   REQUIRE(named.warnings.size() == 2);
