@@ -47,7 +47,7 @@ if [[ ${1-} == --wheel ]]; then exit; fi
 # Downloads come first. tf-keras depends on `tensorflow`, which is tensorflow-cpu and 400 MB for GPUs: --no-deps.
 install_venv tensorflow '' tensorflow-cpu==2.21.0 '--no-deps tf-keras==2.21.0'
 install_venv jax '' jax==0.10.2
-install_venv python '' 'numpy==2.4.6 pytest==9.2.0 hypothesis==6.170.17'
+install_venv python '' 'numpy==2.4.6 pytest==9.2.0 hypothesis==6.170.17' ipykernel==7.4.0
 install_venv python-torch --system-site-packages pytest==9.2.0
 # PyTorch of PyPI, 5.4 GB: Debian's is older by far, and its torchrun is broken.
 install_venv torch '' 'torch==2.15.0 numpy==2.4.6 pytest==9.2.0'

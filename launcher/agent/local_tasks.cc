@@ -86,9 +86,10 @@ Result<> LocalTasks::restart(const Restart& wanted) {
   for (const auto& [name, value] : wanted.changes)
     launch_.tasks[local_index].environment[name] = value;
   if (errors_) errors_->clear(local_index);
-  TaskProcess::Options options{.merge_stderr = launch_.merge_stderr};
-  options.output = task->process->release(TaskStream::output);
-  options.error = task->process->release(TaskStream::error);
+  TaskProcess::Options options = options_of_tasks();
+  for (const TaskStream stream : written_streams)
+    options.carried[stream] = task->process->release(stream);
+  options.carried[TaskStream::result].unread.clear();  // a result is of one attempt
   task->process.reset();
   task->traceback = {};
   task->attempt = wanted.attempt;
@@ -103,14 +104,19 @@ void LocalTasks::start(size_t count_max) {
   const size_t end = next_start_ + std::min(count_max, launch_.tasks.size() - next_start_);
   while (next_start_ < end) {
     const auto local_index = static_cast<uint32_t>(next_start_++);
-    start_one(local_index, {.wants_input = launch_.tasks[local_index].wants_input,
-                            .merge_stderr = launch_.merge_stderr});
+    TaskProcess::Options options = options_of_tasks();
+    options.wants_input = launch_.tasks[local_index].wants_input;
+    start_one(local_index, std::move(options));
   }
   if (next_start_ < launch_.tasks.size()) {
     start_timer_ = loop_.after(Duration::zero(), [this] { start(starts_a_round); });
   } else {
     exec_pipe_.write.reset();
   }
+}
+
+TaskProcess::Options LocalTasks::options_of_tasks() const {
+  return {.merge_stderr = launch_.merge_stderr, .wants_result = launch_.results};
 }
 
 CpuShare LocalTasks::share_of(const TaskLaunch& task) const {

@@ -82,6 +82,7 @@ class LocalTasks {
   void start(size_t count_max);
   Result<> watch_execs();
   std::string cluster_shown_to(const TaskId& task) const;
+  TaskProcess::Options options_of_tasks() const;
   CpuShare share_of(const TaskLaunch& task) const;
   const Program& program_of(const TaskId& task) const;
   void start_one(uint32_t local_index, TaskProcess::Options options);

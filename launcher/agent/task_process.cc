@@ -1,5 +1,7 @@
 #include "launcher/agent/task_process.h"
 
+#include "base/format.h"
+
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -13,25 +15,31 @@ namespace dt {
 
 Result<std::unique_ptr<TaskProcess>> TaskProcess::start(Loop& loop, ChildRequest request,
                                                         Options options, Handlers handlers) {
-  Pipe output = TRY(make_pipe());
-  Pipe error;
-  if (!options.merge_stderr) error = TRY(make_pipe());
+  PerWrittenStream<Pipe> pipes;
+  pipes[TaskStream::output] = TRY(make_pipe());
+  if (!options.merge_stderr) pipes[TaskStream::error] = TRY(make_pipe());
   Pipe input;
   if (options.wants_input) {
     input = TRY(make_pipe());
     request.input = input.read.get();
   }
-  request.output = output.write.get();
-  request.error = options.merge_stderr ? request.output : error.write.get();
+  request.output = pipes[TaskStream::output].write.get();
+  request.error = options.merge_stderr ? request.output : pipes[TaskStream::error].write.get();
+  if (options.wants_result) {
+    pipes[TaskStream::result] = TRY(make_pipe());
+    request.kept = pipes[TaskStream::result].write.get();
+    request.environment.push_back(format("DTRAIN_RESULT_FD={}", request.kept));
+  }
   Child child = TRY(Child::start(std::move(request)));
   std::unique_ptr<TaskProcess> task(new TaskProcess(loop, std::move(child), std::move(handlers)));
-  task->output_.pipe = std::move(output.read);
-  task->error_.pipe = std::move(error.read);
   task->input_ = std::move(input.write);
-  task->output_.credit = options.output.credit;
-  task->output_.carried = std::move(options.output.unread);
-  task->error_.credit = options.error.credit;
-  task->error_.carried = std::move(options.error.unread);
+  for (const TaskStream stream : written_streams) {
+    Carried& carried = options.carried[stream];
+    task->sources_[stream] = {.pipe = std::move(pipes[stream].read),
+                              .watch = Watch(),
+                              .credit = carried.credit,
+                              .carried = std::move(carried.unread)};
+  }
   if (const auto watched = task->watch_all(); !watched) {
     // The agent would not see the end of such a task, so there must be none.
     [[maybe_unused]] const auto killed = task->child_.kill();
@@ -42,15 +50,16 @@ Result<std::unique_ptr<TaskProcess>> TaskProcess::start(Loop& loop, ChildRequest
 
 Result<> TaskProcess::watch_all() {
   exit_watch_ = TRY(loop_.watch(child_.pidfd(), EPOLLIN, [this](uint32_t) { child_ended(); }));
-  TRY(set_nonblocking(output_.pipe.get()));
-  if (error_.pipe) TRY(set_nonblocking(error_.pipe.get()));
   if (input_) TRY(set_nonblocking(input_.get()));
-  TRY(watch_output(TaskStream::output));
-  return watch_output(TaskStream::error);
+  for (const TaskStream stream : written_streams) {
+    if (const Fd& pipe = sources_[stream].pipe) TRY(set_nonblocking(pipe.get()));
+    TRY(watch_output(stream));
+  }
+  return {};
 }
 
 Result<> TaskProcess::watch_output(TaskStream stream) {
-  Source& from = source(stream);
+  Source& from = sources_[stream];
   send_carried(stream);
   const bool wanted = from.pipe && (from.credit.room() > 0 || discarding_);
   if (!wanted) {
@@ -64,7 +73,7 @@ Result<> TaskProcess::watch_output(TaskStream stream) {
 }
 
 void TaskProcess::send_carried(TaskStream stream) {
-  Source& from = source(stream);
+  Source& from = sources_[stream];
   if (discarding_) from.carried.clear();
   while (!from.carried.empty() && from.credit.room() > 0) {
     const size_t size =
@@ -77,12 +86,12 @@ void TaskProcess::send_carried(TaskStream stream) {
 
 void TaskProcess::watch_or_end(TaskStream stream) {
   if (watch_output(stream)) return;
-  source(stream).pipe.reset();
+  sources_[stream].pipe.reset();
   handlers_.on_output_end(stream);
 }
 
 void TaskProcess::read_output(TaskStream stream) {
-  Source& from = source(stream);
+  Source& from = sources_[stream];
   std::array<std::byte, stream_chunk_bytes> buffer;
   const size_t room = discarding_ ? buffer.size() : std::min(buffer.size(), from.credit.room());
   const ssize_t n = ::read(from.pipe.get(), buffer.data(), room);
@@ -101,7 +110,7 @@ void TaskProcess::read_output(TaskStream stream) {
 }
 
 void TaskProcess::read_rest(TaskStream stream) {
-  const Source& from = source(stream);
+  const Source& from = sources_[stream];
   int bytes = 0;
   // The credit limits the loop: processes that the task has left may still write.
   while (!discarding_ && from.pipe && from.credit.room() > 0 &&
@@ -111,7 +120,7 @@ void TaskProcess::read_rest(TaskStream stream) {
 
 TaskProcess::Carried TaskProcess::release(TaskStream stream) {
   read_rest(stream);
-  Source& from = source(stream);
+  Source& from = sources_[stream];
   Carried carried{.credit = from.credit, .unread = std::move(from.carried)};
   if (!from.pipe) return carried;
   int bytes = 0;
@@ -131,15 +140,15 @@ TaskProcess::Carried TaskProcess::release(TaskStream stream) {
 
 Result<> TaskProcess::add_credit(TaskStream stream, uint32_t bytes) {
   if (stream == TaskStream::input) return fail(Errc::protocol, "credit for the input of a task");
-  TRY(source(stream).credit.granted(bytes));
+  TRY(sources_[stream].credit.granted(bytes));
   watch_or_end(stream);
   return {};
 }
 
 void TaskProcess::discard_output() {
   discarding_ = true;
-  watch_or_end(TaskStream::output);
-  watch_or_end(TaskStream::error);
+  for (const TaskStream stream : written_streams)
+    watch_or_end(stream);
 }
 
 void TaskProcess::write_input(ByteSpan bytes) {
@@ -191,8 +200,8 @@ void TaskProcess::child_ended() {
   exit_watch_ = Watch();
   auto status = child_.reap();
   exited_ = true;
-  read_rest(TaskStream::output);
-  read_rest(TaskStream::error);
+  for (const TaskStream stream : written_streams)
+    read_rest(stream);
   check_exec();
   if (child_.executed()->has_value()) handlers_.on_exit(status ? *status : ExitStatus{.code = 127});
 }

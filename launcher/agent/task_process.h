@@ -7,6 +7,7 @@
 #include "launcher/protocol/message.h"
 #include "launcher/protocol/stream_credit.h"
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -14,8 +15,8 @@
 
 namespace dt {
 
-/// One running task on this host, with the pipes to its three standard streams. Reads output only
-/// as far as the receiver has given credit. Writes input as fast as the task reads it.
+/// One running task on this host, with the pipes to its streams. Reads output only as far as the
+/// receiver has given credit. Writes input as fast as the task reads it.
 class TaskProcess {
  public:
   struct Handlers {
@@ -38,10 +39,11 @@ class TaskProcess {
   struct Options {
     bool wants_input = false;
     bool merge_stderr = false;  ///< both streams use one pipe; there is no error stream
-    Carried output = {};
-    Carried error = {};
+    /// A pipe whose number DTRAIN_RESULT_FD tells the task.
+    bool wants_result = false;
+    PerWrittenStream<Carried> carried = {};
   };
-  /// Starts the task; sets input, output and error of `request` itself.
+  /// Starts the task; sets the descriptors of `request` itself.
   static Result<std::unique_ptr<TaskProcess>> start(Loop& loop, ChildRequest request,
                                                     Options options, Handlers handlers);
   TaskProcess(const TaskProcess&) = delete;
@@ -51,10 +53,13 @@ class TaskProcess {
   bool exited() const { return exited_; }
   /// Returns the resources that it has used; known once it has exited.
   const ResourceUse& used() const { return child_.used(); }
-  bool output_open() const { return output_.pipe || error_.pipe; }
+  bool output_open() const {
+    return std::ranges::any_of(sources_.values,
+                               [](const Source& source) { return bool(source.pipe); });
+  }
   /// True if there may be output that waits for credit.
   bool output_waits_for_credit() const {
-    return output_.waits_for_credit() || error_.waits_for_credit();
+    return std::ranges::any_of(sources_.values, &Source::waits_for_credit);
   }
   /// Calls on_executed if the result is known by now. Output and the end do the same.
   void check_exec();
@@ -82,7 +87,6 @@ class TaskProcess {
   };
   TaskProcess(Loop& loop, Child child, Handlers handlers)
       : loop_(loop), child_(std::move(child)), handlers_(std::move(handlers)) {}
-  Source& source(TaskStream stream) { return stream == TaskStream::output ? output_ : error_; }
   Result<> watch_all();
   void read_output(TaskStream stream);
   /// Reads all output that is in the pipe now, as far as there is credit.
@@ -98,8 +102,7 @@ class TaskProcess {
   Child child_;
   Handlers handlers_;
   Watch exit_watch_;
-  Source output_;
-  Source error_;
+  PerWrittenStream<Source> sources_;
   Fd input_;
   Watch input_watch_;
   Bytes input_queue_;

@@ -210,6 +210,9 @@ Result<> read_texts(const OptionSources& sources, RunConfig& config) {
   if (const auto given = find_option(sources, "output-dir")) {
     config.output_dir = TRY(given->text("a folder"));
   }
+  if (const auto given = find_option(sources, "result-dir")) {
+    config.result_dir = TRY(given->text("a folder"));
+  }
   if (const auto given = find_option(sources, "report")) {
     config.report = TRY(given->text("a file"));
     if (config.report == "-") {

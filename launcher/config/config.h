@@ -85,6 +85,7 @@ struct RunConfig {
   ClusterFilter cluster_filter = ClusterFilter::none;
   bool no_macros = false;
   std::optional<std::string> output_dir;
+  std::optional<std::string> result_dir;
   std::optional<bool> end_on_lost_output;  ///< none: unless files have the output
   bool merge_stderr = false;
   bool no_tag = false;

@@ -279,6 +279,11 @@ inline constexpr std::array own_options = {
         "Also write each worker's output, byte for byte, to DIR/rank.N/stdout and stderr; of tasks "
         "without rank to DIR/ROLE.INDEX/stdout and stderr. {job_id} stands for the job's id."},
     Option{
+        "result-dir", "--result-dir", OptionKind::text, "DIR", OptionGroup::output,
+        "Give each task a descriptor for a result, whose number is in DTRAIN_RESULT_FD, and write "
+        "what arrives there to DIR/rank.N/result (DIR/ROLE.INDEX/result). {job_id} stands for "
+        "the job's id."},
+    Option{
         "on-lost-output", "--on-lost-output", OptionKind::text, "end|continue", OptionGroup::output,
         "When nobody reads standard output any more: end the job, as a pipe ends other programs, "
         "or let it continue without (default end, but continue with --output-dir)."},

@@ -20,17 +20,16 @@ namespace dt {
 namespace {
 
 tl::unexpected<Error> refuse(const std::string& path, std::string_view why) {
-  return fail(Errc::input, format("--output-dir: {}: {}", shell_quote(printable(path)), why));
+  return fail(Errc::input, format("{}: {}", shell_quote(printable(path)), why));
 }
 
 tl::unexpected<Error> refuse_file(const std::string& path, std::string_view why) {
-  return fail(Errc::input,
-              format("--output-dir: cannot write {}: {}", shell_quote(printable(path)), why));
+  return fail(Errc::input, format("cannot write {}: {}", shell_quote(printable(path)), why));
 }
 
 tl::unexpected<Error> cannot_make(const std::string& path) {
-  return fail(Errc::input, format("--output-dir: cannot make {}: {}", shell_quote(printable(path)),
-                                  errno_text(errno)));
+  return fail(Errc::input,
+              format("cannot make {}: {}", shell_quote(printable(path)), errno_text(errno)));
 }
 
 Result<> make_folder(int parent, const std::string& name, const std::string& path) {
@@ -74,15 +73,18 @@ std::string without_last_slashes(std::string path) {
   return path;
 }
 
-/// True for "rank.2" or "ps.0", a folder with the output of a task.
+bool has_file(int folder, const std::string& name) {
+  struct stat about = {};
+  return ::fstatat(folder, name.c_str(), &about, AT_SYMLINK_NOFOLLOW) == 0 &&
+         S_ISREG(about.st_mode);
+}
+
+/// True for "rank.2" or "ps.0", a folder with the output or result of a task.
 bool is_task_folder(int folder, const std::string& name) {
   const size_t dot = name.rfind('.');
   const bool numbered = dot != std::string::npos && dot > 0 && dot + 1 < name.size() &&
                         name.find_first_not_of("0123456789", dot + 1) == std::string::npos;
-  struct stat about = {};
-  return numbered &&
-         ::fstatat(folder, (name + "/stdout").c_str(), &about, AT_SYMLINK_NOFOLLOW) == 0 &&
-         S_ISREG(about.st_mode);
+  return numbered && (has_file(folder, name + "/stdout") || has_file(folder, name + "/result"));
 }
 
 /// Renames NAME to the first free one of NAME.old, NAME.old-2, … Returns 0 or errno.
@@ -109,8 +111,7 @@ std::string_view objection(const struct stat& about) {
 
 Result<OutputFolder> OutputFolder::open(const std::string& wanted) {
   const std::string path = without_last_slashes(wanted);
-  if (const auto made = make_folders(path); !made)
-    return fail(Errc::input, format("--output-dir: {}", made.error().message));
+  if (const auto made = make_folders(path); !made) return fail(Errc::input, made.error().message);
   Found found = TRY(find_entry(AT_FDCWD, path, path));
   if (S_ISLNK(found.about.st_mode)) found = TRY(follow(found, path));
   const mode_t mode = found.about.st_mode;
@@ -133,7 +134,7 @@ Result<OutputFolder> OutputFolder::task_folder(const std::string& name) const {
   if (!S_ISDIR(found.about.st_mode)) return refuse(path, "this is no folder");
   if (found.about.st_uid != ::geteuid()) {
     return refuse(path, format("this folder belongs to another user (uid {}), who could read and "
-                               "change the output; remove it, or give another --output-dir",
+                               "change the output; remove it, or give another folder",
                                found.about.st_uid));
   }
   return OutputFolder(std::move(path), std::move(found.fd));

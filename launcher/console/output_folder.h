@@ -10,8 +10,8 @@
 
 namespace dt {
 
-/// A folder of --output-dir. Keeps it open as a descriptor, so that nobody can replace the folder
-/// between the check and its use.
+/// A folder of --output-dir or --result-dir. Keeps it open as a descriptor, so that nobody can
+/// replace the folder between the check and its use.
 class OutputFolder {
  public:
   /// Makes the folder and its parents. Fails with Errc::input for a link of another user. The same

@@ -21,6 +21,12 @@ namespace {
 /// When a stream has been silent for so long, its unfinished line is shown.
 constexpr Duration silence = milliseconds(100);
 
+/// Returns the name of a stream, and of its file.
+std::string_view file_name(TaskStream stream) {
+  constexpr std::array<std::string_view, 4> names = {"stdin", "stdout", "stderr", "result"};
+  return names.at(static_cast<size_t>(stream));
+}
+
 std::string folder_name(const Plan& plan, const Task& task) {
   if (task.rank < 0) return format("{}.{}", task.id.role, task.id.index);
   return format("rank.{:0{}}", task.rank, plan.rank_digits());
@@ -38,11 +44,17 @@ Result<> put_aside_earlier(const OutputFolder& folder, const Plan& plan, Log& lo
   return {};
 }
 
+/// Names the option in an error.
+Result<> of_option(std::string_view option, Result<> made) {
+  if (!made) made.error().message = format("{}: {}", option, made.error().message);
+  return made;
+}
+
 }  // namespace
 
 std::string output_tag(const Task& task, TaskStream stream) {
   const std::string who = task.rank >= 0 ? format("{}", task.rank) : task.id.text();
-  return format("[{}]<{}>:", who, stream == TaskStream::output ? "stdout" : "stderr");
+  return format("[{}]<{}>:", who, file_name(stream));
 }
 
 std::string_view tag_color(const Task& task) {
@@ -68,41 +80,56 @@ std::string TaskOutput::time() const {
 Result<std::unique_ptr<TaskOutput>> TaskOutput::open(const Plan& plan, Options options, Sink& out,
                                                      Sink& err, Log& log) {
   std::unique_ptr<TaskOutput> all(new TaskOutput(std::move(options), out, err, log));
-  std::optional<OutputFolder> folder;
-  if (all->options_.folder) folder = TRY(OutputFolder::open(*all->options_.folder));
-  if (folder) TRY(put_aside_earlier(*folder, plan, log));
   for (const Task& task : plan.tasks) {
     TaskChannels channels;
     const Role* const role = find_role(plan.roles, task.id.role);
     channels.restarts = role != nullptr && role->restarts > 0;
-    channels.output.tagger = LineTagger(all->lead(task, TaskStream::output), out.terminal());
-    channels.error.tagger = LineTagger(all->lead(task, TaskStream::error), err.terminal());
-    if (folder) {
-      const OutputFolder own = TRY(folder->task_folder(folder_name(plan, task)));
-      TRY(all->make_files(own, channels));
-    }
+    channels.streams[TaskStream::output].tagger =
+        LineTagger(all->lead(task, TaskStream::output), out.terminal());
+    channels.streams[TaskStream::error].tagger =
+        LineTagger(all->lead(task, TaskStream::error), err.terminal());
     all->tasks_.push_back(std::move(channels));
-    all->open_ += 2;
+    all->open_ += static_cast<size_t>(std::ranges::count_if(
+        written_streams, [&all](TaskStream stream) { return all->exists(stream); }));
   }
+  const Options& wanted = all->options_;
+  if (wanted.folder)
+    TRY(of_option("--output-dir",
+                  all->make_files(*wanted.folder, plan, {TaskStream::output, TaskStream::error})));
+  if (wanted.results)
+    TRY(of_option("--result-dir", all->make_files(*wanted.results, plan, {TaskStream::result})));
   return all;
 }
 
-Result<> TaskOutput::make_files(const OutputFolder& folder, TaskChannels& channels) const {
-  channels.output.path = folder.path_of("stdout");
-  channels.output.file = TRY(folder.make_file("stdout"));
-  if (options_.merged) return {};
-  channels.error.path = folder.path_of("stderr");
-  channels.error.file = TRY(folder.make_file("stderr"));
-  return {};
+bool TaskOutput::exists(TaskStream stream) const {
+  if (stream == TaskStream::error) return !options_.merged;
+  return stream == TaskStream::output || options_.results;
 }
 
-TaskOutput::Channel& TaskOutput::channel(size_t task, TaskStream stream) {
-  return stream == TaskStream::output ? tasks_[task].output : tasks_[task].error;
+Result<> TaskOutput::make_files(const std::string& path, const Plan& plan,
+                                std::initializer_list<TaskStream> streams) {
+  const OutputFolder folder = TRY(OutputFolder::open(path));
+  TRY(put_aside_earlier(folder, plan, log_));
+  for (size_t task = 0; task < plan.tasks.size(); ++task) {
+    const OutputFolder own = TRY(folder.task_folder(folder_name(plan, plan.tasks[task])));
+    for (const TaskStream stream : streams) {
+      if (!exists(stream)) continue;
+      Channel& to = channel(task, stream);
+      const std::string name(file_name(stream));
+      to.path = own.path_of(name);
+      to.file = TRY(own.make_file(name));
+    }
+  }
+  return {};
 }
 
 void TaskOutput::add(size_t task, TaskStream stream, ByteSpan bytes,
                      std::function<void()> on_done) {
   Channel& to = channel(task, stream);
+  if (stream == TaskStream::result) {
+    tasks_[task].count.lost_bytes += write_file(to, bytes);
+    return on_done();
+  }
   if (stream == TaskStream::error || options_.merged) tasks_[task].tail.add(as_text(bytes));
   OutputCount& count = tasks_[task].count;
   (stream == TaskStream::output ? count.stdout_bytes : count.stderr_bytes) += bytes.size();
@@ -128,7 +155,8 @@ void TaskOutput::end(size_t task, TaskStream stream) {
   if (to.ended) return;
   to.ended = true;
   if (!tasks_[task].restarts) to.file.reset();
-  if (--open_ == 0) log_losses();
+  if (exists(stream) && --open_ == 0) log_losses();
+  if (stream == TaskStream::result) return;
   std::string lines;
   join_line(to, stream);
   to.tagger.end(lines, time());
@@ -137,10 +165,11 @@ void TaskOutput::end(size_t task, TaskStream stream) {
 
 void TaskOutput::restarted(size_t task) {
   tasks_[task].tail = Tail();
-  for (const TaskStream stream : {TaskStream::output, TaskStream::error}) {
+  for (const TaskStream stream : written_streams) {
     Channel& to = channel(task, stream);
-    if (std::exchange(to.ended, false)) ++open_;
+    if (std::exchange(to.ended, false) && exists(stream)) ++open_;
   }
+  empty_file(channel(task, TaskStream::result));
 }
 
 void TaskOutput::line_typed() {
@@ -205,8 +234,14 @@ std::vector<OutputCount> TaskOutput::counts() const {
 }
 
 bool TaskOutput::ended(size_t task, TaskStream stream) const {
-  const bool first = stream == TaskStream::output || options_.merged;
-  return first ? tasks_[task].output.ended : tasks_[task].error.ended;
+  const bool merged = stream == TaskStream::error && options_.merged;
+  if (!merged && !exists(stream)) return true;
+  return tasks_[task].streams[merged ? TaskStream::output : stream].ended;
+}
+
+bool TaskOutput::all_ended(size_t task) const {
+  return std::ranges::all_of(written_streams,
+                             [&](TaskStream stream) { return ended(task, stream); });
 }
 
 std::vector<std::string> TaskOutput::last_errors(size_t task) const {
@@ -215,7 +250,8 @@ std::vector<std::string> TaskOutput::last_errors(size_t task) const {
 
 /// Returns how many of the bytes did not reach the file.
 size_t TaskOutput::write_file(Channel& channel, ByteSpan bytes) {
-  if (!options_.folder) return 0;
+  const bool wanted = !channel.path.empty();
+  if (!wanted) return 0;
   while (channel.file && !bytes.empty()) {
     const ssize_t n = ::write(channel.file.get(), bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
@@ -223,30 +259,39 @@ size_t TaskOutput::write_file(Channel& channel, ByteSpan bytes) {
       bytes = bytes.subspan(static_cast<size_t>(n));
       continue;
     }
-    // One warning for all files: they share a disk.
-    if (!lost_) {
-      lost_ = Error{Errc::os, format("cannot write {}: {}", channel.path, errno_text(errno))};
-      log_.warn("{}; the job goes on without what does not fit", lost_->message);
-    }
-    // No later chunk is written: the file keeps the front of the output, without holes.
-    channel.file.reset();
+    note_loss(channel);
   }
   channel.lost += bytes.size();
   return bytes.size();
+}
+
+void TaskOutput::empty_file(Channel& channel) {
+  if (!channel.file) return;
+  const int file = channel.file.get();
+  if (::ftruncate(file, 0) < 0 || ::lseek(file, 0, SEEK_SET) < 0) note_loss(channel);
+}
+
+/// Notes errno as the reason why the file lacks output.
+void TaskOutput::note_loss(Channel& channel) {
+  // One warning for all files: they share a disk.
+  if (!lost_) {
+    lost_ = Error{Errc::os, format("cannot write {}: {}", channel.path, errno_text(errno))};
+    log_.warn("{}; the job goes on without what does not fit", lost_->message);
+  }
+  // No later chunk is written: the file keeps the front of the output, without holes.
+  channel.file.reset();
 }
 
 void TaskOutput::log_losses() const {
   uint64_t bytes = 0;
   size_t files = 0;
   for (const TaskChannels& task : tasks_) {
-    for (const Channel* channel : {&task.output, &task.error}) {
-      bytes += channel->lost;
-      files += channel->lost > 0 ? 1 : 0;
+    for (const Channel& channel : task.streams.values) {
+      bytes += channel.lost;
+      files += channel.lost > 0 ? 1 : 0;
     }
   }
-  if (files > 0) {
-    log_.warn("{}: {} bytes of output were lost, in {} file(s)", *options_.folder, bytes, files);
-  }
+  if (files > 0) log_.warn("{} bytes of output were lost, in {} file(s)", bytes, files);
 }
 
 }  // namespace dt

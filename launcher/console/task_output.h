@@ -13,10 +13,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dt {
@@ -32,11 +34,12 @@ struct OutputCount {
 
 /// Writes the output of tasks: whole tagged lines to the console, and bytes as they are to files.
 /// After 100 ms of silence it also writes a line that has no end yet, such as a prompt. Keeps the
-/// last lines of stderr for the report.
+/// last lines of stderr for the report. Results go to files only.
 class TaskOutput {
  public:
   struct Options {
-    std::optional<std::string> folder;  ///< --output-dir
+    std::optional<std::string> folder;   ///< --output-dir
+    std::optional<std::string> results;  ///< --result-dir; none: tasks have no result
     bool tags = true;
     bool quiet = false;       ///< writes nothing to the console
     bool merged = false;      ///< tasks have one stream, which counts as their stdout
@@ -52,12 +55,13 @@ class TaskOutput {
   /// Writes a chunk of a task's stream. `on_done` is called when the chunk is written or dropped.
   void add(size_t task, TaskStream stream, ByteSpan bytes, std::function<void()> on_done);
   void end(size_t task, TaskStream stream);
-  /// The task was restarted: its streams continue, and its files grow.
+  /// The task was restarted: its streams continue, and its files grow. Its result begins anew.
   void restarted(size_t task);
   /// The user has typed a line, which the terminal shows behind a prompt: later bytes begin a new
   /// line.
   void line_typed();
   bool ended(size_t task, TaskStream stream) const;
+  bool all_ended(size_t task) const;
   /// Returns the bytes of each task so far.
   std::vector<OutputCount> counts() const;
   /// Why files lack output, if they do.
@@ -80,19 +84,23 @@ class TaskOutput {
     TaskStream stream = TaskStream::output;
   };
   struct TaskChannels {
-    Channel output;
-    Channel error;
+    PerWrittenStream<Channel> streams;
     Tail tail;
     OutputCount count;
     bool restarts = false;  ///< its streams may continue after their end
   };
   TaskOutput(Options options, Sink& out, Sink& err, Log& log)
       : options_(std::move(options)), out_(out), err_(err), log_(log) {}
-  Result<> make_files(const OutputFolder& folder, TaskChannels& channels) const;
+  Result<> make_files(const std::string& path, const Plan& plan,
+                      std::initializer_list<TaskStream> streams);
+  /// False for the stderr of merged streams, and for results that nobody wants.
+  bool exists(TaskStream stream) const;
   std::string lead(const Task& task, TaskStream stream) const;
   std::string time() const;
-  Channel& channel(size_t task, TaskStream stream);
+  Channel& channel(size_t task, TaskStream stream) { return tasks_[task].streams[stream]; }
   size_t write_file(Channel& channel, ByteSpan bytes);
+  void empty_file(Channel& channel);
+  void note_loss(Channel& channel);
   void log_losses() const;
   void show(Channel& channel, TaskStream stream, std::string text, std::function<void()> on_done);
   void join_line(Channel& channel, TaskStream stream);

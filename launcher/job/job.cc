@@ -65,7 +65,7 @@ Job::Job(Dependencies parts, Plan plan, const RunConfig& config, Time start_dead
       mpi_notice_(plan_.hosts.size()),
       clocks_(plan_.hosts.size()),
       agent_done_(plan_.hosts.size()),
-      output_streams_(plan_.tasks.size() * 2),
+      output_streams_(plan_.tasks.size()),
       sweep_({parts_.loop, parts_.log, [this](pid_t pid) { return parts_.agents.owns(pid); },
               parts_.spared}) {
   for (size_t task = 0; task < plan_.tasks.size(); ++task)
@@ -159,8 +159,9 @@ Result<> Job::on_stream(size_t agent, const FrameView& message) {
   const size_t task = tasks[stream->local_index];
   switch (type) {
     case MessageType::output:
-      return on_output(agent, task, message);
+      return on_output(agent, task, *stream, message.payload);
     case MessageType::output_end:
+      if (stream->stream == TaskStream::input) return fail(Errc::protocol, "the end of an input");
       parts_.output.end(task, stream->stream);
       return {};
     case MessageType::credit: {
@@ -173,28 +174,27 @@ Result<> Job::on_stream(size_t agent, const FrameView& message) {
   }
 }
 
-Result<> Job::on_output(size_t agent, size_t task, const FrameView& message) {
-  const uint32_t number = message.header.stream;
-  const TaskStream stream = StreamId::parse(number)->stream;
-  const size_t index = task * 2 + (stream == TaskStream::error ? 1 : 0);
-  const size_t size = message.payload.size();
+Result<> Job::on_output(size_t agent, size_t task, StreamId id, ByteSpan bytes) {
+  if (id.stream == TaskStream::input)
+    return fail(Errc::protocol, "output on the stream of an input");
+  OutputStream& stream = output_streams_[task][id.stream];
   // An agent that sends more than its credit is lost: it would fill the launcher's memory.
-  TRY(output_streams_[index].credit.received(size));
-  output_streams_[index].unwritten += size;
+  TRY(stream.credit.received(bytes.size()));
+  stream.unwritten += bytes.size();
   parts_.status.end();
   running_.wrote(task);
-  parts_.output.add(task, stream, message.payload, [this, agent, number, index, size] {
-    output_written(agent, number, index, size);
+  parts_.output.add(task, id.stream, bytes, [this, agent, task, id, size = bytes.size()] {
+    output_written(agent, task, id, size);
   });
   return {};
 }
 
-void Job::output_written(size_t agent, uint32_t stream_number, size_t stream_index, size_t size) {
-  OutputStream& stream = output_streams_[stream_index];
+void Job::output_written(size_t agent, size_t task, StreamId id, size_t size) {
+  OutputStream& stream = output_streams_[task][id.stream];
   stream.unwritten -= size;
   const uint32_t grant = stream.credit.to_grant(stream.unwritten);
   if (grant == 0) return;
-  parts_.agents.send(agent, MessageType::credit, stream_number, encode_credit(grant));
+  parts_.agents.send(agent, MessageType::credit, id.number(), encode_credit(grant));
 }
 
 Result<Actions> Job::decide(size_t agent, const FrameView& message) {
@@ -280,16 +280,15 @@ Result<Actions> Job::on_exited(size_t agent, ByteSpan payload) {
 /// True if a task has ended whose output has not come to its end.
 bool Job::awaits_output(size_t agent) const {
   return std::ranges::any_of(plan_.hosts[agent].tasks, [this](size_t task) {
-    return supervisor_.lives().ended(task) && !(parts_.output.ended(task, TaskStream::output) &&
-                                                parts_.output.ended(task, TaskStream::error));
+    return supervisor_.lives().ended(task) && !parts_.output.all_ended(task);
   });
 }
 
 /// Ends the streams of the agent's tasks, so that nothing waits for their output or input.
 void Job::end_streams(size_t agent) {
   for (const size_t task : plan_.hosts[agent].tasks) {
-    parts_.output.end(task, TaskStream::output);
-    parts_.output.end(task, TaskStream::error);
+    for (const TaskStream stream : written_streams)
+      parts_.output.end(task, stream);
     input_.task_ended(task);
   }
 }

@@ -65,7 +65,7 @@ class Job {
   Outcome outcome() const { return supervisor_.outcome(); }
 
  private:
-  /// A task's stdout or stderr on its way to the console and to files.
+  /// A stream of a task on its way to the console and to files.
   struct OutputStream {
     StreamCredit credit;
     size_t unwritten = 0;  ///< bytes received that TaskOutput has not written yet
@@ -73,8 +73,8 @@ class Job {
 
   Result<> message(size_t agent, const FrameView& message);
   Result<> on_stream(size_t agent, const FrameView& message);
-  Result<> on_output(size_t agent, size_t task, const FrameView& message);
-  void output_written(size_t agent, uint32_t stream_number, size_t stream_index, size_t size);
+  Result<> on_output(size_t agent, size_t task, StreamId id, ByteSpan bytes);
+  void output_written(size_t agent, size_t task, StreamId id, size_t size);
   Result<Actions> decide(size_t agent, const FrameView& message);
   Result<size_t> task_of(size_t agent, const TaskId& id) const;
   Result<Actions> on_started(size_t agent, ByteSpan payload);
@@ -111,7 +111,7 @@ class Job {
   MpiNotice mpi_notice_;
   HostClocks clocks_;
   std::vector<bool> agent_done_;
-  std::vector<OutputStream> output_streams_;  ///< by task * 2, + 1 for stderr
+  std::vector<PerWrittenStream<OutputStream>> output_streams_;  ///< by task
   size_t started_ = 0;
   bool launched_ = false;
   bool pause_wanted_ = false;  ///< by a signal before the launch

@@ -92,7 +92,7 @@ std::vector<std::string> given_addresses(const Plan& plan) {
 Result<> check_launcher_files(const RunConfig& config, const Plan& plan) {
   // Each task that links libdtrain holds one connection. Some more exist during handshakes.
   constexpr uint64_t handshakes = 32;
-  const uint64_t files_of_output = config.output_dir ? 2 : 0;
+  const uint64_t files_of_output = (config.output_dir ? 2 : 0) + (config.result_dir ? 1 : 0);
   return ensure_open_files(plan.tasks.size() * (1 + files_of_output) + handshakes,
                            format("{} tasks", plan.tasks.size()));
 }

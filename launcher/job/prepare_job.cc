@@ -16,6 +16,7 @@ namespace {
 
 TaskOutput::Options output_options(const RunConfig& config, Runtime& runtime) {
   return {.folder = config.output_dir,
+          .results = config.result_dir,
           .tags = !config.no_tag,
           .quiet = config.quiet,
           .merged = config.merge_stderr,

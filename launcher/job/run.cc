@@ -84,7 +84,8 @@ std::string with_id(std::string path, const std::string& job_id) {
 /// Returns the configuration with {job_id} replaced in the names of the files that dtrain writes.
 RunConfig with_job_id(RunConfig config, const std::string& job_id) {
   if (config.no_macros) return config;
-  for (std::optional<std::string>* path : {&config.output_dir, &config.report}) {
+  for (std::optional<std::string>* path :
+       {&config.output_dir, &config.result_dir, &config.report}) {
     if (*path) *path = with_id(**path, job_id);
   }
   for (std::string& warning : config.warnings)

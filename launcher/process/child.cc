@@ -102,6 +102,7 @@ Child::PendingExec::PendingExec(ChildRequest wanted)
            .environment = environment.data(),
            .cwd = request.cwd.empty() ? nullptr : request.cwd.c_str(),
            .fds = {request.input, request.output, request.error},
+           .kept = request.kept,
            .new_session = request.new_session,
            .death_signal = request.death_signal,
            .open_files = open_files_limit(request.open_files_max),
@@ -156,7 +157,7 @@ Result<Child> Child::start(ChildRequest request) {
     if (!null) return fail_errno("cannot open /dev/null");
     request.input = null.get();
   }
-  for (const int fd : {request.input, request.output, request.error})
+  for (const int fd : {request.input, request.output, request.error, request.kept})
     assert(fd == -1 || fd > STDERR_FILENO);
   auto pending = std::make_unique<PendingExec>(std::move(request));
   int pidfd = -1;

@@ -15,8 +15,8 @@
 
 namespace dt {
 
-/// Everything that a new process gets. All descriptors other than the three are closed. All signals
-/// are unblocked, and have their default action unless this process ignores them.
+/// Everything that a new process gets. All descriptors other than the named ones are closed. All
+/// signals are unblocked, and have their default action unless this process ignores them.
 struct ChildRequest {
   std::string path;                      ///< of the executable; not looked up in PATH
   std::vector<std::string> arguments;    ///< argv, the first being the name
@@ -27,6 +27,7 @@ struct ChildRequest {
   int input = -1;
   int output = -1;
   int error = -1;
+  int kept = -1;                ///< stays open under its number, above 2; -1: none
   int death_signal = 9;         ///< the kernel sends it when the parent's thread dies; 0: none
   uint64_t open_files_max = 0;  ///< soft limit of descriptors; 0: inherited
   bool new_session = false;     ///< false: only a new process group

@@ -81,6 +81,7 @@ void child_main(void* argument) {
   }
   // Closed by the exec, not here: the parent sees the end of a pipe as the end of the exec.
   call(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC);
+  if (order->kept >= 0) call(SYS_fcntl, order->kept, F_SETFD, 0);
   call(SYS_prlimit64, 0, RLIMIT_NOFILE, &order->open_files, 0);
   const long entered = order->cwd == nullptr ? 0 : call(SYS_chdir, order->cwd);
   if (entered < 0) exit_with_error(order, entered, ChildOrder::Step::folder);

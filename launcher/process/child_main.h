@@ -18,6 +18,7 @@ struct ChildOrder {
   char* const* environment = nullptr;
   const char* cwd = nullptr;  ///< null: inherited
   int fds[3] = {};            ///< become its descriptors 0, 1, 2; -1: inherited
+  int kept = -1;              ///< stays open under its number; -1: none
   bool new_session = false;
   bool handlers_dropped = false;  ///< the kernel has reset our signal handlers in the child
   int death_signal = 0;

@@ -9,7 +9,7 @@ namespace dt {
 
 std::optional<StreamId> StreamId::parse(uint32_t number) {
   if (number == 0) return std::nullopt;
-  return StreamId{(number - 1) / 3, static_cast<TaskStream>((number - 1) % 3)};
+  return StreamId{(number - 1) / 4, static_cast<TaskStream>((number - 1) % 4)};
 }
 
 std::string PortTaken::text() const {
@@ -110,6 +110,7 @@ void get(Reader& reader, Launch& message) {
   message.error_files = reader.number<bool>();
   message.pass_local_rank = reader.number<bool>();
   message.merge_stderr = reader.number<uint8_t>() != 0;
+  message.results = reader.number<bool>();
   message.excluded = reader.texts();
   message.interface = reader.text();
   message.relay = reader.number<bool>();
@@ -284,7 +285,7 @@ Bytes encode(const Launch& message) {
     put(writer, environment);
   }
   writer.number(message.error_files).number(message.pass_local_rank);
-  writer.number(static_cast<uint8_t>(message.merge_stderr));
+  writer.number(static_cast<uint8_t>(message.merge_stderr)).number(message.results);
   writer.texts(message.excluded).text(message.interface).number(message.relay);
   return writer.take();
 }

@@ -14,6 +14,8 @@
 #include "rendezvous/cluster/cluster_spec.h"
 #include "rendezvous/cluster/task.h"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -57,7 +59,7 @@ enum class MessageType : uint8_t {
   reached = 18,
   started = 19,
   start_failed = 20,
-  output = 21,  ///< bytes of a task's stdout or stderr
+  output = 21,  ///< bytes that a task wrote to one of its streams
   output_end = 22,
   exited = 23,
   paused = 24,
@@ -79,15 +81,26 @@ inline constexpr std::string_view agent_magic = "dtrain-agent 1\n";
 /// launcher reports it before the keeper has ended the remaining processes.
 inline constexpr std::string_view agent_ended_word = "dtrain-agent-ended ";
 
-/// The three streams of each task on one link.
-enum class TaskStream : uint8_t { input = 0, output = 1, error = 2 };
+/// The streams of each task on one link. The task writes all but its input.
+enum class TaskStream : uint8_t { input = 0, output = 1, error = 2, result = 3 };
+inline constexpr std::array written_streams = {TaskStream::output, TaskStream::error,
+                                               TaskStream::result};
+/// A value for each stream that a task writes.
+template <class Value>
+struct PerWrittenStream {
+  std::array<Value, written_streams.size()> values = {};
+  Value& operator[](TaskStream written) { return values.at(static_cast<size_t>(written) - 1); }
+  const Value& operator[](TaskStream written) const {
+    return values.at(static_cast<size_t>(written) - 1);
+  }
+};
 
-/// Stream numbers: 1 + 3 * (index of the task in its launch message) + TaskStream. Stream 0 is for
+/// Stream numbers: 1 + 4 * (index of the task in its launch message) + TaskStream. Stream 0 is for
 /// messages that belong to no task.
 struct StreamId {
   uint32_t local_index = 0;
   TaskStream stream = TaskStream::input;
-  uint32_t number() const { return 1 + 3 * local_index + static_cast<uint32_t>(stream); }
+  uint32_t number() const { return 1 + 4 * local_index + static_cast<uint32_t>(stream); }
   /// None for stream 0.
   static std::optional<StreamId> parse(uint32_t number);
   bool operator==(const StreamId&) const = default;
@@ -198,6 +211,7 @@ struct Launch {
   bool error_files = false;           ///< tasks get a file for their error (TaskError)
   bool pass_local_rank = false;       ///< append --local_rank=N to a command with a rank
   bool merge_stderr = false;          ///< one pipe for stdout and stderr of a task
+  bool results = false;               ///< tasks get a pipe for a result
   std::vector<std::string> excluded;  ///< patterns of variables that the agent must not add
   std::string interface;              ///< by which other hosts reach the tasks; empty: unknown
   bool relay = false;                 ///< tasks cannot dial the rendezvous: the agent relays it

@@ -6,6 +6,7 @@ import functools
 import importlib
 import io
 import marshal
+import os
 import pickle
 import sys
 from collections.abc import Callable
@@ -96,8 +97,8 @@ def pack(call: Any) -> bytes:
         content = dumps(call, main_is_there=False)
     except ArgumentError as error:
         raise ArgumentError(f"the function or its arguments cannot be pickled: {error.__cause__}") from error
-    # The function's module may stand beside the script.
-    return pickle.dumps([path for path in sys.path if path]) + content
+    # The function's module may stand beside the script; that of a notebook or -c, in this folder.
+    return pickle.dumps([path or os.getcwd() for path in sys.path]) + content
 
 
 def unpack(content: bytes) -> Any:

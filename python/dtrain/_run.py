@@ -1,6 +1,6 @@
 """Running one function on all ranks of a new job, from a script or a notebook."""
 
-import base64
+import codecs
 import json
 import os
 import pickle
@@ -12,16 +12,21 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import IO, Any
+from pathlib import Path
+from typing import IO, Any, TextIO
 
 from dtrain import _functions
 from dtrain._binary import find_binary
 from dtrain._errors import ArgumentError, Error
 
-# A line of a result: this mark, and base64. dtrain cuts lines of 64 KiB.
-RESULT_MARK = "\x01dtrain-result "
-RESULT_LINE_BYTES = 45_000
-_TAGGED = re.compile(r"^\[(\d+)\]<stdout>:(.*)$", re.S)
+# A rank does not import from its folder, which other users may write: its path is that of the caller.
+_WORKER = "import sys; sys.path[:] = [path for path in sys.path if path]; from dtrain._run_worker import main; main()"
+# Colours, and what else moves a terminal's cursor or changes its state.
+_CONTROL = re.compile(r"(\x1b\[[0-9;]*m)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_CUT_COLOUR = re.compile(r"\x1b(\[[0-9;]*)?$")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_OWN_LINE = re.compile(r"^dtrain: (.*)$", re.M)
+_STDERR_TAIL = 16_384
 # A launcher that was asked to end gets so long, which is more than its own --grace.
 _END_S = 15.0
 
@@ -61,8 +66,8 @@ def run(
 
     `np` is the number of ranks, and `hosts` are those of `dtrain run -H`. `options` are further words for `dtrain run`,
     and `env` are further variables of the ranks. They run by the Python `executable`, which is this one by default, and
-    is at the same path on each host. Their output is printed here. Function, arguments and results are pickled;
-    functions and classes of a script or notebook are sent with their code.
+    is at the same path on each host. Their output is printed here, and nothing that they print can change a result.
+    Function, arguments and results are pickled; functions and classes of a script or notebook are sent with their code.
 
     A failure is a RunError with rank, host, cause and last lines of stderr.
     """
@@ -72,53 +77,62 @@ def run(
         raise ArgumentError(f"np: give a number from 1, not {np}")
     call = _functions.pack((function, tuple(args), dict(kwargs or {})))
     with tempfile.TemporaryDirectory(prefix="dtrain-run-") as folder:
-        report = os.path.join(folder, "report.json")
+        report = _report_of(options) or os.path.join(folder, "report.json")
         words = [find_binary(), "run", "--stdin", "all", "--report", report]
         words += [] if np is None else ["-np", str(np)]
         words += [] if hosts is None else ["-H", hosts]
-        words += [*options, "--", executable or sys.executable, "-m", "dtrain._run_worker"]
-        results, errors, status = _run_job(words, call, {**os.environ, **(env or {})})
+        words += [*options, "--result-dir", folder, "--", executable or sys.executable, "-c", _WORKER]
+        errors, status = _run_job(words, call, {**os.environ, **(env or {})})
         if status != 0:
             raise _failure(report, errors, status)
-        size = _size_of(report, results)
-    missing = [rank for rank in range(size) if rank not in results]
-    if missing:
-        raise RunError(f"rank {missing[0]} has ended without a result; it may have called os._exit", None, status)
-    return [pickle.loads(base64.b64decode(results[rank])) for rank in range(size)]
+        return _results(Path(folder))
 
 
-def _run_job(words: list[str], call: bytes, env: dict[str, str]) -> tuple[dict[int, str], list[str], int]:
-    """Run the launcher to its end. Return the results, the lines of its own on stderr, and its exit status."""
+def _report_of(options: Sequence[str]) -> str | None:
+    """Return the file of the last --report among the options."""
+    found = None
+    for word, following in zip(options, [*options[1:], ""], strict=False):
+        if word == "--report":
+            found = following
+        elif word.startswith("--report="):
+            found = word.partition("=")[2]
+    return found
+
+
+def _results(folder: Path) -> list[Any]:
+    files = {int(file.parent.name.rpartition(".")[2]): file for file in folder.glob("rank.*/result")}
+    if not files:
+        raise RunError("dtrain run has started no rank; is dry-run among its options?", None, 0)
+    results = []
+    for rank in range(len(files)):
+        try:
+            with files[rank].open("rb") as file:
+                results.append(pickle.load(file))
+        except EOFError:
+            text = f"rank {rank} has ended without a whole result; it may have called os._exit"
+            raise RunError(text, None, 0) from None
+    return results
+
+
+def _run_job(words: list[str], call: bytes, env: dict[str, str]) -> tuple[list[str], int]:
+    """Run the launcher to its end. Return its own last lines on stderr, and its exit status."""
     process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
-    results: dict[int, str] = {}
-    errors: list[str] = []
+    tail = [""]
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
     with _ended(process):
         threads = [
             threading.Thread(target=_write_call, args=(process.stdin, call)),
-            threading.Thread(target=_forward_errors, args=(process.stderr, errors)),
+            threading.Thread(target=_forward, args=(process.stderr, sys.stderr, tail)),
         ]
         for thread in threads:
             thread.start()
-        for line in _lines_of(process.stdout):
-            sys.stdout.write(_without_result(line, results))
+        _forward(process.stdout, sys.stdout, [""])
         for thread in threads:
             thread.join()
         status = process.wait()
-    return results, errors, status
-
-
-def _without_result(line: str, results: dict[int, str]) -> str:
-    """Return a line without the piece of a result in it, which is added to the results."""
-    tagged = _TAGGED.match(line)
-    if not tagged or RESULT_MARK not in tagged[2]:
-        return line
-    rank = int(tagged[1])
-    printed, _, piece = tagged[2].partition(RESULT_MARK)
-    results[rank] = results.get(rank, "") + piece.strip()
-    return f"[{rank}]<stdout>:{printed}\n" if printed else ""
+    return _OWN_LINE.findall(_COLOUR.sub("", tail[0])), status
 
 
 @contextmanager
@@ -144,16 +158,26 @@ def _write_call(stdin: IO[bytes], call: bytes) -> None:
         pass  # the job has ended, and its report has the reason
 
 
-def _forward_errors(stderr: IO[bytes], errors: list[str]) -> None:
-    for line in _lines_of(stderr):
-        sys.stderr.write(line)
-        if line.startswith("dtrain: "):
-            errors.append(line.removeprefix("dtrain: ").rstrip("\n"))
+def _forward(stream: IO[bytes], to: TextIO, tail: list[str]) -> None:
+    """Print what a stream brings, harmless where it goes to a terminal. Leave its end in `tail`."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    for_terminal = to.isatty()
+    held = ""
+    while True:
+        chunk = stream.read1(65_536)  # type: ignore[attr-defined]  # a pipe of Popen is buffered
+        text = held + decoder.decode(chunk, final=not chunk)
+        cut = _CUT_COLOUR.search(text) if chunk else None
+        held = cut[0] if cut else ""
+        text = text.removesuffix(held)
+        tail[0] = (tail[0] + text)[-_STDERR_TAIL:]
+        to.write(_harmless(text) if for_terminal else text)
+        to.flush()
+        if not chunk:
+            return
 
 
-def _lines_of(stream: IO[bytes]) -> Iterator[str]:
-    for line in stream:
-        yield line.decode(errors="replace")
+def _harmless(text: str) -> str:
+    return _CONTROL.sub(lambda found: found[1] or f"\\x{ord(found[0]):02x}", text)
 
 
 def _failure(report_path: str, errors: list[str], status: int) -> RunError:
@@ -165,7 +189,7 @@ def _failure(report_path: str, errors: list[str], status: int) -> RunError:
     error = _error_text(failure)
     if error:
         text += f": {error}"
-    return RunError("\n".join([text, *(failure.get("last_stderr") or [])]), report, status)
+    return RunError(_harmless("\n".join([text, *(failure.get("last_stderr") or [])])), report, status)
 
 
 def _error_text(failure: Mapping[str, Any]) -> str | None:
@@ -175,11 +199,6 @@ def _error_text(failure: Mapping[str, Any]) -> str | None:
         return None
     message: str = error["message"]
     return f"{message} ({error['frame']})" if error.get("frame") else message
-
-
-def _size_of(report_path: str, results: Mapping[int, str]) -> int:
-    report = _read(report_path)
-    return int(report["world_size"]) if report else len(results)
 
 
 def _read(path: str) -> dict[str, Any] | None:

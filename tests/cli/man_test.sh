@@ -40,7 +40,7 @@ test_every_variable_that_a_worker_gets_is_in_the_page() {
   local name page=$pages/man7/dtrain-environment.7
   run env -i "PATH=$PATH" "TEST_MARKER=$TEST_MARKER" CUDA_VISIBLE_DEVICES= "$DTRAIN" run --no-tag \
     --role scheduler=1,server=1,ps=1,worker=2 --env-set dmlc,paddle --success all \
-    --port-range 30000-32000 --dump-stacks \
+    --port-range 30000-32000 --dump-stacks --result-dir results \
     --strategy multi_worker_mirrored --devices cpu:0 --cross-device-op AllReduce \
     --bytes-per-pack 4M --strategy-timeout 1m --ps-mode async --ps-replicas 1 --device-memory 1G --soft-placement --log-placement --communication ring env
   expect_status 0

@@ -40,6 +40,36 @@ test_a_folder_with_more_ranks_of_an_earlier_job_keeps_them_apart() {
   expect test "$(cd logs && echo *)" = 'rank.0 rank.1.old rank.2.old'
 }
 
+test_results_go_to_files_and_not_to_the_console() {
+  run_dtrain run --role worker=2 --role evaluator=1 --result-dir results --no-tag --timestamp sh -c '
+    echo shown; head -c 1000000 /dev/zero >/dev/fd/$DTRAIN_RESULT_FD; printf " of $RANK" >/dev/fd/$DTRAIN_RESULT_FD'
+  expect_status 0
+  expect test "$(grep -c shown "$out/stdout")" = 3
+  expect test "$(wc -c <"$out/stdout")" -lt 1000
+  expect test "$(tr -d '\0' <results/rank.1/result)" = ' of 1'
+  expect test "$(wc -c <results/rank.1/result)" = 1000005
+  expect test -f results/evaluator.0/result
+  expect_not test -e results/rank.1/stdout
+  run_dtrain run -np 1 --result-dir results sh -c 'test -z "$(ls -A /proc/self/fd | grep -x $DTRAIN_RESULT_FD)"'
+  expect_status 1
+  expect_stderr_contains 'renamed: evaluator.0, rank.1'
+  expect_file results/rank.0/result ''
+}
+
+test_the_result_of_an_attempt_that_failed_is_gone() {
+  run_dtrain run -np 1 --restart-role worker=1 --result-dir results sh -c '
+    head -c 600000 /dev/zero >/dev/fd/$DTRAIN_RESULT_FD
+    [ $DTRAIN_ATTEMPT = 2 ] || exit 1
+    sleep 0'
+  expect_status 0
+  expect test "$(wc -c <results/rank.0/result)" = 600000
+}
+
+test_no_result_is_wanted_without_a_folder_for_it() {
+  DTRAIN_RESULT_FD=1 run_dtrain run -np 1 --no-tag sh -c 'echo "<$DTRAIN_RESULT_FD>"'
+  expect_stdout '<>'
+}
+
 test_files_of_a_job_can_have_its_id_in_their_names() {
   run_dtrain run -np 1 --report 'art/{job_id}/report.json' --output-dir 'art/{job_id}/logs' --no-tag sh -c 'echo $DTRAIN_JOB_ID'
   expect_status 0

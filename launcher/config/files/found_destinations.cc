@@ -11,9 +11,17 @@ namespace {
 
 /// Options that choose the machines that get the environment, or the folder of relative programs.
 /// Others choose the files that dtrain or the job writes.
-constexpr std::string_view destinations[] = {
-    "hosts",  "hostfile",          "cluster-spec",     "role", "ssh-port", "chdir", "output-dir",
-    "report", "autotune-log-file", "timeline-filename"};
+constexpr std::string_view destinations[] = {"hosts",
+                                             "hostfile",
+                                             "cluster-spec",
+                                             "role",
+                                             "ssh-port",
+                                             "chdir",
+                                             "output-dir",
+                                             "result-dir",
+                                             "report",
+                                             "autotune-log-file",
+                                             "timeline-filename"};
 
 bool is_destination(const DecidedOption& decided) {
   const std::string_view name = decided.option->name;

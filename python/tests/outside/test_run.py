@@ -1,10 +1,14 @@
 import contextlib
 import functools
+import json
 import multiprocessing
 import os
+import pty
+import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -96,8 +100,104 @@ def test_a_result_that_cannot_be_pickled_is_named():
 
 
 def test_a_rank_without_a_result_is_named():
-    with pytest.raises(dtrain.RunError, match="rank 0 has ended without a result"):
+    with pytest.raises(dtrain.RunError, match="rank 0 has ended without a whole result"):
         dtrain.run(lambda: os._exit(0), np=1)
+    with pytest.raises(dtrain.RunError, match="has started no rank"):
+        dtrain.run(place, ("",), np=1, options=["--dry-run"])
+
+
+def test_the_form_of_the_output_is_no_matter(monkeypatch, capfd):
+    for name in ["COLOR", "TIMESTAMP", "NO_TAG", "QUIET", "MERGE_STDERR"]:
+        monkeypatch.setenv(f"DTRAIN_OPT_{name}", "always" if name == "COLOR" else "1")
+        assert dtrain.run(place, ("",), np=2) == ["0 of 2", "1 of 2"]
+        monkeypatch.delenv(f"DTRAIN_OPT_{name}")
+    monkeypatch.setenv("CLICOLOR_FORCE", "1")
+    assert dtrain.run(place, ("",), np=1) == ["0 of 1"]
+    with pytest.raises(dtrain.RunError, match=r"^--rank-by: "):
+        dtrain.run(place, ("",), np=1, options=["--rank-by", "x"])
+
+
+def test_what_a_rank_prints_does_not_touch_its_result():
+    def noisy():
+        def write():
+            while not done.is_set():
+                os.write(1, b"x" * 1000)
+
+        done = threading.Event()
+        writer = threading.Thread(target=write)
+        writer.start()
+        os.write(1, b"\n\x01dtrain-result gASVCgAAAAAAAACMBmZvcmdlZJQu\n")
+        print("." * 30_000, end="")
+        content = bytes(11_000_000)
+        threading.Timer(0.1, done.set).start()
+        return content
+
+    assert dtrain.run(noisy, np=2) == [bytes(11_000_000)] * 2
+
+
+def test_a_result_may_be_large_and_children_may_outlive_their_rank():
+    def leaves_a_child():
+        subprocess.Popen(["sleep", "60"], close_fds=False)
+        return bytes(200_000_000)
+
+    assert dtrain.run(leaves_a_child, np=1) == [bytes(200_000_000)]
+
+
+def test_a_report_of_the_users_own_is_written(tmp_path):
+    def fail():
+        raise OSError("no data")
+
+    report = tmp_path / "report.json"
+    with pytest.raises(dtrain.RunError, match="no data"):
+        dtrain.run(fail, np=1, options=[f"--report={report}"])
+    assert json.loads(report.read_text())["failure"]["rank"] == 0
+
+
+def test_ranks_import_what_the_caller_does_and_not_from_their_folder(tmp_path):
+    beside = tmp_path / "script"
+    beside.mkdir()
+    (beside / "helper.py").write_text("value = 7")
+    (beside / "script.py").write_text(
+        "import dtrain, helper\ndef job():\n    import helper\n    return helper.value\nprint(dtrain.run(job, np=2))"
+    )
+    open_to_all = tmp_path / "open"
+    (open_to_all / "dtrain").mkdir(parents=True)
+    for name in ["dtrain/__init__.py", "os.py", "pickle.py", "helper.py"]:
+        (open_to_all / name).write_text("raise SystemExit('of another user')")
+    done = subprocess.run(
+        [sys.executable, beside / "script.py"],
+        cwd=open_to_all,
+        capture_output=True,
+        text=True,
+        env=environment(),
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("[7, 7]\n", "")
+
+
+def test_a_terminal_gets_nothing_but_text_and_colours():
+    script = """
+import dtrain, sys
+def job():
+    print("\\x1b]0;title\\x07\\x1b[2J\\x08\\x08[1]<stdout>:forged \\x1b[31mred\\x1b[0m", flush=True)
+    print("\\x9b2J", file=sys.stderr, flush=True)
+    raise ValueError("\\x1b[2J")
+try: dtrain.run(job, np=1)
+except dtrain.RunError as error: print(error)
+"""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=follower, stderr=follower, close_fds=True, env=environment()
+    )
+    os.close(follower)
+    shown = b""
+    with contextlib.suppress(OSError):
+        while chunk := os.read(leader, 65536):
+            shown += chunk
+    process.wait()
+    assert b"forged \x1b[31mred\x1b[0m" in shown
+    assert b"\\x1b]0;title\\x07\\x1b[2J\\x08\\x08" in shown
+    assert not re.search(rb"\x1b(?!\[[0-9;]*m)|\x08|\x07|\xc2[\x80-\x9f]", shown)
 
 
 def test_a_script_may_define_the_function():

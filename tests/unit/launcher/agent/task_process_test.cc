@@ -16,28 +16,28 @@ struct Fixture {
   std::unique_ptr<Loop> loop = Loop::create().value();
   std::unique_ptr<TaskProcess> task;
   std::string program = "/bin/sh";
-  std::string output;
-  std::string error;
+  PerWrittenStream<std::string> written;
+  std::string& output = written[TaskStream::output];
+  std::string& error = written[TaskStream::error];
+  std::string& result = written[TaskStream::result];
   int ends = 0;
   uint32_t input_taken = 0;
   std::optional<Result<>> executed;
   std::optional<ExitStatus> status;
 
   void start(const std::string& script, TaskProcess::Options options = {}) {
-    task = TaskProcess::start(*loop,
-                              {.path = program,
-                               .arguments = {"sh", "-c", script},
-                               .environment = {"PATH=/usr/bin:/bin"}},
-                              options,
-                              {.on_executed = [this](const Result<>& result) { executed = result; },
-                               .on_output =
-                                   [this](TaskStream stream, ByteSpan bytes) {
-                                     (stream == TaskStream::output ? output : error) +=
-                                         as_text(bytes);
-                                   },
-                               .on_output_end = [this](TaskStream) { ++ends; },
-                               .on_input_taken = [this](uint32_t bytes) { input_taken += bytes; },
-                               .on_exit = [this](ExitStatus exit) { status = exit; }})
+    task = TaskProcess::start(
+               *loop,
+               {.path = program,
+                .arguments = {"sh", "-c", script},
+                .environment = {"PATH=/usr/bin:/bin"}},
+               options,
+               {.on_executed = [this](const Result<>& done) { executed = done; },
+                .on_output = [this](TaskStream stream,
+                                    ByteSpan bytes) { written[stream] += as_text(bytes); },
+                .on_output_end = [this](TaskStream) { ++ends; },
+                .on_input_taken = [this](uint32_t bytes) { input_taken += bytes; },
+                .on_exit = [this](ExitStatus exit) { status = exit; }})
                .value();
   }
   void run_to_end() {
@@ -82,6 +82,15 @@ TEST_CASE_FIXTURE(Fixture, "TaskProcess: one pipe for both streams keeps the ord
   CHECK(error.empty());
   CHECK_FALSE(task->output_open());
   CHECK_FALSE(task->output_waits_for_credit());
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "TaskProcess: a result has a pipe of its own, whose number the task knows") {
+  start("echo out; echo result >/dev/fd/$DTRAIN_RESULT_FD", {.wants_result = true});
+  run_until(*loop, [this] { return status && ends == 3; });
+  CHECK(output == "out\n");
+  CHECK(result == "result\n");
+  CHECK_FALSE(task->output_open());
 }
 
 TEST_CASE_FIXTURE(Fixture, "TaskProcess reads no more than its credit, and the task waits") {
@@ -212,7 +221,7 @@ TEST_CASE_FIXTURE(Fixture, "TaskProcess: the next attempt continues a stream, an
 
   executed.reset();
   status.reset();
-  start("printf next", {.output = carried, .error = errors});
+  start("printf next", {.carried = {{carried, errors}}});
   run_until(*loop, [this] { return status.has_value(); });
   CHECK(output.size() == 300'000 - left);
   REQUIRE(task->add_credit(TaskStream::output, 30'000));

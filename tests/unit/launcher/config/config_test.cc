@@ -47,6 +47,7 @@ TEST_CASE("every option sets its member of the configuration") {
                                           {"success", {"role:ps"}},
                                           {"clean", {"all"}},
                                           {"output-dir", {"out"}},
+                                          {"result-dir", {"out"}},
                                           {"no-horovod", {"true"}},
                                           {"encrypt-data", {"true"}},
                                           {"env-set", {"none, torch", "jax"}},
@@ -75,16 +76,15 @@ TEST_CASE("every option sets its member of the configuration") {
   expected.env_sets = {EnvSet::torch, EnvSet::jax, EnvSet::slurm};
   expected.algorithms = "deterministic";
   expected.chdir = "/x y";
-  expected.timeout = seconds(120);
   expected.start_timeout = seconds(5);
   expected.grace = seconds(0);
   expected.heartbeat = milliseconds(100);
   expected.dead_after = expected.local_dead_after = seconds(1);
-  expected.stall_report = seconds(120);
+  expected.timeout = expected.stall_report = seconds(120);
   expected.oversubscribe = expected.continue_on_failure = expected.pass_local_rank = true;
   expected.success = {.by = SuccessBy::role, .role = "ps", .clean = CleanUp::all};
   expected.stdin_target = {.kind = StdinTarget::Kind::rank, .rank = 2};
-  expected.output_dir = "out";
+  expected.output_dir = expected.result_dir = "out";
   expected.no_horovod = expected.encrypt_data = expected.merge_stderr = expected.timestamp = true;
   expected.color = ColorChoice::always;
   expected.report = "r.json";

@@ -34,7 +34,7 @@ struct Fixture {
     return refusal(own.make_file("stdout"));
   }
   std::string cannot_write(const std::string& why) const {
-    return "--output-dir: cannot write " + file + ": " + why;
+    return "cannot write " + file + ": " + why;
   }
 };
 
@@ -47,7 +47,7 @@ TEST_CASE_FIXTURE(
   }
   chmod(logs.c_str(), 0777);
   CHECK(refusal(OutputFolder::open(logs)) ==
-        "--output-dir: " + logs +
+        logs +
             ": every user of this machine can write into this folder and could replace the files; "
             "use another one, or: chmod o-w " +
             logs);
@@ -87,7 +87,7 @@ TEST_CASE_FIXTURE(Fixture, "a link of our own may lead to the folder") {
 TEST_CASE_FIXTURE(Fixture, "a link of another user leads nowhere") {
   REQUIRE(symlink(folder.path().c_str(), logs.c_str()) == 0);
   if (!give_to_another_user(logs)) return;
-  const std::string refused = "--output-dir: " + logs +
+  const std::string refused = logs +
                               ": this link belongs to another user (uid 65534), who chooses where "
                               "it leads; give the folder itself";
   CHECK(refusal(OutputFolder::open(logs)) == refused);
@@ -99,9 +99,8 @@ TEST_CASE_FIXTURE(Fixture, "a link is refused as a task's folder") {
   REQUIRE(symlink(folder.path().c_str(), task.c_str()) == 0);
   const OutputFolder base = OutputFolder::open(logs).value();
   CHECK(refusal(base.task_folder("rank.0")) ==
-        "--output-dir: " + task + ": a link, where a folder of dtrain's belongs");
-  CHECK(refusal(base.task_folder("rank.1")) ==
-        "--output-dir: " + logs + "/rank.1: this is no folder");
+        task + ": a link, where a folder of dtrain's belongs");
+  CHECK(refusal(base.task_folder("rank.1")) == logs + "/rank.1: this is no folder");
   CHECK(refusal(base.task_folder("rank.2")) == "");
 }
 
@@ -109,9 +108,9 @@ TEST_CASE_FIXTURE(Fixture, "a folder of another user is refused as a task's fold
   std::filesystem::create_directories(task);
   if (!give_to_another_user(task)) return;
   CHECK(refusal(OutputFolder::open(logs).value().task_folder("rank.0")) ==
-        "--output-dir: " + task +
+        task +
             ": this folder belongs to another user (uid 65534), who could read and change the "
-            "output; remove it, or give another --output-dir");
+            "output; remove it, or give another folder");
 }
 
 TEST_CASE_FIXTURE(Fixture, "a folder that is replaced later is not written to") {

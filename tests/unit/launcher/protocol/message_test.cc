@@ -90,6 +90,7 @@ TEST_CASE("messages are read back as they were written") {
                           .error_files = true,
                           .pass_local_rank = true,
                           .merge_stderr = true,
+                          .results = true,
                           .excluded = {"C*"},
                           .interface = "eth0",
                           .relay = true});
@@ -166,7 +167,7 @@ TEST_CASE("stream numbers name task and stream, and 0 is the link's own") {
     CHECK(StreamId::parse(number)->number() == number);
   }
   CHECK(StreamId::parse(1) == StreamId{0, TaskStream::input});
-  CHECK(StreamId::parse(6) == StreamId{1, TaskStream::error});
+  CHECK(StreamId::parse(8) == StreamId{1, TaskStream::result});
 }
 
 TEST_CASE("an agent's count of MPI programs is read back as it was written") {
