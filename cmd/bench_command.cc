@@ -106,7 +106,9 @@ Result<RunConfig> config_of(RunRequest request, const RunRequest& given) {
   request.flags = given.flags;
   request.environment = given.environment;
   request.notice = given.notice;
-  return load_run_config(std::move(request));
+  RunConfig config = TRY(load_run_config(std::move(request)));
+  config.stdin_target.kind = StdinTarget::Kind::none;  // a bench has no use for input
+  return config;
 }
 
 /// Runs mpirun as a job of one process, so that nothing of it is left, however it ends.

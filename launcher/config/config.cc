@@ -101,9 +101,10 @@ Result<> read_color(const OptionSources& sources, RunConfig& config) {
 
 Result<> read_stdin(const OptionSources& sources, RunConfig& config) {
   const auto given = find_option(sources, "stdin");
-  if (!given || given->value() == "none") return {};
-  if (given->value() == "all") {
-    config.stdin_target.kind = StdinTarget::Kind::all;
+  if (!given) return {};
+  if (given->value() == "none" || given->value() == "all") {
+    config.stdin_target.kind =
+        given->value() == "all" ? StdinTarget::Kind::all : StdinTarget::Kind::none;
     return {};
   }
   // The last rank is unknown as long as only the hosts know their slots.

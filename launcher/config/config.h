@@ -25,8 +25,9 @@ namespace dt {
 
 /// The ranks that read dtrain's standard input.
 struct StdinTarget {
-  enum class Kind : uint8_t { none, all, rank };
-  Kind kind = Kind::none;
+  /// unsaid: none, with a warning where input waits.
+  enum class Kind : uint8_t { unsaid, none, all, rank };
+  Kind kind = Kind::unsaid;
   int rank = 0;
   bool operator==(const StdinTarget&) const = default;
 };

@@ -225,8 +225,10 @@ inline constexpr std::array own_options = {
     Option{"transport", "--transport", OptionKind::text, "auto|shm|tcp", OptionGroup::workers,
            "How libdtrain's ranks exchange data. auto, the default: shared memory on one host, TCP "
            "between hosts. shm: shared memory alone, for jobs on one host. tcp: TCP alone."},
-    Option{"stdin", "--stdin", OptionKind::text, "none|RANK|all", OptionGroup::workers,
-           "The ranks that read dtrain's standard input (default none)."},
+    Option{
+        "stdin", "--stdin", OptionKind::text, "none|RANK|all", OptionGroup::workers,
+        "The ranks that read dtrain's standard input. Without the option none does, and one line "
+        "says so at the end of the job where input waits."},
 
     Option{"timeout", "--timeout", OptionKind::duration, "TIME", OptionGroup::faults,
            "End the job after this time, with exit status 124."},

@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,6 +25,15 @@ constexpr Duration background_retry = milliseconds(500);
 constexpr uint32_t no_reader = std::numeric_limits<uint32_t>::max();
 
 }  // namespace
+
+bool has_unread(int fd) {
+  struct stat about = {};
+  if (fstat(fd, &about) < 0) return false;
+  if (S_ISREG(about.st_mode)) return ::lseek(fd, 0, SEEK_CUR) < about.st_size;
+  int waiting = 0;
+  const bool counts = S_ISFIFO(about.st_mode) || S_ISSOCK(about.st_mode);
+  return counts && ::ioctl(fd, FIONREAD, &waiting) == 0 && waiting > 0;
+}
 
 InputReader::InputReader(Loop& loop, int fd, size_t readers, Handlers handlers)
     : loop_(loop), fd_(fd), handlers_(std::move(handlers)), credits_(readers, stream_window_bytes) {

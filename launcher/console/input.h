@@ -15,6 +15,9 @@
 
 namespace dt {
 
+/// True if a pipe or socket has bytes waiting, or a regular file is not at its end.
+bool has_unread(int fd);
+
 /// Reads dtrain's standard input for the tasks that want it, as fast as the slowest of them
 /// consumes it. Reads a terminal only while dtrain is in its foreground. A read never blocks, not
 /// even when another process with the same input has taken the bytes.

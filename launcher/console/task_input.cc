@@ -11,7 +11,8 @@ bool wants_input(const Task& task, const StdinTarget& target) {
          (target.kind == StdinTarget::Kind::rank && target.rank == task.rank);
 }
 
-TaskInput::TaskInput(const Plan& plan, const StdinTarget& target) {
+TaskInput::TaskInput(const Plan& plan, const StdinTarget& target)
+    : unsaid_(target.kind == StdinTarget::Kind::unsaid) {
   for (size_t task = 0; task < plan.tasks.size(); ++task) {
     if (wants_input(plan.tasks[task], target)) readers_.push_back(task);
   }
@@ -38,6 +39,11 @@ void TaskInput::taken(size_t task, uint32_t bytes) {
   const auto reader = std::ranges::find(readers_, task);
   if (!source_ || reader == readers_.end()) return;
   source_->taken(static_cast<size_t>(reader - readers_.begin()), bytes);
+}
+
+void TaskInput::warn_of_unread(Log& log) const {
+  if (!unsaid_ || !has_unread(STDIN_FILENO)) return;
+  log.warn("standard input was not read; --stdin 0 gives it to rank 0, and --stdin none is silent");
 }
 
 void TaskInput::task_ended(size_t task) {

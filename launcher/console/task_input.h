@@ -28,8 +28,11 @@ class TaskInput {
   void taken(size_t task, uint32_t bytes);
   /// Reading no longer waits for this task.
   void task_ended(size_t task);
+  /// At the end of the job: warns of input that waits, unless --stdin was given.
+  void warn_of_unread(Log& log) const;
 
  private:
+  bool unsaid_;
   std::vector<size_t> readers_;
   std::unique_ptr<InputReader> source_;
 };

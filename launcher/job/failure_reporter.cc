@@ -1,6 +1,10 @@
 #include "launcher/job/failure_reporter.h"
 
+#include "base/format.h"
 #include "launcher/report/report.h"
+
+#include <algorithm>
+#include <string_view>
 
 namespace dt {
 
@@ -8,6 +12,11 @@ namespace {
 
 /// How long a failure waits for the last lines of the task's stderr.
 constexpr Duration report_patience = milliseconds(500);
+
+/// True for how Python ends at the end of its input: input() and breakpoint() raise these.
+bool is_end_of_input(std::string_view line) {
+  return line.starts_with("EOFError") || line.find("BdbQuit") != std::string_view::npos;
+}
 
 }  // namespace
 
@@ -27,8 +36,19 @@ void FailureReporter::report_now() {
   if (!parts_.verdict.has_unreported_failure()) return;
   parts_.verdict.failure_reported();
   parts_.record.last_stderr = parts_.output.last_errors(parts_.verdict.failed_task());
-  parts_.log.error("{}", failure_text(*parts_.verdict.outcome().failure, parts_.record.last_stderr,
-                                      stream_name_));
+  const Failure& failure = *parts_.verdict.outcome().failure;
+  parts_.log.error(
+      "{}", failure_text(failure, parts_.record.last_stderr, stream_name_) + advice(failure));
+}
+
+std::string FailureReporter::advice(const Failure& failure) const {
+  const bool reads =
+      parts_.input.kind == StdinTarget::Kind::all ||
+      (parts_.input.kind == StdinTarget::Kind::rank && parts_.input.rank == failure.rank);
+  const bool ended = std::ranges::any_of(parts_.record.last_stderr, is_end_of_input) ||
+                     (failure.error && is_end_of_input(failure.error->message));
+  if (!ended || reads || failure.rank < 0) return "";
+  return format("\nits standard input is empty; --stdin {} gives it yours", failure.rank);
 }
 
 void FailureReporter::report_reason() {

@@ -2,6 +2,7 @@
 
 #include "base/io/log.h"
 #include "base/io/loop.h"
+#include "launcher/config/config.h"
 #include "launcher/console/task_output.h"
 #include "launcher/job/supervision/job_verdict.h"
 #include "launcher/report/job_record.h"
@@ -21,6 +22,7 @@ class FailureReporter {
     const TaskOutput& output;
     Log& log;
     JobRecord& record;
+    StdinTarget input = {};
   };
   /// `stream_name`: the stream that the last lines come from, "stderr" or "output".
   FailureReporter(Dependencies parts, std::string stream_name)
@@ -38,6 +40,8 @@ class FailureReporter {
   void report_reason();
 
  private:
+  std::string advice(const Failure& failure) const;
+
   Dependencies parts_;
   std::string stream_name_;
   Timer timer_;

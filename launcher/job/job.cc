@@ -48,7 +48,8 @@ Job::Job(Dependencies parts, Plan plan, const RunConfig& config, Time start_dead
       plan_(std::move(plan)),
       config_(config),
       supervisor_(plan_, supervisor_options(config, start_deadline), parts_.loop.now()),
-      failures_({parts_.loop, supervisor_.verdict(), parts_.output, parts_.log, parts_.record},
+      failures_({parts_.loop, supervisor_.verdict(), parts_.output, parts_.log, parts_.record,
+                 config.stdin_target},
                 config.merge_stderr ? "output" : "stderr"),
       stalls_({parts_.loop,
                [this](size_t agent, const StatesWanted& wanted) { ask_agent(agent, wanted); },
@@ -113,6 +114,7 @@ Result<> Job::supervise() {
     TRY(parts_.loop.run_once(Time::max()));
     check_end();
   }
+  input_.warn_of_unread(parts_.log);
   return {};
 }
 

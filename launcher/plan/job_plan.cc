@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <string_view>
 #include <utility>
 
 namespace dt {
@@ -28,6 +29,40 @@ Result<> check_gpus(const std::vector<Host>& hosts, const std::vector<HostResour
   return fail(Errc::input, format("--nproc-per-node gpu: no GPU can be used on {}; write auto for "
                                   "CPUs there, or a number",
                                   some_of(without)));
+}
+
+/// True for a command such as `bash -s` or `python3 -`, whose program is its standard input.
+bool reads_program_from_stdin(const std::vector<std::string>& command) {
+  const std::string_view path = command.front();
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  constexpr std::string_view shells[] = {"sh", "bash", "dash", "zsh", "ksh"};
+  const bool shell = std::ranges::count(shells, name) > 0;
+  const bool python = name.starts_with("python") &&
+                      name.find_first_not_of("0123456789.", 6) == std::string_view::npos;
+  if (!shell && !python) return false;
+  for (auto word = command.begin() + 1; word != command.end(); ++word) {
+    if (*word == "-") return python || word + 1 == command.end();
+    if (!word->starts_with('-') || word->starts_with("--")) return false;
+    if (word->find_first_of(shell ? "c" : "cm") != std::string::npos) return false;
+    if (shell && word->find('s') != std::string::npos) return true;
+  }
+  return command.size() == 1;
+}
+
+/// A program that nobody can write would seem to end well.
+Result<> check_programs_from_stdin(const RunConfig& config, const Plan& plan) {
+  const bool read = config.stdin_target.kind != StdinTarget::Kind::unsaid &&
+                    config.stdin_target.kind != StdinTarget::Kind::none;
+  for (const Role& role : plan.roles) {
+    const auto& command = role.command.empty() ? config.command : role.command;
+    if (read || command.empty() || !reads_program_from_stdin(command)) continue;
+    const bool alone = command.size() == 1;
+    return fail(Errc::input,
+                format("{} reads its program from standard input, which no process of the job has; "
+                       "give a file, or add --stdin all",
+                       alone ? command[0] : command[0] + " " + command[1]));
+  }
+  return {};
 }
 
 }  // namespace
@@ -74,6 +109,7 @@ std::vector<std::string> idle_host_warnings(const ResolvedHosts& resolved, const
 
 Result<> check_targets(const RunConfig& config, const Plan& plan) {
   TRY(check_success(config.success, plan));
+  TRY(check_programs_from_stdin(config, plan));
   const StdinTarget& target = config.stdin_target;
   if (target.kind != StdinTarget::Kind::rank) return {};
   if (std::ranges::count(plan.tasks, target.rank, &Task::rank) > 0) return {};

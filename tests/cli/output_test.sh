@@ -294,8 +294,53 @@ test_a_prompt_is_shown_without_its_line_end_and_its_line_continues() {
 test_no_worker_reads_stdin_by_default_so_that_loops_keep_their_list() {
   printf 'a\nb\nc\n' | while read -r item; do
     "$DTRAIN" run -np 2 --no-tag sh -c "cat; echo $item"
-  done >seen
+  done >seen 2>said
   [[ $(sort seen | tr -d '\n') == aabbcc ]] || fail "got $(cat seen)"
+  # Nothing waited in the last of them.
+  expect_file said "$(printf 'dtrain: warning: %s\n%.0s' "$unread" 1 "$unread" 2)"
+}
+
+unread='standard input was not read; --stdin 0 gives it to rank 0, and --stdin none is silent'
+
+test_input_that_nobody_reads_is_named_where_there_is_some() {
+  run sh -c 'echo text | "$0" run -np 2 true' "$DTRAIN"
+  expect_stderr "dtrain: warning: $unread"
+  run sh -c '"$0" run -np 2 true <"$0"' "$DTRAIN"
+  expect_stderr "dtrain: warning: $unread"
+  for quiet in 'true | "$0" run -np 1 true' 'sleep 0.2 | "$0" run -np 1 true' '"$0" run -np 1 true </dev/null' \
+    'echo text | "$0" run -np 1 --stdin none true' 'echo text | "$0" run -np 1 --stdin 0 true'; do
+    run sh -c "$quiet" "$DTRAIN"
+    expect_status 0
+    expect_stderr ''
+  done
+}
+
+test_a_program_that_nobody_can_write_is_refused() {
+  for command in 'python3 -' 'python3 -u -' 'bash -s x' 'sh -es' bash /bin/sh; do
+    # shellcheck disable=SC2086  # several words
+    run_dtrain run -np 2 $command
+    expect_status 2
+    expect_stderr_contains 'reads its program from standard input'
+  done
+  run_dtrain run --role 'worker=1 -- bash -s' --role evaluator=1 true
+  expect_status 2
+  run_dtrain run -np 1 bash -c 'exit 3'
+  expect_status 3
+  run_dtrain run -np 1 python3 -c 'raise SystemExit(4)'
+  expect_status 4
+  run sh -c 'echo "echo from \$RANK" | "$0" run -np 2 --stdin 1 --no-tag bash -s' "$DTRAIN"
+  expect_stdout 'from 1'
+}
+
+test_the_end_of_input_of_a_rank_names_the_option_for_it() {
+  for end in 'input()' 'breakpoint()'; do
+    run_dtrain run -np 1 python3 -c "$end"
+    expect_status 1
+    expect_stderr_contains 'its standard input is empty; --stdin 0 gives it yours'
+  done
+  run_dtrain run -np 1 --stdin 0 python3 -c 'input()'
+  expect_status 1
+  expect_stderr_lacks 'its standard input is empty'
 }
 
 test_stdin_goes_to_one_rank_or_to_all() {

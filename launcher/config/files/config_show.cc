@@ -18,11 +18,11 @@ namespace {
 /// The initial values of RunConfig's members. Flags are false. Other options have no default, or
 /// two, as dead-after.
 constexpr std::pair<std::string_view, std::string_view> defaults[] = {
-    {"bind-to", "none"}, {"gpu-bind", "none"},     {"cluster-filter", "none"},
-    {"stdin", "none"},   {"start-timeout", "30s"}, {"grace", "10s"},
-    {"heartbeat", "1s"}, {"stall-report", "30s"},  {"on-failure", "kill"},
-    {"success", "auto"}, {"clean", "running"},     {"color", "auto"},
-    {"ssh", "auto"},     {"ssh-parallel", "64"}};
+    {"bind-to", "none"},      {"gpu-bind", "none"},   {"cluster-filter", "none"},
+    {"start-timeout", "30s"}, {"grace", "10s"},       {"heartbeat", "1s"},
+    {"stall-report", "30s"},  {"on-failure", "kill"}, {"success", "auto"},
+    {"clean", "running"},     {"color", "auto"},      {"ssh", "auto"},
+    {"ssh-parallel", "64"}};
 
 std::optional<DecidedOption> default_of(const Option& option) {
   if (option.effect != Effect::decides) return std::nullopt;
