@@ -251,13 +251,15 @@ void PsServer::wait(Time until) {
   if (replica_ != nullptr) until = std::min(until, replica_->deadline());
   // A connection that has sent a reply may have received a request meanwhile.
   if (connections_.any_ready()) until = Time::min();
+  // A request of this server may have read notices. The descriptor does not show these any more.
+  if (!client_.unread_notices().empty()) until = Time::min();
   // After a failure of poll, the next round tries every connection.
   if (poll_.wait(polled_, waiting_, until) < 0) {
     for (pollfd& fd : polled_)
       fd.revents = fd.fd == options_.stop_fd ? short{0} : short{POLLERR};
   }
   listener_->take_events(std::span(polled_).first(listening));
-  rendezvous_ready_ = polled_[listening].revents != 0;
+  rendezvous_ready_ = polled_[listening].revents != 0 || !client_.unread_notices().empty();
   stopped_ = polled_[listening + 1].revents != 0;
   if (polled_[doorbell].revents != 0) silence(doorbell_.get());
   connections_.take_events(std::span(polled_).subspan(first_connection));

@@ -15,6 +15,26 @@ TEST_CASE("a server ends when all workers have died or left") {
   CHECK(job.outcome(0).empty());
 }
 
+TEST_CASE("a server notices an end that it has read with the reply to a request of its own") {
+  RendezvousFixture rendezvous(table_with_servers(1, 2));
+  const auto start = [&](RendezvousClient& client, int index) {
+    return must(
+        PsServer::start(client, {.claim = rendezvous.claim({"ps", index}), .copies = 2}, soon()));
+  };
+  std::thread other([&] {
+    const auto client = rendezvous.join({"ps", 0});
+    const auto server = start(*client, 0);
+    CHECK(server->run());
+  });
+  const auto client = rendezvous.join({"ps", 1});
+  const auto server = start(*client, 1);
+  rendezvous.notify({Notice::Kind::dead, {"worker", 0}, "killed"});
+  must(client->get("any", soon()));
+  REQUIRE(client->unread_notices().size() == 1);
+  CHECK(server->run());
+  other.join();
+}
+
 TEST_CASE("a server ends with an error when the launcher is lost") {
   PsJob job({.workers = 1});
   const PsJob::Worker worker = job.join(0);
