@@ -285,6 +285,14 @@ test_a_server_refuses_a_foreign_checkpoint() {
   expect_stderr_contains "dtrain: cannot restore $PWD/model-5.ps-0-of-1: it is no checkpoint of this version of dtrain"
 }
 
+test_a_folder_that_takes_no_checkpoints_ends_the_job_before_the_training() {
+  run_ps 1 1 --role-command "ps=self ps --checkpoint $PWD/none/model" -- 1 async 0
+  expect_status 2
+  expect_stderr_contains "dtrain: checkpoints $PWD/none/model: no file can be made in the folder $PWD/none: No such file or directory; make the folder, or choose another one"
+  expect_stdout_lacks 'w = '
+  expect_no_processes
+}
+
 test_a_variable_of_two_shapes_is_named_and_the_server_stays_up() {
   run_ps 1 3 --on-failure continue -- 3 async 0 other=1
   expect_status 1

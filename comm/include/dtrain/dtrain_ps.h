@@ -57,8 +57,9 @@ typedef struct dtrain_ps_serve_options {
  * carries out the requests, one after the other, and sleeps while there is none.
  *
  * Fails as dtrain_init does, and with:
- * - _INPUT for wrong options or a wrong environment, for a task with a rank, for checkpoints that
- *   have no step in common, and for a restarted server that is not the only one.
+ * - _INPUT for wrong options or a wrong environment, for a task with a rank, and for a restarted
+ *   server that is not the only one. Also for checkpoints that have no step in common, and for a
+ *   folder in which none can be made.
  * - _PROTOCOL for a checkpoint that is damaged, cut short or foreign.
  * - _MISMATCH for a checkpoint of another number of servers.
  * - _CLOSED when the launcher is lost.

@@ -56,6 +56,15 @@ std::vector<uint64_t> checkpoint_steps(const std::string& path, CheckpointPart p
   return steps;
 }
 
+Result<> try_checkpoint(const std::string& path, CheckpointPart part) {
+  const auto made = AtomicFile::create(checkpoint_name(path, part));
+  if (made) return {};
+  return fail(Errc::input,
+              format("checkpoints {}: no file can be made in the folder {}: {}; make the folder, "
+                     "or choose another one",
+                     printable(path), printable(folder_of(path).string()), made.error().message));
+}
+
 Result<> write_checkpoint(const std::string& path, ByteSpan content) {
   const auto failed = [&path](Error why) {
     return tl::unexpected(std::move(why).during(format("checkpoint {}", printable(path))));

@@ -22,6 +22,9 @@ std::string checkpoint_name(const std::string& path, uint64_t step, CheckpointPa
 /// Returns the steps of which this server has a file, the newest first.
 std::vector<uint64_t> checkpoint_steps(const std::string& path, CheckpointPart part);
 
+/// Tries to make the server's file beside which a checkpoint is written. Fails with Errc::input
+/// when the folder is missing, or refuses it.
+Result<> try_checkpoint(const std::string& path, CheckpointPart part);
 /// Writes a file whole or not at all, and replaces an older one (AtomicFile). Errors name the path.
 Result<> write_checkpoint(const std::string& path, ByteSpan content);
 /// Fails with Errc::not_found when there is no such file.

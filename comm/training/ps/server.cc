@@ -90,6 +90,7 @@ void PsServer::report(const std::string& text) const {
 
 Result<> PsServer::restore(Time deadline) {
   if (options_.checkpoint.empty()) return {};
+  TRY(try_checkpoint(options_.checkpoint, own().file_part()));
   const std::vector<uint64_t> steps = checkpoint_steps(options_.checkpoint, own().file_part());
   const std::optional<uint64_t> step =
       TRY(common_checkpoint(client_, steps, ring_.count, deadline));

@@ -50,7 +50,8 @@ class PsServer {
   /// Restores the last checkpoint that all servers have, listens, and publishes the endpoint. With
   /// two copies, connects to the other servers before. A restarted server restores its own last
   /// checkpoint. Fails with Errc::input for a restarted server of several, since the others have
-  /// values of another step. Requires that `client` outlives the server.
+  /// values of another step, and for checkpoints that cannot be written. Requires that `client`
+  /// outlives the server.
   static Result<std::unique_ptr<PsServer>> start(RendezvousClient& client, Options options,
                                                  Time deadline);
   PsServer(const PsServer&) = delete;

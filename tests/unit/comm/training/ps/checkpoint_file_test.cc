@@ -38,6 +38,19 @@ TEST_CASE("a file that cannot be written or read is named") {
   CHECK(of_folder.error().message == "checkpoint " + folder.path() + ": it is no file");
 }
 
+TEST_CASE("a folder that takes no checkpoint is named before there is one") {
+  const TemporaryFolder folder;
+  CHECK(try_checkpoint(folder.path() + "/model", {}));
+  CHECK(std::filesystem::is_empty(folder.path()));
+  const Result<> tried = try_checkpoint(folder.path() + "/none/model", {});
+  REQUIRE_FALSE(tried);
+  CHECK(tried.error() ==
+        Error{Errc::input, "checkpoints " + folder.path() +
+                               "/none/model: no file can be made in the folder " + folder.path() +
+                               "/none: No such file or directory; make the "
+                               "folder, or choose another one"});
+}
+
 TEST_CASE("the steps of a server's own checkpoints are found, and old ones removed") {
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/model";
