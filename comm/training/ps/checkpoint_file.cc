@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -28,6 +30,29 @@ std::filesystem::path folder_of(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
+/// Takes a number off the beginning of the text. Returns none when there is none.
+std::optional<uint64_t> take_number(std::string_view& text) {
+  const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const auto number = parse_integer(text.substr(0, digits));
+  text.remove_prefix(digits);
+  return number ? std::optional(static_cast<uint64_t>(*number)) : std::nullopt;
+}
+
+std::optional<uint64_t> take_number_behind(std::string_view& text, std::string_view word) {
+  if (!text.starts_with(word)) return std::nullopt;
+  text.remove_prefix(word.size());
+  return take_number(text);
+}
+
+/// Returns the facts in a name such as "model-100.ps-0-of-2"; none for other files.
+std::optional<StepFile> parse_name(std::string_view name, std::string_view prefix) {
+  const auto step = take_number_behind(name, prefix);
+  const auto server = take_number_behind(name, ".ps-");
+  const auto servers = take_number_behind(name, "-of-");
+  if (!step || !server || !servers || !name.empty()) return std::nullopt;
+  return StepFile{*step, {static_cast<uint32_t>(*server), static_cast<uint32_t>(*servers)}};
+}
+
 }  // namespace
 
 std::string checkpoint_name(const std::string& path, CheckpointPart part) {
@@ -38,21 +63,24 @@ std::string checkpoint_name(const std::string& path, uint64_t step, CheckpointPa
   return format("{}-{}", path, step) + part_suffix(part);
 }
 
-std::vector<uint64_t> checkpoint_steps(const std::string& path, CheckpointPart part) {
-  const std::string prefix = std::filesystem::path(path).filename().string() + "-";
-  const std::string suffix = part_suffix(part);
-  std::vector<uint64_t> steps;
+std::vector<StepFile> checkpoint_files(const std::string& path) {
+  std::vector<StepFile> files;
   std::error_code ended;
   for (std::filesystem::directory_iterator at(folder_of(path), ended), end; !ended && at != end;
        at.increment(ended)) {
     const std::string name = at->path().filename().string();
-    if (!name.starts_with(prefix) || !name.ends_with(suffix)) continue;
-    if (name.size() <= prefix.size() + suffix.size()) continue;
-    const auto step = parse_integer(
-        std::string_view(name).substr(prefix.size(), name.size() - prefix.size() - suffix.size()));
-    if (step && *step >= 0) steps.push_back(static_cast<uint64_t>(*step));
+    const std::optional<StepFile> file =
+        parse_name(name, std::filesystem::path(path).filename().string() + "-");
+    if (file) files.push_back(*file);
   }
-  std::ranges::sort(steps, std::greater());
+  std::ranges::sort(files, std::greater(), &StepFile::step);
+  return files;
+}
+
+std::vector<uint64_t> checkpoint_steps(const std::string& path, CheckpointPart part) {
+  std::vector<uint64_t> steps;
+  for (const StepFile& file : checkpoint_files(path))
+    if (file.part == part) steps.push_back(file.step);
   return steps;
 }
 

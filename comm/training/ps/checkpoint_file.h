@@ -13,12 +13,22 @@ namespace dt {
 struct CheckpointPart {
   uint32_t server = 0;
   uint32_t servers = 1;
+  bool operator==(const CheckpointPart&) const = default;
+};
+
+/// A checkpoint that a server has made by itself, as its name describes it.
+struct StepFile {
+  uint64_t step = 0;
+  CheckpointPart part;
 };
 
 /// Returns "PATH.ps-0-of-2".
 std::string checkpoint_name(const std::string& path, CheckpointPart part);
 /// Returns "PATH-100.ps-0-of-2", for checkpoints that a server makes by itself.
 std::string checkpoint_name(const std::string& path, uint64_t step, CheckpointPart part);
+/// Returns the files of all servers, also of jobs with another number of them, the newest step
+/// first.
+std::vector<StepFile> checkpoint_files(const std::string& path);
 /// Returns the steps of which this server has a file, the newest first.
 std::vector<uint64_t> checkpoint_steps(const std::string& path, CheckpointPart part);
 

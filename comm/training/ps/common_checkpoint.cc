@@ -1,7 +1,9 @@
 #include "comm/training/ps/common_checkpoint.h"
 
 #include "base/format.h"
+#include "base/text.h"
 #include "comm/peer/rendezvous_wait.h"
+#include "comm/training/ps/checkpoint_file.h"
 
 #include <map>
 #include <string>
@@ -46,6 +48,17 @@ Result<std::optional<uint64_t>> common_checkpoint(RendezvousClient& client,
   return fail(Errc::input,
               "the parameter servers have checkpoints, but of no common step; restore "
               "the missing files, or remove all of them to start anew");
+}
+
+Result<> refuse_other_servers(const std::string& path, const std::string& role, uint32_t servers) {
+  const std::vector<StepFile> files = checkpoint_files(path);
+  if (files.empty()) return {};
+  const StepFile& newest = files.front();
+  return fail(Errc::mismatch,
+              format("checkpoints {}: step {} is of {} parameter servers, and this job has {}; "
+                     "start as many as before ({}={}), or choose another name to start anew",
+                     printable(path), newest.step, newest.part.servers, servers, role,
+                     newest.part.servers));
 }
 
 }  // namespace dt

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace dt {
@@ -16,5 +17,8 @@ namespace dt {
 Result<std::optional<uint64_t>> common_checkpoint(RendezvousClient& client,
                                                   const std::vector<uint64_t>& own,
                                                   uint32_t servers, Time deadline);
+/// Fails with Errc::mismatch when there are files of another number of servers. Called where this
+/// number has none: a new start would leave the others behind.
+Result<> refuse_other_servers(const std::string& path, const std::string& role, uint32_t servers);
 
 }  // namespace dt

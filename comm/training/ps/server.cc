@@ -94,7 +94,7 @@ Result<> PsServer::restore(Time deadline) {
   const std::vector<uint64_t> steps = checkpoint_steps(options_.checkpoint, own().file_part());
   const std::optional<uint64_t> step =
       TRY(common_checkpoint(client_, steps, ring_.count, deadline));
-  if (!step) return {};
+  if (!step) return refuse_other_servers(options_.checkpoint, client_.self().id.role, ring_.count);
   const std::string file = TRY(own().restore(*step));
   report(format("restored step {} from {}", *step, printable(file)));
   return {};

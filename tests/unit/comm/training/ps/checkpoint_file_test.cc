@@ -58,9 +58,11 @@ TEST_CASE("the steps of a server's own checkpoints are found, and old ones remov
   for (const uint64_t step : {9, 100, 20})
     REQUIRE(write_checkpoint(checkpoint_name(path, step, part), as_bytes("x")));
   for (const std::string other : {"/model.ps-0-of-2", "/model-7.ps-1-of-2", "/model-x.ps-0-of-2",
-                                  "/model-.ps-0-of-2", "/other-5.ps-0-of-2"})
+                                  "/model-.ps-0-of-2", "/model-5.ps-0-of-2x", "/other-5.ps-0-of-2"})
     std::ofstream(folder.path() + other) << "x";
   CHECK(checkpoint_steps(path, part) == std::vector<uint64_t>{100, 20, 9});
+  CHECK(checkpoint_files(path).size() == 4);
+  CHECK(checkpoint_files(path).back().part == CheckpointPart{1, 2});
   remove_old_checkpoints(path, part, 2);
   CHECK(checkpoint_steps(path, part) == std::vector<uint64_t>{100, 20});
   CHECK(checkpoint_steps(folder.path() + "/none/model", part).empty());

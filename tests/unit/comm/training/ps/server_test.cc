@@ -117,6 +117,23 @@ TEST_CASE("servers that start again continue with the newest checkpoint that all
   CHECK(values == std::vector<float>{98, 198, 298});
 }
 
+TEST_CASE("checkpoints of another number of servers keep a server from starting anew") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/model";
+  for (const CheckpointPart part : {CheckpointPart{0, 2}, CheckpointPart{1, 2}})
+    REQUIRE(write_checkpoint(checkpoint_name(path, 48, part), to_bytes("x")));
+  RendezvousFixture rendezvous(table_with_servers(1, 1));
+  const auto client = rendezvous.join({"ps", 0});
+  const auto server =
+      PsServer::start(*client, {.claim = rendezvous.claim({"ps", 0}), .checkpoint = path}, soon());
+  REQUIRE_FALSE(server);
+  CHECK(
+      server.error() ==
+      Error{Errc::mismatch, "checkpoints " + path +
+                                ": step 48 is of 2 parameter servers, and this job has 1; start "
+                                "as many as before (ps=2), or choose another name to start anew"});
+}
+
 TEST_CASE("a damaged checkpoint keeps a server from starting") {
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/model";
