@@ -5,6 +5,7 @@
 #include "launcher/console/runtime.h"
 #include "launcher/job/job.h"
 #include "launcher/job/job_context.h"
+#include "launcher/job/last_checkpoints.h"
 #include "launcher/job/plan_job.h"
 #include "launcher/job/prepare_job.h"
 #include "launcher/report/report.h"
@@ -42,6 +43,7 @@ Result<Outcome> run_to_end(JobContext& context, const PlannedJob& planned,
   context.record.output = prepared.output->counts();
   context.record.rendezvous = prepared.rendezvous->counters();
   Outcome outcome = job.outcome();
+  count_missing_checkpoints(*prepared.rendezvous, context.record, outcome);
   const auto& lost = prepared.output->lost();
   if (lost && config.end_on_lost_output.value_or(true)) count_lost_output(outcome, *lost);
   return outcome;

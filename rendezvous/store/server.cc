@@ -50,6 +50,7 @@ class Server final : public RendezvousServer {
   void on_wait_report(WaitReportHandler handler) override { on_wait_report_ = std::move(handler); }
   void query_waits() override;
   int64_t pid_of(const TaskId& task) const override { return store_->membership().pid_of(task); }
+  const Bytes* find(const std::string& key) const override { return store_->find(key); }
   Counters counters() const override;
 
  private:

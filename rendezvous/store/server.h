@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/io/fd.h"
@@ -66,6 +67,8 @@ class RendezvousServer {
   virtual void query_waits() = 0;
   /// Returns the pid of a connected task's process, as that process sees it; 0 for other tasks.
   virtual int64_t pid_of(const TaskId& task) const = 0;
+  /// Returns the value of a key until the next call of this class; null without it.
+  virtual const Bytes* find(const std::string& key) const = 0;
 
   struct Counters {
     uint64_t accepted = 0;  ///< connections

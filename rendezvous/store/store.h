@@ -71,6 +71,8 @@ class Store {
   /// Returns the first message for a client.
   Bytes welcome(ClientId client, Duration dead_after, const EngineSettings& engine = {}) const;
   const Membership& membership() const { return membership_; }
+  /// Returns the value of a key; null without it.
+  const Bytes* find(const std::string& key) const;
 
  private:
   struct Entry {
@@ -97,7 +99,6 @@ class Store {
   Answer on(const Asked& asked, const CollectRequest& request);
   static Answer on(const Asked& asked, const WaitReport& report);
 
-  const Bytes* find(const std::string& key) const;
   Result<> put(const std::string& key, Bytes value, std::optional<ClientId> owner);
   /// As put, but an existing key keeps its lifetime.
   Result<> replace(const std::string& key, Bytes value);

@@ -293,6 +293,22 @@ test_a_folder_that_takes_no_checkpoints_ends_the_job_before_the_training() {
   expect_no_processes
 }
 
+test_a_last_checkpoint_that_cannot_be_written_fails_the_job() {
+  mkdir models
+  start_dtrain run --role ps=1,worker=1 --strategy parameter_server --no-tag --report report.json \
+    --role-command "ps=self ps --checkpoint $PWD/models/model" "$worker" 20 async 0 until=go:10
+  wait_for stdout_has 'worker 0: step 10'
+  rm -r models
+  : >go
+  finish
+  expect_status 1
+  expect_stdout_contains 'worker 0: w = 20 20'
+  expect_stderr_contains "checkpoint $PWD/models/model-20.ps-0-of-1: No such file or directory"
+  expect_stderr_contains 'dtrain: the last checkpoint of ps:0 (host localhost) is missing: exit status 3'
+  expect grep -q '"exit_status": 1' report.json
+  expect test "$(grep -c '"completed": false' report.json)" = 1
+}
+
 test_a_variable_of_two_shapes_is_named_and_the_server_stays_up() {
   run_ps 1 3 --on-failure continue -- 3 async 0 other=1
   expect_status 1

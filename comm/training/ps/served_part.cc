@@ -62,7 +62,7 @@ Result<> ServedPart::keep_checkpoint() {
 }
 
 Result<> ServedPart::end() {
-  if (files_.checkpoint.empty() || !is_head() || copy_.state().step() == saved_step_) return {};
+  if (!keeps_files() || copy_.state().step() == saved_step_) return {};
   return save_step();
 }
 

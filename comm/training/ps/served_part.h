@@ -23,6 +23,8 @@ class ServedPart {
   PartCopy& copy() { return copy_; }
   const PartCopy& copy() const { return copy_; }
   bool is_head() const { return copy_.role() == PartCopy::Role::head; }
+  /// True when it makes checkpoints by itself.
+  bool keeps_files() const { return is_head() && !files_.checkpoint.empty(); }
   CheckpointPart file_part() const { return {copy_.state().server(), files_.servers}; }
 
   /// Restores the checkpoint of that step. Returns the name of its file.

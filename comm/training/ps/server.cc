@@ -8,6 +8,7 @@
 #include "comm/peer/rendezvous_wait.h"
 #include "comm/training/ps/checkpoint_file.h"
 #include "comm/training/ps/common_checkpoint.h"
+#include "comm/training/ps/last_checkpoint.h"
 #include "comm/transport/doorbell.h"
 #include "comm/transport/peer_endpoint.h"
 #include "comm/transport/tcp_link.h"
@@ -46,6 +47,7 @@ Result<std::unique_ptr<PsServer>> PsServer::start(RendezvousClient& client, Opti
                                     self.id.text(), attempt, server->ring_.count - 1));
   }
   TRY(server->restore(deadline));
+  if (server->own().keeps_files()) TRY(announce_last_checkpoint(client, deadline));
   TRY(server->listen(deadline));
   if (server->ring_.copies > 1) TRY(server->connect_replica(deadline));
   TRY(client.set(ps_endpoint_key(self.id), server->listener_->endpoint().encode(), deadline,
@@ -202,9 +204,12 @@ Result<> PsServer::dial_replica(const TaskEntry& next, Time deadline) {
 Result<> PsServer::run() {
   while (TRY(round()))
     wait(Time::max());
-  for (auto& [number, part] : parts_)
-    TRY(part.end());
-  return {};
+  Result<> written;
+  for (auto& [number, part] : parts_) {
+    Result<> one = write_last_checkpoint(client_, task(servers_[number]).id, part);
+    if (written) written = std::move(one);
+  }
+  return written;
 }
 
 /// True when all tasks that take part have died or left the job.

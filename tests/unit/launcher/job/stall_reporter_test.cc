@@ -21,6 +21,7 @@ class QuietRendezvous final : public RendezvousServer {
   void on_wait_report(WaitReportHandler handler) override { report = std::move(handler); }
   void query_waits() override { ++queries; }
   int64_t pid_of(const TaskId& task) const override { return 100 + task.index; }
+  const Bytes* find(const std::string& /*key*/) const override { return nullptr; }
   Counters counters() const override { return {}; }
 
   WaitReportHandler report;
