@@ -36,7 +36,9 @@ typedef struct dtrain_ps_serve_options {
   const dtrain_init_options* identity; /* of this task; NULL: the environment has it */
   /* The beginning of the names of the files in which servers keep their variables: "/data/model"
    * gives "/data/model-100.ps-0-of-2" after 100 steps. NULL: none. A server that starts restores
-   * the newest step of which all servers have a file. Each server keeps its last three files. */
+   * the newest step of which all servers have a file. Each server keeps its last three files, and
+   * older ones until all servers have a newer one in common. After a load of an earlier step, it
+   * renames the files of later ones to "/data/model-200.ps-0-of-2.put-aside". */
   const char* checkpoint;
   int64_t checkpoint_every; /* steps; 0: only at the end */
   int stop_fd;              /* the server ends when this descriptor is readable; 0: none */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -125,10 +126,24 @@ Result<Bytes> read_checkpoint(const std::string& file) {
   return content;
 }
 
-void remove_old_checkpoints(const std::string& path, CheckpointPart part, size_t kept) {
+void remove_old_checkpoints(const std::string& path, CheckpointPart part, size_t kept,
+                            uint64_t common) {
   const std::vector<uint64_t> steps = checkpoint_steps(path, part);
   for (size_t i = kept; i < steps.size(); ++i)
-    ::unlink(checkpoint_name(path, steps[i], part).c_str());
+    if (steps[i] < common) ::unlink(checkpoint_name(path, steps[i], part).c_str());
+}
+
+Result<size_t> put_later_aside(const std::string& path, CheckpointPart part, uint64_t step) {
+  size_t count = 0;
+  for (const uint64_t later : checkpoint_steps(path, part)) {
+    if (later <= step) break;
+    const std::string file = checkpoint_name(path, later, part);
+    const std::string aside = file + ".put-aside";
+    if (std::rename(file.c_str(), aside.c_str()) != 0)
+      return fail_errno(format("checkpoint {}: cannot be renamed", printable(file)));
+    ++count;
+  }
+  return count;
 }
 
 }  // namespace dt

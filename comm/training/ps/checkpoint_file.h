@@ -39,7 +39,12 @@ Result<> try_checkpoint(const std::string& path, CheckpointPart part);
 Result<> write_checkpoint(const std::string& path, ByteSpan content);
 /// Fails with Errc::not_found when there is no such file.
 Result<Bytes> read_checkpoint(const std::string& file);
-/// Removes all files of checkpoint_steps() but the newest ones.
-void remove_old_checkpoints(const std::string& path, CheckpointPart part, size_t kept);
+/// Removes the files of steps before `common`, but for the newest ones. `common` is a step of which
+/// all servers have a file.
+void remove_old_checkpoints(const std::string& path, CheckpointPart part, size_t kept,
+                            uint64_t common);
+/// Gives files of later steps than this one other names, "model-200.ps-0-of-1.put-aside". They are
+/// of a training that was abandoned. Returns the number of files.
+Result<size_t> put_later_aside(const std::string& path, CheckpointPart part, uint64_t step);
 
 }  // namespace dt

@@ -22,6 +22,7 @@ Result<std::string> ServedPart::restore(uint64_t step) {
     return tl::unexpected(
         std::move(loaded).error().during(format("cannot restore {}", printable(file))));
   saved_step_ = step;
+  TRY(put_later_aside());
   return file;
 }
 
@@ -32,8 +33,28 @@ void ServedPart::serve_files() {
     PsFileAnswer answer{.worker = request.worker, .request = request.request};
     const Result<> served = serve_file(request, answer, content);
     if (!served) answer.error = served.error();
+    const bool loads = served && !request.save && !request.check_only;
     copy_.take(answer);
+    if (!loads) continue;
+    // The values are not those of an own file, whichever step that has.
+    saved_step_ = 0;
+    const Result<> aside = put_later_aside();
+    if (!aside && files_.report) files_.report(aside.error().message);
   }
+}
+
+/// Files of later steps than now are of a training that was abandoned.
+Result<> ServedPart::put_later_aside() {
+  if (!keeps_files()) return {};
+  const uint64_t step = copy_.state().step();
+  const size_t count = TRY(dt::put_later_aside(files_.checkpoint, file_part(), step));
+  if (count > 0 && files_.report) {
+    files_.report(
+        format("continues from step {}; {} checkpoint(s) of later steps have the names "
+               "{}-*.put-aside now",
+               step, count, printable(files_.checkpoint)));
+  }
+  return {};
 }
 
 /// Writes the file, or reads it to `content`.
@@ -71,7 +92,13 @@ Result<> ServedPart::save_step() {
   TRY(write_checkpoint(checkpoint_name(files_.checkpoint, step, file_part()),
                        copy_.state().save()));
   saved_step_ = step;
-  remove_old_checkpoints(files_.checkpoint, file_part(), checkpoints_kept);
+  // A server that has taken over may find files that the dead one left.
+  TRY(put_later_aside());
+  const std::optional<uint64_t> common =
+      files_.newest_common
+          ? files_.newest_common(file_part(), checkpoint_steps(files_.checkpoint, file_part()))
+          : step;
+  if (common) remove_old_checkpoints(files_.checkpoint, file_part(), checkpoints_kept, *common);
   return {};
 }
 

@@ -6,7 +6,10 @@
 #include "comm/training/ps/state/part_copy.h"
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace dt {
 
@@ -17,6 +20,11 @@ class ServedPart {
     std::string checkpoint = {};    ///< the beginning of the files' names; empty: none are made
     uint64_t checkpoint_every = 0;  ///< steps; 0: only at the end
     uint32_t servers = 1;
+    /// Publishes the steps of a part's files. Returns the newest step of which each part has one;
+    /// none while that is not known. Without this function, the part is the only one.
+    std::function<std::optional<uint64_t>(CheckpointPart part, const std::vector<uint64_t>& steps)>
+        newest_common = {};
+    std::function<void(const std::string& text)> report = {};  ///< gets news
   };
   ServedPart(PartCopy copy, Files files);
 
@@ -39,6 +47,7 @@ class ServedPart {
  private:
   Result<> serve_file(const PsFileRequest& request, PsFileAnswer& answer, Bytes& content) const;
   Result<> save_step();
+  Result<> put_later_aside();
 
   PartCopy copy_;
   Files files_;

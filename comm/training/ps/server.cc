@@ -74,9 +74,13 @@ PsServer::PsServer(RendezvousClient& client, Options options)
   ring_ = {.count = static_cast<uint32_t>(servers_.size()), .copies = options_.copies};
   if (const auto available = available_memory())
     options_.limits.bytes = std::min(options_.limits.bytes, *available / ring_.copies);
-  const ServedPart::Files files{.checkpoint = options_.checkpoint,
-                                .checkpoint_every = options_.checkpoint_every,
-                                .servers = ring_.count};
+  ServedPart::Files files{.checkpoint = options_.checkpoint,
+                          .checkpoint_every = options_.checkpoint_every,
+                          .servers = ring_.count,
+                          .report = options_.report};
+  files.newest_common = [this](CheckpointPart part, const std::vector<uint64_t>& steps) {
+    return newest_common_step(client_, part, steps);
+  };
   const auto add_part = [&](uint32_t part, PartCopy::Role role) {
     const PsServerState::Options state{
         .workers = workers, .server = part, .servers = ring_.count, .limits = options_.limits};
@@ -95,7 +99,7 @@ Result<> PsServer::restore(Time deadline) {
   TRY(try_checkpoint(options_.checkpoint, own().file_part()));
   const std::vector<uint64_t> steps = checkpoint_steps(options_.checkpoint, own().file_part());
   const std::optional<uint64_t> step =
-      TRY(common_checkpoint(client_, steps, ring_.count, deadline));
+      TRY(common_checkpoint(client_, own().file_part(), steps, deadline));
   if (!step) return refuse_other_servers(options_.checkpoint, client_.self().id.role, ring_.count);
   const std::string file = TRY(own().restore(*step));
   report(format("restored step {} from {}", *step, printable(file)));
@@ -205,10 +209,9 @@ Result<> PsServer::run() {
   while (TRY(round()))
     wait(Time::max());
   Result<> written;
-  for (auto& [number, part] : parts_) {
-    Result<> one = write_last_checkpoint(client_, task(servers_[number]).id, part);
-    if (written) written = std::move(one);
-  }
+  for (auto& [number, part] : parts_)
+    if (Result<> one = write_last_checkpoint(client_, task(servers_[number]).id, part); !one)
+      written = std::move(one);
   return written;
 }
 

@@ -63,8 +63,13 @@ TEST_CASE("the steps of a server's own checkpoints are found, and old ones remov
   CHECK(checkpoint_steps(path, part) == std::vector<uint64_t>{100, 20, 9});
   CHECK(checkpoint_files(path).size() == 4);
   CHECK(checkpoint_files(path).back().part == CheckpointPart{1, 2});
-  remove_old_checkpoints(path, part, 2);
+  remove_old_checkpoints(path, part, 2, 9);
+  CHECK(checkpoint_steps(path, part) == std::vector<uint64_t>{100, 20, 9});
+  remove_old_checkpoints(path, part, 2, 10);
   CHECK(checkpoint_steps(path, part) == std::vector<uint64_t>{100, 20});
+  CHECK(put_later_aside(path, part, 20).value() == 1);
+  CHECK(checkpoint_steps(path, part) == std::vector<uint64_t>{20});
+  CHECK(std::filesystem::exists(folder.path() + "/model-100.ps-0-of-2.put-aside"));
   CHECK(checkpoint_steps(folder.path() + "/none/model", part).empty());
 }
 

@@ -19,9 +19,9 @@ std::string choice(const std::vector<uint64_t>& zero, const std::vector<uint64_t
   };
   std::string other;
   const auto client = rendezvous.join({"ps", 1});
-  std::thread second([&] { other = text(common_checkpoint(*client, one, 2, soon())); });
+  std::thread second([&] { other = text(common_checkpoint(*client, {1, 2}, one, soon())); });
   const auto first = rendezvous.join({"ps", 0});
-  const std::string own = text(common_checkpoint(*first, zero, 2, soon()));
+  const std::string own = text(common_checkpoint(*first, {0, 2}, zero, soon()));
   second.join();
   CHECK(own == other);
   return own;
@@ -36,7 +36,7 @@ TEST_CASE("servers choose the newest step of which all have a file") {
 TEST_CASE("a server that does not start in time is noticed") {
   RendezvousFixture rendezvous(table_with_servers(1, 2));
   const auto client = rendezvous.join({"ps", 0});
-  const auto step = common_checkpoint(*client, {}, 2, Clock::now() + milliseconds(50));
+  const auto step = common_checkpoint(*client, {0, 2}, {}, Clock::now() + milliseconds(50));
   REQUIRE_FALSE(step);
   CHECK(step.error().code == Errc::timeout);
 }

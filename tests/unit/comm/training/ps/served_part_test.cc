@@ -5,8 +5,11 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace dt {
 namespace {
@@ -79,6 +82,45 @@ TEST_CASE("a part keeps a checkpoint of every so many steps, and one at the end"
   CHECK(again.restore(3).value() == path + "-3.ps-0-of-1");
   CHECK(again.copy().state().save() == part.copy().state().save());
   CHECK_FALSE(again.restore(4));
+}
+
+TEST_CASE("after a load of an earlier step, the files of later ones are put aside") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/model";
+  ServedPart part = part_with({.checkpoint = path, .checkpoint_every = 1});
+  declare(part);
+  push(part);
+  CHECK(answer(part, SaveRequest{.path = folder.path() + "/best"}) == "good");
+  for (int step = 1; step <= 4; ++step) {
+    CHECK(part.keep_checkpoint());
+    push(part);
+  }
+  CHECK(checkpoint_steps(path, {}) == std::vector<uint64_t>{4, 3, 2});
+  CHECK(answer(part, LoadRequest{.path = folder.path() + "/best"}) == "good");
+  CHECK(checkpoint_steps(path, {}).empty());
+  CHECK(part.keep_checkpoint());
+  CHECK(checkpoint_steps(path, {}) == std::vector<uint64_t>{1});
+  CHECK(std::filesystem::exists(path + "-4.ps-0-of-1.put-aside"));
+}
+
+TEST_CASE("files without a newer one that all parts have are kept") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/model";
+  std::optional<uint64_t> common;
+  ServedPart part = part_with(
+      {.checkpoint = path,
+       .checkpoint_every = 1,
+       .newest_common = [&](CheckpointPart, const std::vector<uint64_t>&) { return common; }});
+  declare(part);
+  for (int step = 1; step <= 5; ++step) {
+    push(part);
+    CHECK(part.keep_checkpoint());
+  }
+  CHECK(checkpoint_steps(path, {}) == std::vector<uint64_t>{5, 4, 3, 2, 1});
+  common = 2;
+  push(part);
+  CHECK(part.keep_checkpoint());
+  CHECK(checkpoint_steps(path, {}) == std::vector<uint64_t>{6, 5, 4, 3, 2});
 }
 
 TEST_CASE("a replica makes no files") {
