@@ -86,6 +86,7 @@ std::vector<uint64_t> checkpoint_steps(const std::string& path, CheckpointPart p
 }
 
 Result<> try_checkpoint(const std::string& path, CheckpointPart part) {
+  remove_abandoned_drafts(path + "-", part_suffix(part));
   const auto made = AtomicFile::create(checkpoint_name(path, part));
   if (made) return {};
   return fail(Errc::input,

@@ -32,7 +32,8 @@ std::vector<StepFile> checkpoint_files(const std::string& path);
 /// Returns the steps of which this server has a file, the newest first.
 std::vector<uint64_t> checkpoint_steps(const std::string& path, CheckpointPart part);
 
-/// Tries to make the server's file beside which a checkpoint is written. Fails with Errc::input
+/// Makes a server's file where its checkpoints will be, and removes it. Also removes unfinished
+/// files of servers that have died. Fails with Errc::input
 /// when the folder is missing, or refuses it.
 Result<> try_checkpoint(const std::string& path, CheckpointPart part);
 /// Writes a file whole or not at all, and replaces an older one (AtomicFile). Errors name the path.

@@ -9,6 +9,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <utility>
 
@@ -96,6 +97,18 @@ TEST_CASE("a failed write or rename leaves the old content") {
 
 TEST_CASE("a file in a folder that does not exist is refused") {
   CHECK(AtomicFile::create("/none/saved").error() == Error{Errc::os, "No such file or directory"});
+}
+
+TEST_CASE("the unfinished file of a process that died is removed, and not that of one that lives") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/file";
+  std::ofstream(path + ".unfinished-01234567") << "x";
+  AtomicFile first = AtomicFile::create(path).value();
+  AtomicFile second = AtomicFile::create(path).value();
+  const std::filesystem::directory_iterator files(folder.path());
+  CHECK(std::distance(begin(files), end(files)) == 2);
+  CHECK(first.commit());
+  CHECK(second.commit());
 }
 
 }  // namespace

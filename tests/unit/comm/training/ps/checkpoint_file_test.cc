@@ -1,5 +1,6 @@
 #include "comm/training/ps/checkpoint_file.h"
 
+#include "base/io/atomic_file.h"
 #include "tests/unit/temporary_folder.h"
 
 #include <doctest/doctest.h>
@@ -49,6 +50,19 @@ TEST_CASE("a folder that takes no checkpoint is named before there is one") {
                                "/none/model: no file can be made in the folder " + folder.path() +
                                "/none: No such file or directory; make the "
                                "folder, or choose another one"});
+}
+
+TEST_CASE("unfinished files of a server that died are removed at the next start") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/model";
+  for (const std::string name : {"/model-5.ps-0-of-2.unfinished-055cf69d",
+                                 "/model-5.ps-1-of-2.unfinished-055cf69d", "/model-4.ps-0-of-2"})
+    std::ofstream(folder.path() + name) << "x";
+  const AtomicFile living = AtomicFile::create(path + "-7.ps-0-of-2").value();
+  CHECK(try_checkpoint(path, {0, 2}));
+  CHECK_FALSE(std::filesystem::exists(path + "-5.ps-0-of-2.unfinished-055cf69d"));
+  const std::filesystem::directory_iterator files(folder.path());
+  CHECK(std::distance(begin(files), end(files)) == 3);
 }
 
 TEST_CASE("the steps of a server's own checkpoints are found, and old ones removed") {
