@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -70,6 +71,12 @@ class Reducer:
             node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
             node.register_hook(lambda *_, parameter=parameter: self._computed(parameter))
             self._hooks.append(node)
+
+    def add(self, names: dict[Any, str]) -> None:
+        """Know further parameters by their names. A parameter that is known keeps its name."""
+        new = {parameter: name for parameter, name in names.items() if parameter not in self.names}
+        self.names.update(new)
+        self._left.update(dict.fromkeys(new, self.passes))
 
     def set_passes(self, passes: int) -> None:
         """Reduce after so many backward passes."""
@@ -228,18 +235,28 @@ class _Distributed:
         finally:
             self._should_synchronize = True
 
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add parameters, whose names are their places. All ranks add them in the same order."""
+        super().add_param_group(param_group)  # type: ignore[misc]
+        place = len(self.param_groups) - 1
+        added = self.param_groups[place]["params"]
+        self._dtrain.add(_names_by_place(place, added))
+        if self._dtrain.process_set.included() and self._dtrain.op != Adasum:
+            self._dtrain.watch(added, [])
+
     def step(self, closure: Any = None) -> Any:
-        """Wait for the gradients of all ranks, and step."""
+        """Wait for the gradients of all ranks, and step.
+
+        `closure` computes the gradients and returns the loss. They are those of all ranks each time that the optimizer
+        has called it.
+        """
         if self._dtrain.op == Adasum:
             return self._step_by_adasum(closure)
         if self._should_synchronize:
-            if self._synchronized:
-                warnings.warn(
-                    "optimizer.step() called without optimizer.skip_synchronize() after optimizer.synchronize(): the"
-                    " gradients are reduced twice; write `with optimizer.skip_synchronize():` around step()",
-                    stacklevel=2,
-                )
-            self.synchronize()
+            if closure is None:
+                self._synchronize_for_step()
+            else:
+                closure = functools.partial(self._evaluated, closure)
         self._synchronized = False
         # A scheduler of the optimizer that was wrapped looks there whether it has made a step.
         self._plain._opt_called = True
@@ -248,6 +265,27 @@ class _Distributed:
 
     # Torch puts its hooks around a step without this mark. The step of the optimizer's own class has them.
     step.hooked = True  # type: ignore[attr-defined]
+
+    def _synchronize_for_step(self) -> None:
+        if self._synchronized:
+            warnings.warn(
+                "optimizer.step() called without optimizer.skip_synchronize() after optimizer.synchronize(): the"
+                " gradients are reduced twice; write `with optimizer.skip_synchronize():` around step()",
+                stacklevel=3,
+            )
+        self.synchronize()
+        self._synchronized = False
+
+    def _evaluated(self, closure: Callable[[], Any]) -> Any:
+        """Return the loss of a closure, once the gradients that it has computed are those of all ranks."""
+        loss = closure()
+        self._synchronize_for_step()
+        if not isinstance(self, torch.optim.LBFGS) or not self._dtrain.process_set.included():
+            return loss
+        # The loss decides how often it calls the closure, which each rank must do as often.
+        own = torch.as_tensor(loss).detach()
+        terms = self._dtrain.op, 1.0, 1.0, self._dtrain.process_set
+        return synchronize(allreduce_async(own, None, "loss", *terms))
 
     def _step_by_adasum(self, closure: Any) -> Any:
         """Step with the own gradients, and combine what the steps of all ranks have changed."""
@@ -279,12 +317,16 @@ class _Distributed:
         super().zero_grad(*args, **kwargs)  # type: ignore[misc]
 
 
+def _names_by_place(place: int, parameters: Sequence[Any]) -> dict[Any, str]:
+    return {parameter: f"allreduce.noname.{place}.{index}" for index, parameter in enumerate(parameters)}
+
+
 def _names_of(optimizer: Any, named_parameters: Any) -> dict[Any, str]:
     if named_parameters is None:
         rows = [
-            (f"allreduce.noname.{place}.{index}", parameter)
+            (name, parameter)
             for place, group in enumerate(optimizer.param_groups)
-            for index, parameter in enumerate(group["params"])
+            for parameter, name in _names_by_place(place, group["params"]).items()
         ]
     else:
         rows = list(named_parameters)

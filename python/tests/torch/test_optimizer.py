@@ -1,5 +1,6 @@
 """DistributedOptimizer, against one process that has the batches of all ranks."""
 
+import contextlib
 import copy
 import warnings
 
@@ -110,6 +111,85 @@ def test_gradients_can_be_clipped_before_the_step():
     optimizer.synchronize()
     with pytest.warns(UserWarning, match=r"optimizer\.step\(\) called without optimizer\.skip_synchronize\(\)"):
         optimizer.step()
+
+
+def evaluations(model, optimizer, step, synchronizes=False):
+    """Return a closure, and the list that grows each time that it is called."""
+    calls = []
+
+    def closure():
+        calls.append(step)
+        optimizer.zero_grad()
+        loss = loss_of(model, batch(hvd.rank(), step))
+        loss.backward()
+        if synchronizes:
+            optimizer.synchronize()
+        return loss
+
+    return closure, calls
+
+
+@pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.Adam])
+@pytest.mark.parametrize("synchronizes", [False, True])
+def test_a_closure_computes_the_gradients_of_all_ranks(kind, synchronizes):
+    model = network()
+    optimizer = hvd.DistributedOptimizer(kind(model.parameters(), lr=0.1), model.named_parameters())
+    for step in range(3):
+        closure, calls = evaluations(model, optimizer, step, synchronizes)
+        with optimizer.skip_synchronize() if synchronizes else contextlib.nullcontext():
+            own = optimizer.step(closure)
+        assert calls == [step]
+        assert own.requires_grad
+    assert close(model, single(kind, 3, lr=0.1), 1e-4)
+
+
+@pytest.mark.parametrize("options", [{"max_iter": 1}, {"max_iter": 8}, {"line_search_fn": "strong_wolfe"}])
+def test_an_optimizer_that_calls_its_closure_several_times(options):
+    model = network()
+    optimizer = hvd.DistributedOptimizer(torch.optim.LBFGS(model.parameters(), **options), model.named_parameters())
+    expected = network()
+    single = torch.optim.LBFGS(expected.parameters(), **options)
+
+    def closure_of_all():
+        single.zero_grad()
+        loss = sum(loss_of(expected, batch(rank, 0)) for rank in range(hvd.size())) / hvd.size()
+        loss.backward()
+        return loss
+
+    closure, calls = evaluations(model, optimizer, 0)
+    assert torch.allclose(optimizer.step(closure), single.step(closure_of_all))
+    assert hvd.allgather(torch.tensor([len(calls)])).eq(len(calls)).all()
+    for parameter in model.parameters():
+        assert hvd.broadcast(parameter.detach(), 0).equal(parameter)
+    assert close(model, expected, 1e-3)
+
+
+def test_gradients_may_be_computed_before_a_step_with_a_closure():
+    model = network()
+    optimizer = hvd.DistributedOptimizer(
+        torch.optim.SGD(model.parameters(), lr=0.1), model.named_parameters(), op=hvd.Sum
+    )
+    loss = loss_of(model, batch(0, 0)).div(hvd.size())
+    loss.backward()
+    assert optimizer.step(lambda: loss) is loss
+    expected = network()
+    loss_of(expected, batch(0, 0)).backward()
+    torch.optim.SGD(expected.parameters(), lr=0.1).step()
+    assert close(model, expected)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_parameters_are_added_to_a_wrapped_optimizer(named):
+    model = network()
+    plain = torch.optim.SGD(model[3].parameters(), lr=0.1)
+    optimizer = hvd.DistributedOptimizer(plain, model.named_parameters() if named else None)
+    optimizer.add_param_group({"params": model[:3].parameters(), "lr": 0.1})
+    for step in range(3):
+        optimizer.zero_grad()
+        loss_of(model, batch(hvd.rank(), step)).backward()
+        assert len(optimizer._dtrain._pending) == 6
+        optimizer.step()
+    assert close(model, single(torch.optim.SGD, 3, lr=0.1))
 
 
 def test_a_step_takes_part_for_parameters_without_a_gradient():
