@@ -179,6 +179,11 @@ def _torch_view(torch: Any, tensor: Any, writable: bool) -> TorchView:
         raise ArgumentError(f"the tensor is sparse ({tensor.layout}); make it dense by .to_dense()")
     if tensor.device.type != "cpu":
         raise ArgumentError(f"the tensor is on {tensor.device}; copy it to the CPU")
+    # Such a tensor shows the memory of another one with the sign of its numbers changed.
+    if tensor.is_conj():
+        raise ArgumentError("the tensor is conjugated, which its memory is not; copy it by .resolve_conj()")
+    if tensor.is_neg():
+        raise ArgumentError("the tensor is negated, which its memory is not; copy it by .resolve_neg()")
     _check_contiguous(tensor.is_contiguous())
     if writable and tensor.requires_grad and torch.is_grad_enabled():
         raise ArgumentError("a tensor that requires grad is written within torch.no_grad() only, or by .detach()")

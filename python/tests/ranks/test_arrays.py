@@ -137,11 +137,16 @@ def test_tensors_of_torch(world, name):
 def test_tensors_of_torch_that_are_wrong(world):
     torch = torch_or_skip()
     leaf = torch.ones(2, requires_grad=True)
+    conjugated = torch.tensor([1 + 2j, 3 + 4j]).conj()
     for call, message in [
         (lambda: world.all_reduce(torch.ones(4, 4).t()), "not contiguous"),
         (lambda: world.all_reduce(torch.ones(2).to_sparse()), "the tensor is sparse"),
         (lambda: world.all_reduce(torch.ones(2, device="meta")), "the tensor is on meta"),
         (lambda: world.all_reduce(torch.ones(2), out=leaf), "requires grad"),
+        (lambda: world.broadcast(conjugated, 0), r"tensor: the tensor is conjugated.*resolve_conj\(\)"),
+        (lambda: world.broadcast(conjugated.resolve_conj(), 0, out=conjugated), r"out: .*resolve_conj\(\)"),
+        (lambda: world.all_reduce(conjugated.imag), r"tensor: the tensor is negated.*resolve_neg\(\)"),
+        (lambda: world.recv(torch.ones(2, dtype=torch.complex64).conj().imag, 0), r"out: .*resolve_neg\(\)"),
     ]:
         with pytest.raises(ValueError, match=message):
             call()
