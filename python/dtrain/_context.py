@@ -1,11 +1,10 @@
 """Joining the ranks of a job, and its groups."""
 
 import atexit
-import pickle
 from collections.abc import Iterable
 from typing import Any
 
-from dtrain import _core, _functions
+from dtrain import _core, _objects
 from dtrain._binary import check_one_library
 from dtrain._collectives import Collectives
 from dtrain._errors import ArgumentError
@@ -19,10 +18,11 @@ class Context(Collectives):
     It is also a context manager, which leaves the job at its end. A process leaves at its exit in any case.
     """
 
-    __slots__ = ("__weakref__", "_groups", "_numbers", "store")
+    __slots__ = ("__weakref__", "_groups", "_numbers", "_object_key", "store")
 
-    def __init__(self, core: _core.Context) -> None:
+    def __init__(self, core: _core.Context, object_key: bytes) -> None:
         self._handle = core
+        self._object_key = object_key
         self._numbers = core.numbers()
         # Other members may still need a group that this rank does not use any more.
         self._groups: list[Context] = []
@@ -91,26 +91,28 @@ class Context(Collectives):
         return self._keep(self._handle.group(tuple(integer("ranks", rank) for rank in ranks), milliseconds(timeout)))
 
     def broadcast_object(self, value: Any = None, root: int = 0, *, timeout: float | None = None) -> Any:
-        """Return the object of rank `root`, which must be picklable, on every rank."""
+        """Return the object of rank `root`, which must be picklable, on every rank.
+
+        Raises dtrain.Error, and unpickles nothing, where the bytes that arrive are not those of a rank of the job.
+        """
         if not 0 <= integer("root", root) < self.size:
             raise ArgumentError(f"root: {root} is not one of the ranks 0 to {self.size - 1}")
-        packed = bytearray(_functions.dumps(value) if self.rank == root else b"")
+        packed = _objects.sealed(value, self._object_key) if self.rank == root else bytearray()
         size = memoryview(bytearray(8)).cast("q")
         size[0] = len(packed)
         self.broadcast(size, root, out=size, timeout=timeout)
         content = packed if self.rank == root else bytearray(size[0])
         self.broadcast(content, root, out=content, timeout=timeout)
-        return value if self.rank == root else pickle.loads(content)
+        return value if self.rank == root else _objects.opened(content, self._object_key, root)
 
     def all_gather_object(self, value: Any, *, timeout: float | None = None) -> list[Any]:
-        """Return the objects of all ranks, which must be picklable, by rank."""
-        packed = _functions.dumps(value)
+        """Return the objects of all ranks, which must be picklable, by rank. Errors are those of broadcast_object."""
+        packed = _objects.sealed(value, self._object_key)
         size = memoryview(bytearray(8)).cast("q")
         size[0] = len(packed)
         sizes = self.all_gather(size, timeout=timeout)
         content = memoryview(self.all_gather(packed, ragged=True, timeout=timeout))
-        ends = [sum(sizes[: rank + 1]) for rank in range(self.size)]
-        return [pickle.loads(content[end - length : end]) for end, length in zip(ends, sizes, strict=True)]
+        return _objects.all_opened(content, sizes, self._object_key)
 
     def finalize(self) -> None:
         """Leave the job, or the group. Pending operations fail, on this rank and where others need it."""
@@ -132,7 +134,7 @@ class Context(Collectives):
     def _keep(self, core: _core.Context | None) -> "Context | None":
         if core is None:
             return None
-        group = Context(core)
+        group = Context(core, self._object_key)
         self._groups.append(group)
         return group
 
@@ -144,7 +146,7 @@ def init(*, timeout: float | None = None) -> Context:
     is so with DTRAIN_ALONE=1 only. `timeout` is in seconds, by default 300.
     """
     check_one_library()
-    world = Context(_core.init(milliseconds(timeout)))
+    world = Context(_core.init(milliseconds(timeout)), _objects.job_key())
     # Other ranks learn that this one has left, also where the interpreter ends with operations under way.
     atexit.register(world.finalize)
     return world

@@ -279,6 +279,14 @@ test_horovods_api_with_several_numbers_of_ranks() {
   run_on_each_number "$repository/python/tests/torch"
 }
 
+test_horovods_api_without_numpy() {
+  uses_wheel torch
+  printf '%s\n' 'import sys' 'sys.modules["numpy"] = None' 'import pytest' 'sys.exit(pytest.main(sys.argv[1:]))' >without.py
+  run_dtrain run -np 2 --timeout $((run_timeout_s - 20)) "$python" without.py -q -x -p no:cacheprovider \
+    "$repository"/python/tests/torch/test_{functions,operations,optimizer}.py
+  expect_all_passed 2
+}
+
 test_the_backend_of_torch_distributed_with_several_numbers_of_ranks() {
   uses_wheel torch
   run_on_each_number "$repository/python/tests/torch_distributed"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import pickle
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 
-from dtrain import _functions
+from dtrain import _objects
 from dtrain._errors import ArgumentError
 from dtrain.horovod.common.basics import basics, translated
 from dtrain.horovod.common.process_sets import ProcessSet, global_process_set
@@ -135,20 +133,26 @@ def broadcast_object(
 ) -> Any:
     """Return the object of one rank on every rank. It must be picklable."""
     label = f"object.{name}" if name is not None else None
-    is_root = basics.world().rank == root_rank
-    content = bytearray(_functions.dumps(obj)) if is_root else bytearray()
+    world = basics.world()
+    is_root = world.rank == root_rank
+    content = _objects.sealed(obj, world._object_key) if is_root else bytearray()
     size = broadcast_(torch.tensor([len(content)]), root_rank, label and f"{label}.size", process_set)
-    sent = torch.frombuffer(content, dtype=torch.uint8) if is_root else None
-    tensor = torch.empty(int(size), dtype=torch.uint8) if sent is None else sent
-    broadcast_(tensor, root_rank, label and f"{label}.content", process_set)
-    return obj if is_root else pickle.load(io.BytesIO(tensor.numpy().tobytes()))
+    if not is_root:
+        content = bytearray(max(1, int(size)))
+    broadcast_(torch.frombuffer(content, dtype=torch.uint8), root_rank, label and f"{label}.content", process_set)
+    with translated():
+        return obj if is_root else _objects.opened(content, world._object_key, root_rank)
 
 
 def allgather_object(obj: Any, name: str | None = None) -> list[Any]:
     """Return the objects of all ranks, by rank. They must be picklable."""
     label = f"object.{name}" if name is not None else None
-    content = torch.frombuffer(bytearray(_functions.dumps(obj)), dtype=torch.uint8)
+    key = basics.world()._object_key
+    content = torch.frombuffer(_objects.sealed(obj, key), dtype=torch.uint8)
     with translated():
         sizes = allgather(torch.tensor([content.numel()]), label and f"{label}.size")
         joined = allgather(content, label and f"{label}.content")
-    return [pickle.loads(part.numpy().tobytes()) for part in joined.split(sizes.tolist())]
+        # A tensor has a way to bytes by numpy only, which need not be installed.
+        received = bytearray(joined.numel())
+        torch.frombuffer(received, dtype=torch.uint8).copy_(joined)
+        return _objects.all_opened(memoryview(received), sizes.tolist(), key)

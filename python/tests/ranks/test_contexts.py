@@ -1,5 +1,6 @@
 import os
 import pickle
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -57,6 +58,33 @@ def test_objects_are_broadcast_and_gathered(world, value):
     gathered = world.all_gather_object((world.rank, value if world.rank == 0 else None))
     assert [rank for rank, _ in gathered] == list(range(world.size))
     assert pickle.dumps(gathered[0][1]) == pickle.dumps(value)
+
+
+class Harmful:
+    """An object that runs code where it is unpickled."""
+
+    ran: ClassVar = []
+
+    def __reduce__(self):
+        return self.ran.append, ("code",)
+
+
+def test_bytes_that_no_rank_has_sealed_are_not_unpickled(world):
+    forged = pickle.dumps(Harmful())
+    for content in (forged, forged + bytes(32), b""):
+        size = np.array([len(content)])
+        if world.rank == 0:
+            world.broadcast(size, 0)
+            world.broadcast(content, 0)
+            world.all_gather(size)
+            world.all_gather(content, ragged=True)
+            continue
+        with pytest.raises(dtrain.Error, match="the object of rank 0 is not unpickled") as raised:
+            world.broadcast_object()
+        assert (raised.value.code, raised.value.rank) == ("protocol", 0)
+        with pytest.raises(dtrain.Error, match="the object of rank 0 is not unpickled"):
+            world.all_gather_object(None)
+    assert not Harmful.ran
 
 
 def test_ranks_share_a_store(world):

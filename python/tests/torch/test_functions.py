@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import pickle
 
 import pytest
 import torch
@@ -117,6 +118,21 @@ def test_objects():
     assert hvd.allgather_object(lambda x: x + 1, name="functions")[0](1) == 2
     with pytest.raises(ValueError, match="pickled"):
         hvd.allgather_object(iter(open(__file__)))  # noqa: SIM115
+
+
+def test_bytes_that_no_rank_has_sealed_are_not_unpickled():
+    content = torch.tensor(list(pickle.dumps("text")) + [0] * 32, dtype=torch.uint8)
+    if hvd.rank() == 0:
+        parts = {"size": torch.tensor([content.numel()]), "content": content}
+        for place, tensor in parts.items():
+            hvd.broadcast(tensor, 0, f"object.forged.{place}")
+        for place, tensor in parts.items():
+            hvd.allgather(tensor, f"object.forged.{place}")
+        return
+    with pytest.raises(hvd.HorovodInternalError, match="the object of rank 0 is not unpickled"):
+        hvd.broadcast_object(None, 0, "forged")
+    with pytest.raises(hvd.HorovodInternalError, match="the object of rank 0 is not unpickled"):
+        hvd.allgather_object(None, "forged")
 
 
 @pytest.mark.parametrize("shape", [(6, 4), (6, 4, 5), (6, 4, 3, 3)])
