@@ -14,6 +14,7 @@ def main(words: list[str]) -> None:
     if not rest or (rest[0].startswith("-") and not module):
         sys.exit("usage: python -m dtrain.horovod SCRIPT [ARGUMENT…], or -m MODULE [ARGUMENT…]")
     install()
+    sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "path"))
     sys.argv = rest
     if module:
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)

@@ -63,6 +63,30 @@ def test_a_module_is_run_too(tmp_path, monkeypatch):
         assert ended.stderr.startswith("usage: python -m dtrain.horovod")
 
 
+CHILD = """
+import multiprocessing, sys
+import horovod.common.util as util
+def work(queue):
+    import horovod
+    queue.put((horovod.__name__, util.__name__))
+if __name__ == "__main__":
+    context = multiprocessing.get_context(sys.argv[1])
+    queue = context.Queue()
+    child = context.Process(target=work, args=(queue,))
+    child.start()
+    child.join()
+    print(child.exitcode, queue.get() if child.exitcode == 0 else None)
+"""
+
+
+@pytest.mark.parametrize(("method", "as_module"), [("spawn", False), ("forkserver", False), ("forkserver", True)])
+def test_children_find_the_modules(method, as_module, tmp_path, monkeypatch):
+    (tmp_path / "train.py").write_text(CHILD)
+    monkeypatch.chdir(tmp_path)
+    ended = run("-m", "dtrain.horovod", *(["-m", "train"] if as_module else ["train.py"]), method)
+    assert ended.stdout == "0 ('dtrain.horovod', 'dtrain.horovod.common.util')\n", ended.stderr
+
+
 @pytest.mark.parametrize("name", ["tensorflow", "keras", "mxnet", "spark", "ray"])
 def test_other_frameworks_get_a_sentence(name, tmp_path):
     script = tmp_path / "script.py"
