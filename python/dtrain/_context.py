@@ -1,13 +1,18 @@
 """Joining the ranks of a job, and its groups."""
 
+from __future__ import annotations
+
 import atexit
+import os
+import sys
+import threading
 from collections.abc import Iterable
 from typing import Any
 
 from dtrain import _core, _objects
 from dtrain._binary import check_one_library
 from dtrain._collectives import Collectives
-from dtrain._errors import ArgumentError
+from dtrain._errors import ArgumentError, Error
 from dtrain._options import integer, milliseconds
 from dtrain._store import Store
 
@@ -18,7 +23,7 @@ class Context(Collectives):
     It is also a context manager, which leaves the job at its end. A process leaves at its exit in any case.
     """
 
-    __slots__ = ("__weakref__", "_groups", "_numbers", "_object_key", "store")
+    __slots__ = ("__weakref__", "_groups", "_left", "_numbers", "_object_key", "store")
 
     def __init__(self, core: _core.Context, object_key: bytes) -> None:
         self._handle = core
@@ -26,6 +31,7 @@ class Context(Collectives):
         self._numbers = core.numbers()
         # Other members may still need a group that this rank does not use any more.
         self._groups: list[Context] = []
+        self._left = False
         self.store = Store(core)
 
     @property
@@ -70,7 +76,7 @@ class Context(Collectives):
 
     def split(
         self, ranks_or_color: Iterable[int] | int | None, key: int = 0, *, timeout: float | None = None
-    ) -> "Context | None":
+    ) -> Context | None:
         """Return the group of the ranks in a list, or of those that give the same color.
 
         None for a rank that is not in the list, or gives the color None. With colors, all ranks of this context call
@@ -83,7 +89,7 @@ class Context(Collectives):
             raise ArgumentError(f"color: give a number from 0, or None for no group, not {color}")
         return self._keep(self._handle.split(color, integer("key", key), milliseconds(timeout)))
 
-    def group(self, ranks: Iterable[int], *, timeout: float | None = None) -> "Context | None":
+    def group(self, ranks: Iterable[int], *, timeout: float | None = None) -> Context | None:
         """Return the group of the ranks in the list, in its order.
 
         None for a rank that is not in the list. Only the ranks in the list need to call it, and give the same list.
@@ -119,10 +125,11 @@ class Context(Collectives):
         for group in self._groups:
             group.finalize()
         self._groups.clear()
+        self._left = True
         self._handle.finalize()
         atexit.unregister(self.finalize)
 
-    def __enter__(self) -> "Context":
+    def __enter__(self) -> Context:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -131,7 +138,7 @@ class Context(Collectives):
     def __repr__(self) -> str:
         return f"<dtrain.Context: rank {self.rank} of {self.size}, host {self.host}>"
 
-    def _keep(self, core: _core.Context | None) -> "Context | None":
+    def _keep(self, core: _core.Context | None) -> Context | None:
         if core is None:
             return None
         group = Context(core, self._object_key)
@@ -139,14 +146,63 @@ class Context(Collectives):
         return group
 
 
-def init(*, timeout: float | None = None) -> Context:
-    """Join the other ranks of the job, and return when all have joined.
+# The world of this process, and its number: a child by fork has the world of its parent here. libdtrain joins once.
+_joined: tuple[int, Context] | None = None
+_joining = threading.Lock()
 
-    A process that `dtrain run` did not start is alone: rank 0 of size 1. One of several that another launcher started
-    is so with DTRAIN_ALONE=1 only. `timeout` is in seconds, by default 300.
+
+def init(*, timeout: float | None = None) -> Context:
+    """Join the other ranks of the job, and return when all have joined. Later calls return the same context.
+
+    After finalize() it joins again. A process that `dtrain run` did not start is alone: rank 0 of size 1. One of
+    several that another launcher started is so with DTRAIN_ALONE=1 only. `timeout` is in seconds, by default 300.
     """
-    check_one_library()
-    world = Context(_core.init(milliseconds(timeout)), _objects.job_key())
+    global _joined  # noqa: PLW0603  # a process is one rank
+    limit_ms = milliseconds(timeout)
+    with _joining:
+        there = joined()
+        if there is not None:
+            return there
+        check_one_library()
+        try:
+            world = Context(_core.init(limit_ms), _objects.job_key())
+        except Error as error:
+            if "already joined" in str(error) and _is_child():
+                raise _error_of_child(error) from None
+            raise
+        _joined = os.getpid(), world
     # Other ranks learn that this one has left, also where the interpreter ends with operations under way.
     atexit.register(world.finalize)
     return world
+
+
+def joined() -> Context | None:
+    """Return the context of init(), until it has left the job."""
+    there = _joined
+    return there[1] if there is not None and there[0] == os.getpid() and not there[1]._left else None
+
+
+def init_apart(timeout: float | None = None) -> Context:
+    """Join the job as init() does. The context has operations and an end of its own where others have joined before."""
+    there = joined()
+    if there is None:
+        return init(timeout=timeout)
+    world = there.group(range(there.size), timeout=timeout)
+    assert world is not None
+    return world
+
+
+def _is_child() -> bool:
+    """Return whether multiprocessing has started this process. It knows no parent yet while it imports the script."""
+    module = sys.modules.get("multiprocessing.process")
+    return module is not None and ("__mp_main__" in sys.modules or module.parent_process() is not None)
+
+
+def _error_of_child(error: Error) -> Error:
+    return Error(
+        "this process cannot join the job as a rank: its parent, which has started it by multiprocessing, is that rank"
+        f" (process {os.getppid()}). A child by spawn or forkserver imports the script again, so put dtrain.init() and"
+        f' the training below `if __name__ == "__main__":`. The rendezvous answered: {error}',
+        error.code,
+        error.rank,
+    )

@@ -28,6 +28,46 @@ assert world.store.get("a") == b"b"
     assert ended.status == 0, ended
 
 
+INIT_TWICE = """
+again = dtrain.init()
+assert again is world and dtrain.init(timeout=1) is world
+assert again.all_gather_object(rank) == [0, 1]
+again.finalize()
+world = dtrain.init()
+assert world is not again and world.all_gather_object(rank) == [0, 1]
+print("done")
+"""
+
+
+def test_a_second_init_gives_the_context_that_is_there():
+    ended = run_job(2, INIT_TWICE)
+    assert ended.lines() == ["done", "done"], ended
+    alone = run_python("import dtrain\nassert dtrain.init() is dtrain.init()")
+    assert alone.status == 0, alone
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_a_child_that_imports_its_script_again_gets_a_sentence(method, tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(f"""
+import dtrain, multiprocessing
+world = dtrain.init()
+if __name__ == "__main__":
+    child = multiprocessing.get_context("{method}").Process(target=print)
+    child.start()
+    child.join()
+    print(child.exitcode)
+""")
+    begun = subprocess.run(
+        [DTRAIN, "run", "-np", "1", "--no-tag", "--", sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert begun.stdout == "1\n", begun
+    assert 'put dtrain.init() and the training below `if __name__ == "__main__":`' in begun.stderr
+
+
 @pytest.mark.parametrize("name", ["WORLD_SIZE", "HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE"])
 def test_init_refuses_a_process_of_another_launcher(name):
     ended = run_python("import dtrain; dtrain.init()", RANK="0", **{name: "4"})

@@ -4,7 +4,7 @@ import signal
 import time
 
 import pytest
-from jobs import finish, run_job, start, words_of
+from jobs import finish, run_job, run_python, start, words_of
 
 SCRIPT = """
 import torch, warnings
@@ -222,3 +222,57 @@ os._exit(0)
     ended = run_job(2, script)
     assert ended.lines() == ["True"], ended
     assert "dtrain:   KeyError: 'lost key'" in ended.stderr
+
+
+BACKEND = """
+import torch, datetime
+import torch.distributed as dist
+import dtrain.torch.distributed, dtrain.torch as hvd
+one = torch.ones(1)
+"""
+
+
+@pytest.mark.parametrize("first", ["dtrain.init()", "hvd.init()", "dist.init_process_group('dtrain')"])
+def test_all_ways_of_init_may_be_in_one_script(first):
+    script = f"""world.finalize()
+{BACKEND}
+{first}
+hvd.init()
+if not dist.is_initialized(): dist.init_process_group("dtrain")
+total = one.clone()
+dist.all_reduce(total)
+print(total.item(), hvd.allreduce(one, op=hvd.Sum).item(), dtrain.init().all_reduce(one).item())
+"""
+    ended = run_job(2, script)
+    assert ended.lines() == ["2.0 2.0 2.0"] * 2, ended
+    assert ended.status == 0, ended
+
+
+def test_some_ranks_of_a_world_of_gloo_make_a_group_once_all_have_joined():
+    script = f"""world.finalize()
+{BACKEND}
+dist.init_process_group("gloo")
+try: dist.new_group([0, 1], backend="dtrain")
+except dtrain.Error as error: print("call dtrain.init() on every rank" in str(error))
+"""
+    ended = run_job(3, script)
+    assert ended.lines() == ["True", "True"], ended
+    script = f"""{BACKEND}
+dist.init_process_group("gloo")
+group = dist.new_group([2, 1], backend="dtrain")
+total = one * rank
+if rank: dist.all_reduce(total, group=group)
+print(total.item())
+"""
+    ended = run_job(3, script)
+    assert ended.lines() == ["0.0", "3.0", "3.0"], ended
+
+
+def test_a_process_that_no_launcher_has_started_learns_which_one_would():
+    script = f"""{BACKEND}
+import tempfile
+store = dist.FileStore(tempfile.mktemp(), 1)
+dist.init_process_group("dtrain", store=store, rank=1, world_size=2)
+"""
+    ended = run_python(script.replace("import dtrain.torch", "import dtrain, dtrain.torch"))
+    assert "start the script by `dtrain run -np 2`" in ended.stderr, ended

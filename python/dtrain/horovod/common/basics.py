@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
 import dtrain
-from dtrain._context import Context
+from dtrain._context import Context, init_apart
 from dtrain._errors import ArgumentError, Error
 from dtrain.horovod.common.exceptions import internal_error
 from dtrain.horovod.common.timeline import Timeline
@@ -110,7 +110,7 @@ class Basics:
         with self._lock, translated():
             if self._groups:
                 return
-            world = dtrain.init()
+            world = init_apart()
             sizes = world.all_gather(memoryview(bytearray(world.local_size.to_bytes(4, "little"))).cast("i"))
             self._homogeneous = len(set(sizes)) == 1
             self._groups[0] = Group(list(range(world.size)), world)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import os
 from collections.abc import Sequence
 
-import dtrain
-from dtrain._context import Context
+from dtrain._context import Context, init_apart, joined
 from dtrain._errors import Error
-from dtrain.horovod.common.basics import basics
 from dtrain.torch._c10d.works import Futures
 
 
@@ -29,17 +28,17 @@ class Job:
 
         Its members call it. Two ranks make the groups that both are members of in one order.
         """
-        if self._world is None:
-            self._join(timeout.total_seconds())
-        world = self._world
-        assert world is not None
+        world = None if self._world is None or self._world._left else self._world
+        if world is None and ranks:
+            # The other ranks make no context now.
+            world = joined()
+            if world is None:
+                _refuse_some(ranks)
+        if world is None:
+            world = self._world = init_apart(timeout.total_seconds())
         if not ranks:
             if (rank, size) != (world.rank, world.size):
-                raise Error(
-                    f"init_process_group got rank {rank} of {size}, but `dtrain run` made this process rank"
-                    f" {world.rank} of {world.size}; leave rank and world_size to the environment",
-                    "input",
-                )
+                raise _error_of_place(rank, size, world)
             return world
         group = world.group(ranks, timeout=timeout.total_seconds())
         assert group is not None
@@ -52,14 +51,32 @@ class Job:
         if context is self._world:
             self._world = None
 
-    def _join(self, timeout_s: float) -> None:
-        if basics.is_initialized():
-            whole = basics.world()
-            group = whole.group(range(whole.size))
-            assert group is not None
-            self._world = group
-        else:
-            self._world = dtrain.init(timeout=timeout_s)
+
+def _error_of_place(rank: int, size: int, world: Context) -> Error:
+    place = f"init_process_group got rank {rank} of {size}, but "
+    if "DTRAIN_SIZE" not in os.environ:
+        return Error(
+            f"{place}this process is alone in dtrain, because `dtrain run` has not started it; start the script by"
+            f" `dtrain run -np {size}`, which starts all ranks, instead of by torch.multiprocessing",
+            "input",
+        )
+    return Error(
+        f"{place}`dtrain run` made this process rank {world.rank} of {world.size}; leave rank and world_size to the"
+        " environment",
+        "input",
+    )
+
+
+def _refuse_some(ranks: Sequence[int]) -> None:
+    """Raise Error where not all ranks of the job make the group: the job is joined by all of them, or by none."""
+    job_size = int(os.environ.get("DTRAIN_SIZE", "1"))
+    if 0 < len(ranks) < job_size:
+        raise Error(
+            f'cannot make a group of {len(ranks)} ranks with the backend "dtrain" in a world of another backend: all'
+            f" {job_size} ranks of the job join dtrain together, and the others do not make this group; call"
+            " dtrain.init() on every rank before it",
+            "input",
+        )
 
 
 job = Job()
