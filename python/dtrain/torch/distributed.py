@@ -1,7 +1,8 @@
 """The backend "dtrain" of torch.distributed.
 
-import dtrain.torch.distributed
 torch.distributed.init_process_group("dtrain")
+
+The installed package makes this import without a line of the script, unless TORCH_DEVICE_BACKEND_AUTOLOAD is 0.
 
 All operations are there but a receive without a source. Torch forwards wait() and get_future() alone of works that are
 made in Python. So ask `work.get_future().done()` instead of `work.is_completed()`.
@@ -17,10 +18,10 @@ import torch.distributed
 from dtrain.torch._c10d.backend import DtrainBackend
 from dtrain.torch._c10d.job import job
 
-__all__ = ["DtrainBackend"]
+__all__ = ["DtrainBackend", "create"]
 
 
-def _create(options: Any, _: object) -> DtrainBackend:
+def create(options: Any, _: object) -> DtrainBackend:
     """Make the backend of one process group, on each of its ranks."""
     ranks = list(options.global_ranks_in_group)
     context = job.context_of(ranks, options.group_rank, options.group_size, options.timeout)
@@ -30,7 +31,7 @@ def _create(options: Any, _: object) -> DtrainBackend:
 def _register() -> None:
     if not torch.distributed.is_available():
         raise ImportError("this PyTorch was built without torch.distributed")
-    torch.distributed.Backend.register_backend("dtrain", _create, extended_api=True, devices=["cpu"])
+    torch.distributed.Backend.register_backend("dtrain", create, extended_api=True, devices=["cpu"])
 
 
 _register()

@@ -122,3 +122,28 @@ def test_horovod_run_takes_the_arguments_of_horovod(tmp_path):
     ended = run("-m", "dtrain.horovod", str(script))
     assert ended.stdout.splitlines()[-1:] == ["all"], ended
     assert (tmp_path / "files" / "rank.1" / "stdout").exists()
+
+
+BACKEND_ALONE = """
+import sys, torch
+imported = {name.split(".")[0] for name in sys.modules}
+assert "dtrain_torch_backend" in imported and "dtrain" not in imported
+assert torch.distributed.is_backend_available("dtrain")
+torch.distributed.init_process_group("dtrain", store=torch.distributed.HashStore(), rank=0, world_size=1)
+tensor = torch.ones(2)
+torch.distributed.all_reduce(tensor)
+assert torch.distributed.get_backend() == "dtrain"
+print(tensor.tolist())
+"""
+
+
+def test_torch_alone_finds_the_backend(monkeypatch):
+    ended = run("-c", BACKEND_ALONE)
+    assert ended.stdout == "[1.0, 1.0]\n", ended.stderr
+    # A package that is damaged, or a torch that is unknown, stops no other program.
+    ended = run(
+        "-c",
+        "import dtrain_torch_backend, sys\nsys.modules['torch.distributed.distributed_c10d'] = 1\n"
+        "dtrain_torch_backend.register()",
+    )
+    assert ended.returncode == 0, ended.stderr
