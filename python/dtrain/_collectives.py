@@ -32,7 +32,7 @@ from dtrain._options import (
     op_of,
     quorum_of,
 )
-from dtrain._tensors import Shape, View, describe
+from dtrain._tensors import Shape, View, describe, describe_numbers
 from dtrain._work import Work
 
 _Self = TypeVar("_Self")
@@ -148,7 +148,7 @@ class Collectives:
         late one gets the result at once, without its tensor in it. `Work.contributors` has the others. An average is
         over these.
         """
-        source = describe(tensor)
+        source = describe_numbers(tensor)
         target, result = _target(source, out, source.shape)
         options = _options(
             source,
@@ -180,7 +180,7 @@ class Collectives:
         timeout: float | None = None,
     ) -> Work:
         """Reduce the tensors of all ranks to rank `root`. The result of others is None."""
-        source = describe(tensor)
+        source = describe_numbers(tensor)
         scales = (prescale, postscale)
         options = _options(source, source.shape, name=name, timeout=timeout, scales=scales, compression=compression)
         target, result = _target(source, out, source.shape) if self.rank == root else (None, None)
@@ -269,7 +269,7 @@ class Collectives:
         `splits` has the rows of each rank's part, the same on all ranks, and excludes `out`. Without it, the first
         dimension is divided by the ranks. Where that leaves a rest, the first ranks get a row more.
         """
-        source = describe(tensor)
+        source = describe_numbers(tensor)
         rows = _rows_of(source)
         if splits is None and rows[0] % self.size != 0:
             splits = [rows[0] // self.size + (rank < rows[0] % self.size) for rank in range(self.size)]

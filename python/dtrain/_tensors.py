@@ -44,6 +44,7 @@ _OPAQUE_NAMES = {("c", 8): "complex64", ("c", 16): "complex128"}
 # DLPack's codes of types.
 _DLPACK_KINDS = {0: "i", 1: "u", 2: "f", 4: "bfloat", 5: "c", 6: "?", 10: "float8_e4m3fn", 12: "float8_e5m2"}
 _DLPACK_CPU = 1
+_OTHER_WAYS = "send their bytes, such as array.view(numpy.uint8), or the object by broadcast_object"
 # By the beginning of a type's name. The names of 8-bit floats are their kinds.
 _TORCH_KINDS = {"float8": None, "bfloat": "bfloat", "bool": "?", "float": "f", "uint": "u", "int": "i", "complex": "c"}
 
@@ -63,7 +64,9 @@ class View:
         self.element = None if known is not None else _OPAQUE_NAMES.get(kind)
         self.element_bytes = kind[1]
         if known is None and self.element is None:
-            raise ArgumentError(f"arrays of {kind[1]} bytes an element of kind {kind[0]!r} are not supported")
+            raise ArgumentError(
+                f"elements of kind {kind[0]!r} and {kind[1]} bytes are not supported; {_OTHER_WAYS}",
+            )
 
     @property
     def bytes(self) -> int:
@@ -151,10 +154,23 @@ def describe(array: Any, *, writable: bool = False, what: str = "tensor") -> Vie
         raise ArgumentError(f"{what}: {error}") from None
 
 
+def describe_numbers(tensor: Any) -> View:
+    """Return the view of an array whose elements are reduced."""
+    view = describe(tensor)
+    if view.element is not None:
+        raise ArgumentError(
+            f"tensor: elements of {view.element} are moved, and not reduced; reduce their parts, such as"
+            " array.view(array.real.dtype) or torch.view_as_real(tensor)"
+        )
+    return view
+
+
 def _view_of(array: Any, writable: bool) -> View:
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(array, torch.Tensor):
         return _torch_view(torch, array, writable)
+    if hasattr(array, "filled") and hasattr(array, "mask"):
+        raise ArgumentError("the array has a mask, which is not sent; give array.filled(value), or array.data")
     try:
         memory = memoryview(array)
     except TypeError:
@@ -171,7 +187,8 @@ def _view_of(array: Any, writable: bool) -> View:
     dtype = getattr(array, "dtype", None)
     if dtype is None or "numpy" not in sys.modules:
         return MemoryView(memory, shape, memory.format)
-    return NumpyView(memory, _core.address(memory), shape, _kind_of(memory.format, memory.itemsize), dtype)
+    kind = _kind_of(memory.format, memory.itemsize)
+    return NumpyView(memory, _core.address(memory), shape, kind, _numpy_type(dtype, kind))
 
 
 def _torch_view(torch: Any, tensor: Any, writable: bool) -> TorchView:
@@ -211,7 +228,10 @@ def _interface_view(array: Any, writable: bool) -> View:
 def _foreign_view(array: Any, writable: bool) -> View:
     """Return the view of an array of another library by DLPack."""
     if not hasattr(array, "__dlpack__"):
-        raise ArgumentError(f"{type(array).__name__} is no array: it has neither the buffer protocol nor __dlpack__")
+        raise ArgumentError(
+            f"{type(array).__name__} is no array: it has neither the buffer protocol nor __dlpack__; give"
+            " numpy.asarray(value), or send it by broadcast_object or all_gather_object"
+        )
     if writable:
         raise ArgumentError(f"{type(array).__name__} cannot be written; take the returned array")
     if "numpy" not in sys.modules:
@@ -224,14 +244,27 @@ def _foreign_view(array: Any, writable: bool) -> View:
         raise ArgumentError("the array is not in the memory of the CPU")
     _check_contiguous(contiguous)
     kind = (_DLPACK_KINDS.get(code, f"DLPack {code}"), bits * lanes // 8)
-    return NumpyView((array, capsule), address, shape, kind, array.dtype)
+    return NumpyView((array, capsule), address, shape, kind, _numpy_type(array.dtype, kind))
+
+
+def _numpy_type(dtype: Any, kind: tuple[str, int]) -> Any:
+    """Return the type of numpy for that of another library, which may have another name for it."""
+    numpy = sys.modules["numpy"]
+    if isinstance(dtype, numpy.dtype):
+        return dtype
+    try:
+        return numpy.dtype(getattr(dtype, "as_numpy_dtype", dtype))  # the attribute is TensorFlow's
+    except TypeError:
+        if kind[0] not in "iufc?":
+            raise ArgumentError(f"numpy has no type for {dtype}; {_OTHER_WAYS}") from None
+        return numpy.dtype("?" if kind[0] == "?" else f"{kind[0]}{kind[1]}")
 
 
 def _kind_of(format: str, item_bytes: int) -> tuple[str, int]:
     code = format.lstrip("@=<") if sys.byteorder == "little" else format.lstrip("@=>!")
     kind = _KINDS.get(code)
     if kind is None:
-        raise ArgumentError(f"elements of the format {format!r} are not supported")
+        raise ArgumentError(f"elements of the format {format!r} are not supported; {_OTHER_WAYS}")
     return kind, item_bytes
 
 

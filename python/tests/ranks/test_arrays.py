@@ -52,8 +52,46 @@ def test_arrays_by_dlpack_have_results_of_numpy(world):
         world.all_reduce(OnlyDlpack(np.zeros((4, 4))[:, :2]))
 
 
+class OtherType:
+    """A type of another library, which numpy does not know."""
+
+
+class Tensorflow:
+    """A type as those of TensorFlow."""
+
+    as_numpy_dtype = np.float32
+
+
+@pytest.mark.parametrize("other", [OtherType(), Tensorflow()])
+def test_arrays_by_dlpack_may_have_types_of_their_library(world, other):
+    tensor = OnlyDlpack(np.ones(2, np.float32))
+    tensor.dtype = other
+    total = world.all_reduce(tensor)
+    assert (total.dtype, total.tolist()) == (np.float32, [world.size] * 2)
+
+
+@pytest.mark.parametrize(
+    ("array", "way"),
+    [
+        (np.ma.masked_array([1.0, 2.0], [0, 1]), r"\.filled\("),
+        (np.ones(2, np.longdouble), r"broadcast_object"),
+        (np.ones(2, ">f4"), r"\.view\(numpy\.uint8\)"),
+        (np.array(["2026-01-01"], "datetime64[D]"), r"broadcast_object"),
+        (np.array(["text"]), r"broadcast_object"),
+        (np.ones(2, [("x", "f4"), ("n", "i8")]), r"broadcast_object"),
+        (3.5, r"numpy\.asarray"),
+    ],
+)
+def test_arrays_that_are_refused_get_another_way(world, array, way):
+    with pytest.raises(ValueError, match=way):
+        world.broadcast(array, 0)
+
+
 def test_complex_numbers_are_moved(world):
     tensor = np.full(2, world.rank + 1j, np.complex64)
+    for reduce in (world.all_reduce, world.reduce_scatter, lambda given: world.reduce(given, 0)):
+        with pytest.raises(ValueError, match=r"array\.view\(array\.real\.dtype\)"):
+            reduce(np.ones(world.size, np.complex64))
     assert world.broadcast(tensor, 0).tolist() == [1j, 1j]
     assert world.all_gather(tensor)[::2].tolist() == [rank + 1j for rank in range(world.size)]
 
