@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-_NOT_HERE = ("tensorflow", "keras", "mxnet", "spark", "ray", "data", "_keras")
+NOT_HERE = ("tensorflow", "keras", "mxnet", "spark", "ray", "data", "_keras")
 
 
 class Names:
@@ -27,16 +27,19 @@ class Names:
         parts = name.split(".")
         if parts[0] != "horovod":
             return None
-        if len(parts) > 1 and parts[1] in _NOT_HERE:
-            raise ModuleNotFoundError(
-                f"{name} is not part of dtrain, which has horovod.torch; `dtrain run` starts the real Horovod, too",
-                name=name,
-            )
+        if len(parts) > 1 and parts[1] in NOT_HERE:
+            raise error_of(name)
         return importlib.machinery.ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
         """Return the module of this package."""
-        module = importlib.import_module(own_name(spec.name))
+        own = own_name(spec.name)
+        try:
+            module = importlib.import_module(own)
+        except ModuleNotFoundError as error:
+            if error.name == own:
+                raise error_of(spec.name) from None
+            raise
         self._specs[spec.name] = module.__spec__
         return module
 
@@ -45,6 +48,13 @@ class Names:
         for name, own in list(self._specs.items()):
             if own is not None and own_name(name) == module.__name__:
                 module.__spec__ = own
+
+
+def error_of(name: str) -> ModuleNotFoundError:
+    """Return the error for a module of Horovod that is not here."""
+    return ModuleNotFoundError(
+        f"{name} is not part of dtrain, which has horovod.torch; `dtrain run` starts the real Horovod, too", name=name
+    )
 
 
 def own_name(name: str) -> str:

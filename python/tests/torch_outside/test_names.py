@@ -15,12 +15,13 @@ MODULES = {
     "horovod.torch.optimizer": "DistributedOptimizer",
     "horovod.torch.compression": "Compression Compressor",
     "horovod.torch.sync_batch_norm": "SyncBatchNorm",
-    "horovod.torch.elastic": "run TorchState ElasticSampler",
+    "horovod.torch.elastic": "run run_fn init shutdown TorchState ElasticSampler",
     "horovod.torch.elastic.state": "TorchState get_handler_registry set_handler_registry",
     "horovod.torch.elastic.sampler": "ElasticSampler",
     "horovod.common": "",
     "horovod.common.exceptions": "HorovodInternalError HostsUpdatedInterrupt",
-    "horovod.common.util": "split_list num_rank_is_power_2 is_iterable",
+    "horovod.common.util": "split_list num_rank_is_power_2 is_iterable env extension_available check_extension"
+    " gpu_available check_installed_version is_version_greater_equal_than",
     "horovod.common.process_sets": "ProcessSet global_process_set add_process_set remove_process_set",
     "horovod.common.basics": "rank size is_initialized",
     "horovod.common.elastic": "State ObjectState run_fn",
@@ -90,9 +91,36 @@ def test_children_find_the_modules(method, as_module, tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["tensorflow", "keras", "mxnet", "spark", "ray"])
 def test_other_frameworks_get_a_sentence(name, tmp_path):
     script = tmp_path / "script.py"
-    script.write_text(f"import horovod.{name}\n")
+    for line in (f"import horovod.{name}", f"from horovod import {name}", f"import horovod.{name}.elastic"):
+        script.write_text(line)
+        ended = run("-m", "dtrain.horovod", str(script))
+        assert f"ModuleNotFoundError: horovod.{name}" in ended.stderr
+        assert "is not part of dtrain" in ended.stderr
+
+
+UTIL = """
+import os
+from horovod import torch
+from horovod.common import util
+os.environ["A"] = "before"
+with util.env(A="1", B="2", C=None):
+    assert (os.environ["A"], os.environ["B"], "C" in os.environ) == ("1", "2", False)
+assert os.environ["A"] == "before" and "B" not in os.environ
+assert util.extension_available("torch") and not util.extension_available("tensorflow")
+assert util.is_version_greater_equal_than("1.13.0a0", "1.9.1")
+assert not util.is_version_greater_equal_than("1.9.1", "1.13.0")
+util.check_extension("horovod.torch", "", "")
+print(torch.__name__)
+import horovod.runner.launch
+"""
+
+
+def test_small_functions_and_modules_that_are_not_here(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(UTIL)
     ended = run("-m", "dtrain.horovod", str(script))
-    assert f"horovod.{name} is not part of dtrain" in ended.stderr
+    assert ended.stdout == "dtrain.torch\n", ended.stderr
+    assert "ModuleNotFoundError: horovod.runner.launch is not part of dtrain" in ended.stderr
 
 
 RUN = """

@@ -39,6 +39,9 @@ class State:
     def check_host_updates(self) -> None:
         """Look for changes of the hosts: a job of fixed size has none."""
 
+    def on_hosts_updated(self, timestamp: float, update_res: int) -> None:
+        """Take notice of changes of the hosts, which a job of fixed size has not."""
+
     def save(self) -> None:
         """Keep a copy of the state."""
         raise NotImplementedError
