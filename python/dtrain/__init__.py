@@ -29,4 +29,8 @@ __all__ = [
     "run",
 ]
 
+# Errors and reprs show the names that programs use.
+for _public in (ArgumentError, Compression, Context, Error, Op, Quorum, RunError, Store, Work):
+    _public.__module__ = __name__
+
 check_versions()

@@ -14,8 +14,10 @@ Arrays are contiguous and in the memory of the CPU. Parts of ranks are cut from,
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterable, Sequence
 from math import prod
+from types import NoneType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from dtrain import _core
@@ -37,11 +39,17 @@ from dtrain._work import Work
 
 _Self = TypeVar("_Self")
 _Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
 _Start = Callable[Concatenate[_Self, _Arguments], Work]
 
 
-def _blocking(start: _Start[_Self, _Arguments]) -> Callable[Concatenate[_Self, _Arguments], Any]:
-    """Return the form of an operation that waits for its result."""
+_ARRAY: type[Any] = object  # arrays of any library have no common type
+
+
+def _blocking(
+    start: _Start[_Self, _Arguments], result: type[_Result]
+) -> Callable[Concatenate[_Self, _Arguments], _Result]:
+    """Return the form of an operation that waits for its result, which is of a type."""
 
     def call(self: _Self, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Any:
         return start(self, *args, **kwargs).wait()
@@ -49,6 +57,9 @@ def _blocking(start: _Start[_Self, _Arguments]) -> Callable[Concatenate[_Self, _
     call.__doc__ = start.__doc__
     call.__name__ = start.__name__.removesuffix("_async")
     call.__qualname__ = start.__qualname__.removesuffix("_async")
+    # help() and notebooks show it.
+    shown = Any if result is _ARRAY else None if result is NoneType else result
+    call.__signature__ = inspect.signature(start).replace(return_annotation=shown)  # type: ignore[attr-defined]
     return call
 
 
@@ -345,18 +356,18 @@ class Collectives:
         finish = _last_rank
         return self._start(self._handle.join, (None, None), options, finish=finish)
 
-    all_reduce = _blocking(all_reduce_async)
-    reduce = _blocking(reduce_async)
-    broadcast = _blocking(broadcast_async)
-    all_gather = _blocking(all_gather_async)
-    gather = _blocking(gather_async)
-    scatter = _blocking(scatter_async)
-    reduce_scatter = _blocking(reduce_scatter_async)
-    all_to_all = _blocking(all_to_all_async)
-    send = _blocking(send_async)
-    recv = _blocking(recv_async)
-    barrier = _blocking(barrier_async)
-    join = _blocking(join_async)
+    all_reduce = _blocking(all_reduce_async, _ARRAY)
+    reduce = _blocking(reduce_async, _ARRAY)
+    broadcast = _blocking(broadcast_async, _ARRAY)
+    all_gather = _blocking(all_gather_async, _ARRAY)
+    gather = _blocking(gather_async, _ARRAY)
+    scatter = _blocking(scatter_async, _ARRAY)
+    reduce_scatter = _blocking(reduce_scatter_async, _ARRAY)
+    all_to_all = _blocking(all_to_all_async, _ARRAY)
+    send = _blocking(send_async, NoneType)
+    recv = _blocking(recv_async, _ARRAY)
+    barrier = _blocking(barrier_async, NoneType)
+    join = _blocking(join_async, int)
 
     def _start(
         self,

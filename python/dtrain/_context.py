@@ -7,9 +7,9 @@ import os
 import sys
 import threading
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, overload
 
-from dtrain import _core, _objects
+from dtrain import _core, _objects, _reports
 from dtrain._binary import check_one_library
 from dtrain._collectives import Collectives
 from dtrain._errors import ArgumentError, Error
@@ -74,6 +74,12 @@ class Context(Collectives):
         """The algorithms of the collectives, in the form of `dtrain run --algorithms`."""
         return self._handle.algorithms()
 
+    @overload
+    def split(self, ranks_or_color: int, key: int = 0, *, timeout: float | None = None) -> Context: ...
+    @overload
+    def split(self, ranks_or_color: None, key: int = 0, *, timeout: float | None = None) -> None: ...
+    @overload
+    def split(self, ranks_or_color: Iterable[int], key: int = 0, *, timeout: float | None = None) -> Context | None: ...
     def split(
         self, ranks_or_color: Iterable[int] | int | None, key: int = 0, *, timeout: float | None = None
     ) -> Context | None:
@@ -170,6 +176,8 @@ def init(*, timeout: float | None = None) -> Context:
             if "already joined" in str(error) and _is_child():
                 raise _error_of_child(error) from None
             raise
+        if _joined is None:
+            _reports.install()
         _joined = os.getpid(), world
     # Other ranks learn that this one has left, also where the interpreter ends with operations under way.
     atexit.register(world.finalize)

@@ -1,3 +1,4 @@
+import inspect
 import os
 import re
 import shutil
@@ -72,9 +73,35 @@ if __name__ == "__main__":
 def test_init_refuses_a_process_of_another_launcher(name):
     ended = run_python("import dtrain; dtrain.init()", RANK="0", **{name: "4"})
     assert ended.status == 1
-    assert f"dtrain._errors.ArgumentError: {name}=4 shows that another launcher has started this" in ended.stderr
+    assert f"dtrain.ArgumentError: {name}=4 shows that another launcher has started this" in ended.stderr
     assert "dtrain run -np 4" in ended.stderr
     assert run_python("import dtrain; dtrain.init()", **{name: "1"}).status == 0
+
+
+def test_operations_show_their_parameters():
+    parameters = inspect.signature(dtrain.Context.reduce).parameters
+    assert list(parameters)[:5] == ["self", "tensor", "root", "op", "out"]
+    for name, operation in vars(dtrain.Context.__mro__[1]).items():
+        if hasattr(operation, "__signature__"):
+            own, started = inspect.signature(operation), inspect.signature(getattr(dtrain.Context, f"{name}_async"))
+            assert own.parameters == started.parameters
+            assert own.return_annotation != started.return_annotation
+    assert inspect.signature(dtrain.Context.join).return_annotation is int
+
+
+FAILS = """
+def user():
+    world.all_reduce(memoryview(bytearray(8 + rank)))
+user()
+"""
+
+
+def test_a_failure_names_the_line_of_the_user():
+    ended = run_job(2, FAILS)
+    found = re.search(r"^dtrain:   dtrain\.Error: all_reduce #1: .* \((.*)\)$", ended.stderr, re.M)
+    assert found, ended.stderr
+    assert re.fullmatch(r"<string>:\d+", found[1])
+    assert "_collectives.py" not in ended.stderr
 
 
 def test_init_names_missing_variables():
@@ -194,7 +221,7 @@ def test_two_copies_of_the_library_are_an_error(tmp_path):
     (tmp_path / "same").symlink_to(library)
     load = "import ctypes, dtrain\nctypes.CDLL({!r})\nprint(dtrain.init().size)"
     ended = run_python(load.format(str(tmp_path / "libdtrain.so.0")))
-    assert "dtrain._errors.Error: this process has two copies of libdtrain: " in ended.stderr
+    assert "dtrain.Error: this process has two copies of libdtrain: " in ended.stderr
     assert library in ended.stderr
     assert str(tmp_path / "libdtrain.so.0") in ended.stderr
     assert run_python(load.format(str(tmp_path / "same"))).stdout == "1\n"
