@@ -63,9 +63,11 @@ def _identity(path: str) -> tuple[int, int] | str:
 
 
 def _places() -> list[str]:
-    # PREFIX/lib/python3.11/site-packages/dtrain belongs to PREFIX/bin/dtrain.
-    prefix = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(_PACKAGE))))
-    return list(dict.fromkeys(os.path.join(folder, "bin", "dtrain") for folder in (prefix, sys.prefix)))
+    # PREFIX/lib/python3.11/site-packages/dtrain belongs to PREFIX/bin/dtrain. `pip install --target DIR` makes
+    # DIR/dtrain and DIR/bin/dtrain.
+    site = os.path.dirname(_PACKAGE)
+    prefix = os.path.dirname(os.path.dirname(os.path.dirname(site)))
+    return list(dict.fromkeys(os.path.join(folder, "bin", "dtrain") for folder in (prefix, site, sys.prefix)))
 
 
 def _version_of(binary: str) -> str:

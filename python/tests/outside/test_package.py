@@ -162,6 +162,14 @@ def test_import_names_a_library_of_another_version(copied):
     assert f"has version 9.9.9, but its library libdtrain.so.0 has {dtrain.__version__}" in ended.stderr
 
 
+def test_a_target_folder_has_the_program_beside_the_package(copied):
+    site = copied / "lib" / "python3" / "site-packages"
+    (site / "bin").mkdir()
+    program = shutil.copy(DTRAIN, site / "bin" / "dtrain")
+    ended = run_python("import dtrain._binary as b; print(b.find_binary())", PYTHONPATH=str(site))
+    assert ended.stdout.strip() == str(program), ended
+
+
 def test_import_names_a_program_of_another_version(copied):
     program = copied / "bin" / "dtrain"
     program.write_text("#!/bin/sh\necho dtrain 9.9.9\n")
