@@ -69,11 +69,11 @@ class Variable {
   std::size_t size() const { return count_; }
   /// Returns the value; see dtrain_variable_read.
   std::vector<T> read() const {
-    std::vector<T> values(count_);
+    std::vector<detail::Cell<T>> values(count_);
     dtrain_error error = detail::empty_error();
     if (count_ > 0 && dtrain_variable_read(variable_, values.data(), &error) != DTRAIN_OK)
       throw Error(error);
-    return values;
+    return detail::vector_of<T>(std::move(values));
   }
   /// Sets the value on all replicas to that of rank 0; see dtrain_variable_write.
   void write(std::span<const T> values) const {
@@ -334,16 +334,17 @@ class Strategy {
   /// Returns the reduction of the values of all replicas of all workers. A collective.
   template <Element T>
   T reduce(Op op, const PerReplica<T>& values) {
-    const std::vector<T> all(values.begin(), values.end());
+    const std::vector<detail::Cell<T>> all(values.begin(), values.end());
     std::vector<const void*> inputs;
-    for (const T& value : all)
+    for (const detail::Cell<T>& value : all)
       inputs.push_back(&value);
     T result = {};
     reduce_arrays(op, inputs, {nullptr, &result, 1, detail::type_of<T>()});
     return result;
   }
-  /// The same for each element of arrays of one size.
+  /// The same for each element of arrays of one size, which std::vector<bool> is not.
   template <Element T>
+    requires(!std::same_as<T, bool>)
   std::vector<T> reduce(Op op, const PerReplica<std::vector<T>>& arrays) {
     std::vector<const void*> inputs;
     for (const std::vector<T>& array : arrays) {
@@ -358,6 +359,7 @@ class Strategy {
   /// Returns the arrays of all replicas behind each other, by replica; sizes may differ. A
   /// collective.
   template <Element T>
+    requires(!std::same_as<T, bool>)
   std::vector<T> gather(const PerReplica<std::vector<T>>& arrays) {
     std::vector<T> ours;
     for (const std::vector<T>& array : arrays)

@@ -122,6 +122,18 @@ constexpr dtrain_type type_of() {
   return dtrain_type{};
 }
 
+/// An element in the memory of a std::vector. A vector of bool has bits, which have no addresses.
+template <class T>
+using Cell = std::conditional_t<std::same_as<T, bool>, unsigned char, T>;
+
+template <class T>
+std::vector<T> vector_of(std::vector<Cell<T>> cells) {
+  if constexpr (std::same_as<T, Cell<T>>)
+    return cells;
+  else
+    return {cells.begin(), cells.end()};
+}
+
 inline dtrain_error empty_error() {
   dtrain_error error = {};
   error.struct_size = sizeof error;

@@ -3,6 +3,7 @@
 #include "comm/include/dtrain/dtrain_algorithm.h"
 #include "tests/unit/comm/training/strategy/strategies.h"
 
+#include <array>
 #include <numeric>
 #include <vector>
 
@@ -47,6 +48,19 @@ TEST_CASE("one step has one result under every strategy of one process") {
     CHECK(one.strategy.name() == test.name);
     CHECK(one_step(one.strategy) == std::vector<double>(3, test.result));
   }
+}
+
+TEST_CASE("values of bool are reduced and read") {
+  OneProcess one({.devices = 3});
+  for (const bool flag : {false, true}) {
+    const auto last =
+        one.strategy.run([&](Replica& replica) { return flag && replica.index() == 2; });
+    CHECK(one.strategy.reduce(Op::max, last) == flag);
+    CHECK(one.strategy.reduce(Op::min, last) == false);
+  }
+  const std::array initial = {true, false, true};
+  const auto flags = one.strategy.variable<bool>("flags", std::span<const bool>(initial));
+  CHECK(flags.read() == std::vector<bool>{true, false, true});
 }
 
 TEST_CASE("a placed variable has the result of others, and is updated on its device alone") {
