@@ -28,6 +28,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -96,7 +97,10 @@ FileNoticeSink log_notices(const Invocation& invocation) {
 /// Returns the error for a command of `words` that has one meaning, but cannot run.
 std::optional<std::string> advice_for(const std::vector<std::string>& words,
                                       const RunConfig& config, const Environment& environment) {
-  if (config.command.empty()) return std::nullopt;
+  // Behind a command of several programs, or one that dtrain completed, the words differ.
+  const size_t length = config.command.size();
+  if (length == 0 || length > words.size()) return std::nullopt;
+  if (!std::ranges::equal(std::span(words).last(length), config.command)) return std::nullopt;
   const auto path = environment.find("PATH");
   std::error_code ignored;
   return command_advice(

@@ -6,6 +6,7 @@
 #include "cmd/check_words.h"
 #include "cmd/completion.h"
 #include "cmd/help.h"
+#include "cmd/program_parts.h"
 #include "cmd/run_arguments.h"
 #include "launcher/config/options.h"
 
@@ -59,6 +60,7 @@ Invocation printing(const Option& option) {
 
 Result<Invocation> parse_run(Words words) {
   RunArguments run = TRY(read_run_arguments(words));
+  TRY(split_programs(run));
   if (run.prints != nullptr) return printing(*run.prints);
   Invocation invocation;
   invocation.command = Invocation::Command::run;

@@ -137,7 +137,10 @@ Result<> read_into(RunArguments& result, std::span<const std::string> words,
     if (TRY(take_own(words, dialect, result))) continue;
     const std::string& word = words.front();
     words = words.subspan(1);
-    if (word == "--") break;
+    if (word == "--") {
+      result.literal = true;
+      break;
+    }
     if (std::ranges::find(dialect.own_flags, word) != dialect.own_flags.end()) {
       result.own.push_back(word);
       continue;

@@ -16,6 +16,7 @@ namespace dt {
 struct RunArguments {
   OptionSource flags;                ///< options as typed
   std::vector<std::string> command;  ///< the workers'
+  bool literal = false;              ///< "--" stands before the command
   /// The first option that only prints (--help); the words behind it were not read.
   const Option* prints = nullptr;
   std::vector<std::string> own;                                 ///< the flags in Dialect::own_flags

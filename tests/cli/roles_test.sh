@@ -50,6 +50,21 @@ test_a_role_has_a_command_and_an_environment_of_its_own() {
   expect_stdout_lines '[0]<stdout>:b' '[ps:0]<stdout>:a'
 }
 
+test_programs_separated_by_a_colon_are_one_world() {
+  # shellcheck disable=SC2016
+  run_dtrain run -np 1 sh -c 'echo "a $RANK of $WORLD_SIZE $B"' : -np 2 -x B=b sh -c 'echo "it'"'"'s $RANK of $WORLD_SIZE $B"' : \
+    -np 1 echo c
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:a 0 of 4 ' "[1]<stdout>:it's 1 of 4 b" "[2]<stdout>:it's 2 of 4 b" '[3]<stdout>:c'
+  run_dtrain run -np 1 true : -np 2 false
+  expect_status 1
+  run_dtrain run -np 1 --no-tag -- echo a : -np 2 b
+  expect_stdout 'a : -np 2 b'
+  run_roles -np 1 true : -x A=1
+  expect_status 2
+  expect_not test -e started
+}
+
 test_ps_and_evaluator_see_no_gpu_by_default() {
   local show='echo "$DTRAIN_ROLE ${CUDA_VISIBLE_DEVICES-all}"'
   run_dtrain run --role ps=1,worker=1,evaluator=1 --success all --no-tag sh -c "$show"
