@@ -1,12 +1,12 @@
 #include "comm/api/context.h"
 
 #include "base/format.h"
+#include "base/io/cores.h"
 #include "base/text.h"
 #include "comm/api/group_agreement.h"
 #include "comm/api/init_options.h"
 #include "comm/api/program_store.h"
 #include "comm/device/device_calls.h"
-#include "comm/driver/cores.h"
 #include "comm/driver/driver.h"
 #include "comm/memory/program_memory.h"
 #include "comm/transport/mesh.h"

@@ -1,25 +1,14 @@
 #include "comm/peer/spin_poll.h"
 
-#include <sched.h>
+#include "base/io/cores.h"
 
 #include <algorithm>
 
 namespace dt {
 
-namespace {
-
-/// Returns 1 where the kernel has more CPUs than a cpu_set_t.
-size_t cores_of_process() {
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) < 0) return 1;
-  return static_cast<size_t>(CPU_COUNT(&allowed));
-}
-
-}  // namespace
-
 SpinPoll::SpinPoll(const TaskTable& job, int agent)
     : SpinPoll(static_cast<size_t>(std::ranges::count(job.tasks, agent, &TaskEntry::agent)),
-               cores_of_process()) {
+               static_cast<size_t>(usable_cpus())) {
 }
 
 int SpinPoll::wait(std::span<pollfd> fds, std::span<MessageConnection* const> connections,

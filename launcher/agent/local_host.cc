@@ -1,9 +1,9 @@
 #include "launcher/agent/local_host.h"
 
+#include "base/io/cores.h"
 #include "base/io/network.h"
 #include "base/version.h"
 
-#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,10 +38,7 @@ bool has_accelerator() {
 }  // namespace
 
 int count_allowed_cpus() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof allowed, &allowed) < 0) return 1;
-  return std::max(1, CPU_COUNT(&allowed));
+  return usable_cpus();
 }
 
 std::vector<std::string> own_environment() {

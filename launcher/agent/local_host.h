@@ -15,7 +15,7 @@ enum class AgentLocation { launchers_host, other_host };
 /// The kernel takes longer to list them than all the rest takes.
 Hello make_hello(AgentLocation location);
 
-/// Returns how many CPUs this process may use.
+/// Returns how many CPUs this process may use: by its affinity mask and the quotas of its cgroups.
 int count_allowed_cpus();
 
 /// Returns the variables of this process: NAME=value.

@@ -120,7 +120,8 @@ TaskProcess::Options LocalTasks::options_of_tasks() const {
 }
 
 CpuShare LocalTasks::share_of(const TaskLaunch& task) const {
-  return {.cpus = task.cpus.empty() ? allowed_cpus_ : static_cast<int>(task.cpus.size()),
+  const int bound = static_cast<int>(task.cpus.size());
+  return {.cpus = task.cpus.empty() ? allowed_cpus_ : std::min(bound, allowed_cpus_),
           .tasks = sharers_.at(task.cpus)};
 }
 

@@ -1,6 +1,7 @@
 #include "launcher/agent/resource_scanner.h"
 
 #include "base/format.h"
+#include "base/io/cores.h"
 #include "base/text.h"
 #include "launcher/agent/local_host.h"
 #include "launcher/environment/environment.h"
@@ -53,6 +54,7 @@ Result<std::unique_ptr<ResourceScanner>> ResourceScanner::start(Loop& loop,
                                                                 Done on_done) {
   std::unique_ptr<ResourceScanner> scanner(new ResourceScanner(std::move(on_done)));
   scanner->resources_.topology = TRY(own_topology());
+  scanner->resources_.cpu_quota = cpu_quota();
   scanner->resources_.visible = own_visible_variables();
   if (wanted.gpus) {
     const auto answered = [&it = *scanner,

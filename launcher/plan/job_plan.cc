@@ -74,7 +74,7 @@ std::vector<Host> with_slots(std::vector<Host> hosts, const std::vector<HostReso
     const size_t gpus = unit == SlotUnit::cpu
                             ? 0
                             : visible_gpus(resources[i].gpus.gpus, resources[i].visible).size();
-    const size_t units = gpus > 0 ? gpus : resources[i].topology.cpus().size();
+    const size_t units = gpus > 0 ? gpus : static_cast<size_t>(resources[i].cpu_slots());
     hosts[i].slots = static_cast<int>(std::min(units, size_t{slots_max}));
     if (hosts[i].max_slots != 0) hosts[i].slots = std::min(hosts[i].slots, hosts[i].max_slots);
   }

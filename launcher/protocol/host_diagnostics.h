@@ -43,7 +43,7 @@ struct HostDiagnostics {
   std::string kernel;
   std::string glibc;
   std::vector<std::string> addresses;  ///< of interfaces that are up
-  int64_t cpus_allowed = 0;            ///< by the affinity mask
+  int64_t cpus_allowed = 0;            ///< by the affinity mask and quotas of cgroups
   int64_t cpus_online = 0;
   int64_t memory_bytes = 0;       ///< of the machine, or less where a cgroup allows less
   int64_t memory_free_bytes = 0;  ///< available without swapping

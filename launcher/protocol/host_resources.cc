@@ -2,9 +2,14 @@
 
 #include "launcher/protocol/message.h"
 
+#include <algorithm>
+
 namespace dt {
 
 namespace {
+
+/// Stands on the wire for a host without a CPU quota.
+constexpr int32_t no_quota = -1;
 
 void put(Writer& writer, const Topology& topology) {
   writer.number(static_cast<uint32_t>(topology.cores.size()));
@@ -89,6 +94,11 @@ std::optional<std::string> get_variable(Reader& reader) {
 
 }  // namespace
 
+int HostResources::cpu_slots() const {
+  const int cpus = static_cast<int>(topology.cpus().size());
+  return std::min(cpus, std::max(cpu_quota.value_or(cpus), 1));
+}
+
 Bytes encode(const ResourcesWanted& message) {
   return Writer().number(message.gpus).number(int64_t{message.patience.count()}).take();
 }
@@ -96,6 +106,7 @@ Bytes encode(const ResourcesWanted& message) {
 Bytes encode(const HostResources& message) {
   Writer writer;
   put(writer, message.topology);
+  writer.number(int32_t{message.cpu_quota.value_or(no_quota)});
   put(writer, message.gpus);
   put(writer, message.visible.cuda);
   put(writer, message.visible.nvidia);
@@ -117,6 +128,8 @@ Result<HostResources> decode(ByteSpan payload) {
   Reader reader(payload);
   HostResources message;
   message.topology = get_topology(reader);
+  const auto quota = reader.number<int32_t>();
+  if (quota != no_quota) message.cpu_quota = quota;
   message.gpus = get_gpu_list(reader);
   message.visible.cuda = get_variable(reader);
   message.visible.nvidia = get_variable(reader);

@@ -6,6 +6,7 @@
 #include "launcher/process/topology.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,10 +25,13 @@ struct ResourcesWanted {
 /// From the agent: the CPUs and GPUs of its host.
 struct HostResources {
   Topology topology;
-  GpuList gpus;              ///< all that the agent can open
-  VisibleVariables visible;  ///< from the agent's own environment
-  std::string gpu_failure;   ///< why GPUs could not be listed; empty when they could
-  bool has_driver = true;    ///< false: the failure is only that this host has no NVIDIA driver
+  std::optional<int> cpu_quota;  ///< whole CPUs of time that cgroups leave; none without a limit
+  GpuList gpus;                  ///< all that the agent can open
+  VisibleVariables visible;      ///< from the agent's own environment
+  std::string gpu_failure;       ///< why GPUs could not be listed; empty when they could
+  bool has_driver = true;        ///< false: the failure is only that this host has no NVIDIA driver
+  /// Returns the slots that a host without GPUs offers.
+  int cpu_slots() const;
   bool operator==(const HostResources&) const = default;
 };
 

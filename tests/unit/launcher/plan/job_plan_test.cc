@@ -36,6 +36,11 @@ TEST_CASE("with_slots: a host without slots offers its GPUs, else the CPUs it ma
   CHECK(filled[2].slots == 9);
   CHECK(with_slots(hosts, resources, SlotUnit::cpu)[1].slots == 6);
   CHECK(with_slots({{.name = "a", .max_slots = 4}}, resources)[0].slots == 4);
+  for (const auto& [quota, slots] : {std::pair{4, 4}, {0, 1}, {64, 6}}) {
+    resources[0].cpu_quota = quota;
+    CHECK(with_slots(hosts, resources)[0].slots == slots);
+  }
+  resources[0].cpu_quota = {};
   resources[1].visible.cuda = "1";
   CHECK(with_slots(hosts, resources)[1].slots == 1);
   resources[1].visible.cuda = "";

@@ -1,4 +1,4 @@
-#include "comm/driver/cores.h"
+#include "base/io/cores.h"
 
 #include "tests/unit/temporary_folder.h"
 
@@ -93,6 +93,11 @@ TEST_CASE("ranks share cores when they are more than the CPUs, or than the quota
   CHECK(!ranks_share({.cpus = 8, .quota = 3}, 3));
   CHECK(ranks_share({.cpus = 8, .quota = 0}, 1));
   CHECK(ranks_share({.cpus = 1, .quota = 4}, 2));
+}
+
+TEST_CASE("usable CPUs are at least one, and at most the allowed ones") {
+  CHECK(usable_cpus() >= 1);
+  CHECK(usable_cpus() <= allowed_cpus({}));
 }
 
 TEST_CASE("the allowed CPUs are those of this thread and of the other processes") {

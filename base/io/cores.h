@@ -21,6 +21,9 @@ int allowed_cpus(std::span<const pid_t> others);
 /// Returns the smallest CPU quota of this process's cgroup and those above it, in both versions of
 /// cgroups. `root` comes before the paths of /proc and /sys.
 std::optional<int> cpu_quota(const std::string& root = "");
+/// Returns how many CPUs this process has at the same time: at most those of its affinity mask, and
+/// at most its quota. At least 1.
+int usable_cpus();
 /// True when so many ranks cannot all run at the same time.
 bool ranks_share(const Cores& cores, int ranks);
 

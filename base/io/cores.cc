@@ -1,4 +1,4 @@
-#include "comm/driver/cores.h"
+#include "base/io/cores.h"
 
 #include "base/io/file.h"
 #include "base/text.h"
@@ -103,6 +103,11 @@ std::optional<int> cpu_quota(const std::string& root) {
     }
   }
   return least;
+}
+
+int usable_cpus() {
+  const int allowed = allowed_cpus({});
+  return std::clamp(cpu_quota().value_or(allowed), 1, allowed);
 }
 
 bool ranks_share(const Cores& cores, int ranks) {
