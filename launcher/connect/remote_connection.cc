@@ -147,7 +147,8 @@ Result<SpawnedProcess> RemoteConnection::spawn_process() const {
   if (all_.options().other) return all_.options().other(host_);
   if (route_->by == By::program) return start_client(rsh_command(all_.login().program, request_));
   const ClientOptions options = {.connect_timeout = patience(),
-                                 .curve25519_first = route_->by == By::openssh};
+                                 .curve25519_first = route_->by == By::openssh,
+                                 .session_changes = settings_.session_changes};
   return start_client(ssh_command(request_, options, command_.command()));
 }
 

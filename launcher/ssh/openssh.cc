@@ -16,6 +16,18 @@ std::string login_of(const SshRequest& request) {
   return request.user ? *request.user + "@" + request.host : request.host;
 }
 
+/// A directive of ssh_config that changes the client's session, and the option that undoes it.
+struct SessionChange {
+  std::string_view directive;
+  const char* undo;
+};
+constexpr SessionChange session_changes[] = {
+    {"forkafterauthentication", "ForkAfterAuthentication=no"},
+    {"remotecommand", "RemoteCommand=none"},
+    {"sessiontype", "SessionType=default"},
+    {"stdinnull", "StdinNull=no"},
+};
+
 /// A text in the client's stderr, and its remedy. The first row that fits counts.
 struct Meaning {
   std::string_view text;
@@ -89,8 +101,11 @@ std::vector<std::string> ssh_command(const SshRequest& request, const ClientOpti
   };
   const auto timeout_s = std::max<int64_t>(
       1, std::chrono::ceil<std::chrono::seconds>(options.connect_timeout).count());
-  add({"-v", "-T", "-a", "-x", "-o", "BatchMode=yes", "-o",
-       format("ConnectTimeout={}", timeout_s)});
+  add({"-v", "-T", "-a", "-x", "-o", "BatchMode=yes", "-o", format("ConnectTimeout={}", timeout_s),
+       "-o", "ClearAllForwardings=yes"});
+  for (const SessionChange& change : session_changes) {
+    if (options.session_changes.contains(change.directive)) add({"-o", change.undo});
+  }
   if (options.curve25519_first) {
     add({"-o", "KexAlgorithms=^curve25519-sha256,curve25519-sha256@libssh.org"});
   }

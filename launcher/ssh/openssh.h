@@ -5,6 +5,7 @@
 #include "launcher/ssh/keys/host_key.h"
 #include "launcher/ssh/keys/known_hosts.h"
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +18,11 @@ struct ClientOptions {
   /// host; the first choice of newer clients costs 58 ms.
   bool curve25519_first = false;
 };
+  /// SshSettings::session_changes, which the command line undoes. Only these are named there: an
+  /// older client does not know all of them.
+  std::set<std::string, std::less<>> session_changes = {};
 /// Returns the command line that runs `command` on the host. The client asks no questions
-/// (BatchMode), forwards neither ssh-agent nor X11, and makes no terminal. It logs its steps (-v):
+/// (BatchMode), forwards no ssh-agent, X11 or port, and makes no terminal. It logs its steps (-v):
 /// only this log shows the host's key and the user's keys that were tried.
 std::vector<std::string> ssh_command(const SshRequest& request, const ClientOptions& options,
                                      const std::string& command);

@@ -33,6 +33,7 @@ enum class SshUse : uint8_t {
   ignored,
   read,       ///< SshSettings contains it; the first value wins
   collected,  ///< SshSettings contains all values
+  session,    ///< changes the session of the OpenSSH client, which dtrain's command line prevents
   openssh,    ///< only the OpenSSH client implements it, unless the value is `harmless`
   ssh_g,      ///< only `ssh -G` resolves its effects, unless the value is `harmless`
 };

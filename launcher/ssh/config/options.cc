@@ -243,6 +243,7 @@ class SettingsBuilder {
     }
     std::ranges::copy(options_.needs_ssh_g, std::back_inserter(settings_.needs_ssh_g));
     std::ranges::copy(options_.needs_openssh, std::back_inserter(settings_.needs_openssh));
+    settings_.session_changes = options_.session;
   }
 
   const SshOptions options_;

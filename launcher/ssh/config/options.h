@@ -3,6 +3,7 @@
 #include "launcher/ssh/config/ssh_config.h"
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,7 @@ struct SshOptions {
   std::map<std::string, std::vector<SshOption>, std::less<>> collected;  ///< identityfile, …
   std::vector<SshDirective> needs_ssh_g;
   std::vector<SshDirective> needs_openssh;
+  std::set<std::string, std::less<>> session;  ///< names of the SshUse::session directives
 
   /// Returns the first word of the value that won; empty when there is none.
   std::string_view word(std::string_view name) const;

@@ -40,6 +40,10 @@ void take_line(SshOptions& options, std::string_view line, const SshSettings& re
   const std::string value(line.substr(blank + 1));
   const SshKeyword* const keyword = find_ssh_keyword(name);
   if (keyword == nullptr || keyword->use == SshUse::ignored || is_always_shown(name)) return;
+  if (keyword->use == SshUse::session) {
+    options.session.emplace(name);
+    return;
+  }
   SshOption option = {{value}, "ssh -G"};
   if (keyword->use == SshUse::collected) {
     options.collected[std::string(name)].push_back(std::move(option));

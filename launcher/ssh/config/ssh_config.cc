@@ -188,6 +188,10 @@ class ConfigReader {
   Result<> take_value(const SshKeyword& keyword, const Line& line) {
     if (keyword.form == SshForm::agent) TRY(check_agent(line));
     if (keyword.use == SshUse::ignored) return {};
+    if (keyword.use == SshUse::session) {
+      if (active_ != Active::no) options_.session.emplace(keyword.name);
+      return {};
+    }
     if (active_ == Active::maybe && keyword.use == SshUse::openssh) {
       // The output of ssh -G does not always show whether the line counts, so assume that it does.
       options_.needs_openssh.push_back({std::string(keyword.name), line.place});

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,8 @@ struct SshSettings {
   /// Directives that only the OpenSSH client implements (ProxyJump, CertificateFile, Ciphers, …):
   /// the host needs it. gssapi is not among them.
   std::vector<SshDirective> needs_openssh;
+  /// Names of directives that would change the session of the OpenSSH client (RemoteCommand, …).
+  std::set<std::string, std::less<>> session_changes;
 
   bool operator==(const SshSettings&) const = default;
 };

@@ -13,16 +13,42 @@ using Words = std::vector<std::string>;
 
 TEST_CASE("the client asks nothing, forwards nothing, and gets the options of the command line") {
   CHECK(ssh_command({.host = "node1"}, {}, "run it") ==
-        Words{"ssh", "-v", "-T", "-a", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--",
-              "node1", "run it"});
+        Words{"ssh", "-v", "-T", "-a", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o",
+              "ClearAllForwardings=yes", "--", "node1", "run it"});
   CHECK(ssh_command({.host = "fd77::1",
                      .user = "me",
                      .port = 2222,
                      .identity_files = {"my key"},
                      .config_file = "cfg"},
-                    {.connect_timeout = milliseconds(1200)}, "run it") ==
-        Words{"ssh", "-v", "-T", "-a", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=2", "-F",
-              "cfg", "-p", "2222", "-i", "my key", "--", "me@fd77::1", "run it"});
+                    {.connect_timeout = milliseconds(1200)},
+                    "run it") == Words{"ssh",
+                                       "-v",
+                                       "-T",
+                                       "-a",
+                                       "-x",
+                                       "-o",
+                                       "BatchMode=yes",
+                                       "-o",
+                                       "ConnectTimeout=2",
+                                       "-o",
+                                       "ClearAllForwardings=yes",
+                                       "-F",
+                                       "cfg",
+                                       "-p",
+                                       "2222",
+                                       "-i",
+                                       "my key",
+                                       "--",
+                                       "me@fd77::1",
+                                       "run it"});
+}
+
+TEST_CASE("directives that change the client's session are undone, where the user has them") {
+  const Words words = ssh_command(
+      {.host = "node1"}, {.session_changes = {"remotecommand", "sessiontype", "stdinnull"}}, "run");
+  for (const char* const undo : {"RemoteCommand=none", "SessionType=default", "StdinNull=no"})
+    CHECK(std::ranges::count(words, undo) == 1);
+  CHECK(std::ranges::count(words, "ForkAfterAuthentication=no") == 0);
 }
 
 TEST_CASE("the key exchange that costs least comes first where that is wanted") {

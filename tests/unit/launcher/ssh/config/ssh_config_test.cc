@@ -35,6 +35,17 @@ TEST_CASE("without any file a host has OpenSSH's defaults") {
         "openssh []\nbeyond []\n");
 }
 
+TEST_CASE("directives that change the client's session are listed, also below a Match") {
+  const auto changes = [](const std::string& text) { return read_config(text)->session_changes; };
+  using Names = std::set<std::string, std::less<>>;
+  CHECK(changes("Port 22\n").empty());
+  CHECK(changes("RemoteCommand tmux new -A\nStdinNull yes\nLocalForward 1 a:2\n") ==
+        Names{"remotecommand", "stdinnull"});
+  CHECK(changes("Host other\n SessionType none\nHost node1\n ForkAfterAuthentication yes\n") ==
+        Names{"forkafterauthentication"});
+  CHECK(changes("Match exec true\n SessionType none\n") == Names{"sessiontype"});
+}
+
 TEST_CASE("the command line wins over the user's file, and that over the system's") {
   const FakeWorld fake = {{
       {"/home/me/.ssh/config", "Host node*\n Port 2201\n IdentityFile ~/.ssh/a\n"},
