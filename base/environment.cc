@@ -4,6 +4,9 @@
 
 #include <unistd.h>
 
+#include <filesystem>
+#include <system_error>
+
 namespace dt {
 
 Environment parse_environment(const std::vector<std::string>& entries) {
@@ -22,6 +25,14 @@ Environment process_environment() {
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
     entries.emplace_back(*entry);
   return parse_environment(entries);
+}
+
+std::string current_folder(const Environment& environment) {
+  std::error_code failed;
+  const auto pwd = environment.find("PWD");
+  const bool given = pwd != environment.end() && pwd->second.starts_with('/') &&
+                     std::filesystem::equivalent(pwd->second, ".", failed);
+  return given ? pwd->second : std::filesystem::current_path(failed).string();
 }
 
 std::vector<std::string> environment_entries(const Environment& environment) {

@@ -31,7 +31,6 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -102,12 +101,11 @@ std::optional<std::string> advice_for(const std::vector<std::string>& words,
   if (length == 0 || length > words.size()) return std::nullopt;
   if (!std::ranges::equal(std::span(words).last(length), config.command)) return std::nullopt;
   const auto path = environment.find("PATH");
-  std::error_code ignored;
   return command_advice(
       {.front = std::span(words).first(words.size() - config.command.size()),
        .command = config.command,
        .path = path == environment.end() ? "/usr/local/bin:/usr/bin:/bin" : path->second,
-       .cwd = config.chdir.value_or(std::filesystem::current_path(ignored).string())});
+       .cwd = config.chdir.value_or(current_folder(environment))});
 }
 
 /// As soon as the option is read, since anything later can fail.

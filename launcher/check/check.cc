@@ -40,16 +40,11 @@ size_t columns_of_stdout() {
   return known ? size.ws_col : columns_usual;
 }
 
-std::string current_folder() {
-  std::error_code failed;
-  return std::filesystem::current_path(failed).string();
-}
-
 CheckRunner::Terms terms_of(const RunConfig& config, const CheckOptions& options,
                             const Environment& environment) {
   return {.step_max = config.start_timeout,
           .path = path_of(environment),
-          .cwd = current_folder(),
+          .cwd = current_folder(environment),
           .forwarded = forwarded_environment(environment, {}).value_or(Environment()),
           .command = options.command.empty() ? "" : options.command.front(),
           .imports = options.imports,

@@ -9,7 +9,6 @@
 #include "rendezvous/cluster/tf_config.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 
 namespace dt {
@@ -18,13 +17,11 @@ namespace {
 
 constexpr int ports_of_rank_0 = 2;  // MASTER_PORT and JAX's coordinator
 
-std::string current_folder() {
-  std::error_code ignored;
-  return std::filesystem::current_path(ignored).string();
-}
-
-std::string absolute_folder(const std::string& folder) {
-  return folder.starts_with('/') ? folder : current_folder() + "/" + folder;
+/// Returns the folder in which the tasks start.
+std::string folder_of_tasks(const RunConfig& config) {
+  if (config.chdir && config.chdir->starts_with('/')) return *config.chdir;
+  const std::string current = current_folder(process_environment());
+  return config.chdir ? current + "/" + *config.chdir : current;
 }
 
 constexpr const char* default_path = "/usr/local/bin:/usr/bin:/bin";
@@ -110,7 +107,7 @@ std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                       .job = job,
                       .generation = first_generation,
                       .command = {},
-                      .cwd = config.chdir ? absolute_folder(*config.chdir) : current_folder(),
+                      .cwd = folder_of_tasks(config),
                       .home_instead = !config.chdir && !host.host.here,
                       .path = path,
                       .tasks = host.task_count(),
