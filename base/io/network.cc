@@ -1,11 +1,13 @@
 #include "base/io/network.h"
 
+#include "base/format.h"
 #include "base/ip_text.h"
 #include "base/text.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <netdb.h>
 #include <netinet/in.h>
 
 #include <memory>
@@ -47,6 +49,23 @@ std::vector<InterfaceAddress> interface_addresses() {
   }
   outside.insert(outside.end(), loopback.begin(), loopback.end());
   return outside;
+}
+
+Result<std::vector<std::string>> look_up_addresses(const std::string& name) {
+  addrinfo wanted = {};
+  wanted.ai_socktype = SOCK_STREAM;
+  addrinfo* first = nullptr;
+  const int status = getaddrinfo(name.c_str(), nullptr, &wanted, &first);
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> all(first, freeaddrinfo);
+  if (status != 0) {
+    const bool no_such_name = status == EAI_NONAME || status == EAI_NODATA;
+    return fail(no_such_name ? Errc::not_found : Errc::unreachable,
+                format("cannot look up '{}': {}", printable(name), gai_strerror(status)));
+  }
+  std::vector<std::string> addresses;
+  for (const addrinfo* at = first; at != nullptr; at = at->ai_next)
+    addresses.push_back(ip_text(at->ai_addr));
+  return addresses;
 }
 
 bool is_loopback(std::string_view ip) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/result.h"
+
 #include <array>
 #include <cstddef>
 #include <optional>
@@ -18,6 +20,11 @@ struct InterfaceAddress {
 
 /// Returns the addresses of all interfaces that are up, loopback last. Omits link-local IPv6 ones.
 std::vector<InterfaceAddress> interface_addresses();
+
+/// Returns the addresses of a host's name by the system's resolver, without ports. Blocks as long
+/// as that does. Fails with Errc::not_found when there is no such name, else with
+/// Errc::unreachable.
+Result<std::vector<std::string>> look_up_addresses(const std::string& name);
 
 /// True for a numeric address that only this machine itself can dial.
 bool is_loopback(std::string_view ip);
