@@ -6,6 +6,7 @@
 #include "base/text.h"
 
 #include <arpa/inet.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
@@ -24,6 +25,16 @@ struct SocketAddress {
   sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
 };
 
+/// Returns the number of the interface that an address names behind "%", by name or number.
+Result<uint32_t> scope_of(const std::string& ip, size_t zone_at) {
+  const std::string zone = ip.substr(zone_at);
+  if (const unsigned index = if_nametoindex(zone.c_str()); index != 0) return index;
+  const std::optional<int64_t> number = parse_integer(zone);
+  if (number && *number > 0 && *number <= UINT32_MAX) return static_cast<uint32_t>(*number);
+  return fail(Errc::input, format("'{}': this machine has no network interface '{}'; see: ip link",
+                                  printable(ip), printable(zone)));
+}
+
 Result<SocketAddress> to_socket_address(const Address& address) {
   SocketAddress out;
   auto* v4 = reinterpret_cast<sockaddr_in*>(&out.storage);
@@ -34,8 +45,10 @@ Result<SocketAddress> to_socket_address(const Address& address) {
     return out;
   }
   auto* v6 = reinterpret_cast<sockaddr_in6*>(&out.storage);
-  if (inet_pton(AF_INET6, address.ip.c_str(), &v6->sin6_addr) == 1) {
+  const size_t percent = std::min(address.ip.find('%'), address.ip.size());
+  if (inet_pton(AF_INET6, address.ip.substr(0, percent).c_str(), &v6->sin6_addr) == 1) {
     v6->sin6_family = AF_INET6;
+    if (percent < address.ip.size()) v6->sin6_scope_id = TRY(scope_of(address.ip, percent + 1));
     v6->sin6_port = htons(address.port);
     out.length = sizeof *v6;
     return out;
@@ -69,7 +82,12 @@ std::string ip_text(const sockaddr* address) {
           ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in*>(address)->sin_addr)
           : &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
   inet_ntop(address->sa_family, bytes, text, sizeof text);
-  return text;
+  const uint32_t scope = address->sa_family == AF_INET6
+                             ? reinterpret_cast<const sockaddr_in6*>(address)->sin6_scope_id
+                             : 0;
+  char interface[IF_NAMESIZE] = {};
+  const bool named = scope != 0 && if_indextoname(scope, interface) != nullptr;
+  return named ? format("{}%{}", text, interface) : text;
 }
 
 std::string host_port(std::string_view host, uint16_t port) {
@@ -92,7 +110,8 @@ Result<Address> Address::parse(std::string_view text) {
   if (bracketed) ip = ip.substr(1, ip.size() - 2);
   // Without brackets the last group of an IPv6 address looks like a port.
   const bool v6 = ip.find(':') != std::string_view::npos;
-  if (bracketed != v6) return wrong();
+  // A zone means something on the machine alone whose interface it names.
+  if (bracketed != v6 || ip.find('%') != std::string_view::npos) return wrong();
   const auto port = parse_integer(text.substr(colon + 1));
   if (!port || *port < 0 || *port > 65535) return wrong();
   Address address{std::string(ip), static_cast<uint16_t>(*port)};

@@ -42,6 +42,18 @@ Connection connect_to(const Fd& listener, const Address& address) {
   return connection;
 }
 
+TEST_CASE("the zone of a link-local address is an interface of this machine, or its number") {
+  for (const char* const ip : {"::1%lo", "::1%1"}) {
+    CAPTURE(ip);
+    const auto socket = start_connect({ip, 9});
+    CHECK_MESSAGE(socket, socket.error().message);
+  }
+  const auto none = start_connect({"fe80::1%none0", 9});
+  REQUIRE_FALSE(none);
+  CHECK(none.error().message ==
+        "'fe80::1%none0': this machine has no network interface 'none0'; see: ip link");
+}
+
 TEST_CASE("a listener keeps as many connections as its system has room for, and no more") {
   const Fd listener = listen_on({"127.0.0.1", 0}).value();
   // For a listener, this field is the length of its queue.
