@@ -21,6 +21,7 @@ class AgentConnection {
     std::string stderr_text = {};  ///< the end of the remote side's stderr
     bool again = false;            ///< the same try may succeed a little later
     bool refused = false;          ///< no process listens at the host's port
+    bool unknown_name = false;     ///< the resolver knows no such name, perhaps not yet
     bool elsewhere = false;        ///< another kind of connection may succeed
     bool timed_out = false;        ///< the launcher ended it, since nothing came in time
     bool logged_in = false;        ///< the login succeeded: its output explains more than `why`

@@ -48,6 +48,7 @@ AgentConnection::CloseReason end_of_client(const ClientContext& context,
           .stderr_text = stderr_text,
           .again = failure.again && !logged_in,
           .refused = failure.refused,
+          .unknown_name = failure.unknown_name,
           .elsewhere = failure.too_old,
           .logged_in = logged_in};
 }
@@ -181,9 +182,11 @@ Result<std::unique_ptr<AgentConnection>> RemoteConnection::open_client() {
 
 void RemoteConnection::try_ended(CloseReason reason) {
   if (arrived_) return end(std::move(reason));
+  // A scheduler may publish a host's name after it has started the job.
+  const bool again = reason.again || (reason.unknown_name && is_patience_given());
   auto next = next_ssh_try(
       all_.route_facts(settings_),
-      {.by = route_->by, .again = reason.again, .elsewhere = reason.elsewhere, .why = reason.why});
+      {.by = route_->by, .again = again, .elsewhere = reason.elsewhere, .why = reason.why});
   only_refused_ = only_refused_ && reason.refused;
   const Time when = all_.loop().now() + pause_before_next();
   if (!next || when >= last_try()) return end(std::move(reason));
@@ -195,13 +198,17 @@ void RemoteConnection::try_ended(CloseReason reason) {
   retry_timer_ = all_.loop().at(when, [this] { acquire_permit(); });
 }
 
+bool RemoteConnection::is_patience_given() const {
+  return all_.login().connect_timeout || settings_.connect_timeout_s;
+}
+
 /// A host that only refuses has no sshd, unless it is just starting. A time limit that the user
 /// gave is waited for, since hosts may still be booting.
 Time RemoteConnection::last_try() const {
   constexpr Duration refused_patience = seconds(2);
-  const bool given = all_.login().connect_timeout || settings_.connect_timeout_s;
-  return only_refused_ && !given ? std::min<Time>(deadline_, *began_ + refused_patience)
-                                 : deadline_;
+  return only_refused_ && !is_patience_given()
+             ? std::min<Time>(deadline_, *began_ + refused_patience)
+             : deadline_;
 }
 
 Duration RemoteConnection::pause_before_next() const {

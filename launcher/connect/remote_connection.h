@@ -54,6 +54,7 @@ class RemoteConnection final : public AgentConnection {
   Result<SpawnedProcess> spawn_process() const;
   ClientContext client_context();
   void try_ended(CloseReason reason);
+  bool is_patience_given() const;
   Time last_try() const;
   Duration pause_before_next() const;
   void no_answer();

@@ -163,6 +163,7 @@ AgentConnection::CloseReason SshConnection::end_of(const SshSession::End& end) c
           .stderr_text = end.errors,
           .again = worth_retrying(*end.failure),
           .refused = phase == SshPhase::connecting && error.code == Errc::refused,
+          .unknown_name = phase == SshPhase::connecting && error.code == Errc::not_found,
           .elsewhere = !open && (error.code == Errc::unsupported ||
                                  (refused && shared_.keyring.has_ticket(target_.settings))),
           .logged_in = open};

@@ -35,11 +35,13 @@ struct Meaning {
   bool again = false;
   bool refused = false;
   bool too_old = false;
+  bool unknown_name = false;
 };
 constexpr Meaning meanings[] = {
     {"jumphost loop via", "give the jump host a Host block with ProxyJump none"},
     {"Too many authentication failures", "give the right key with --ssh-identity-file"},
-    {"Could not resolve hostname"},
+    {.text = "Temporary failure in name resolution", .again = true},
+    {.text = "Could not resolve hostname", .unknown_name = true},
     {"Bad configuration option"},
     {.text = "Bad SSH2 KexAlgorithms", .too_old = true},
     {"Connection refused", "is sshd running there?", true, true},
@@ -171,6 +173,7 @@ ClientFailure client_failure(const ClientContext& context, std::string_view mess
                         : format("{}; {}", printable(*line, 300), meaning.remedy),
             .again = meaning.again,
             .refused = meaning.refused,
+            .unknown_name = meaning.unknown_name,
             .too_old = meaning.too_old};
   }
   if (output.lines.empty()) return {.text = std::string(how_it_ended)};

@@ -17,10 +17,10 @@ struct ClientOptions {
   /// Puts curve25519 in front of the client's own list of key exchanges. It costs 9 ms of CPU a
   /// host; the first choice of newer clients costs 58 ms.
   bool curve25519_first = false;
-};
   /// SshSettings::session_changes, which the command line undoes. Only these are named there: an
   /// older client does not know all of them.
   std::set<std::string, std::less<>> session_changes = {};
+};
 /// Returns the command line that runs `command` on the host. The client asks no questions
 /// (BatchMode), forwards no ssh-agent, X11 or port, and makes no terminal. It logs its steps (-v):
 /// only this log shows the host's key and the user's keys that were tried.
@@ -51,10 +51,11 @@ struct ClientContext {
 };
 /// Why a client ended before the agent sent anything, by the client's stderr.
 struct ClientFailure {
-  std::string text;      ///< for people: the failure and its remedy
-  bool again = false;    ///< another try may succeed: refused, reset, closed before the login
-  bool refused = false;  ///< no process listens at the port
-  bool too_old = false;  ///< it does not know curve25519_first
+  std::string text;           ///< for people: the failure and its remedy
+  bool again = false;         ///< another try may succeed: refused, reset, closed before the login
+  bool refused = false;       ///< no process listens at the port
+  bool unknown_name = false;  ///< the resolver knows no such name
+  bool too_old = false;       ///< it does not know curve25519_first
   bool operator==(const ClientFailure&) const = default;
 };
 ClientFailure client_failure(const ClientContext& context, std::string_view messages,

@@ -159,6 +159,31 @@ TEST_CASE("a server that refuses is tried again until the time is over, by eithe
   }
 }
 
+TEST_CASE("a name that is not known yet is tried again, where the user gave a time") {
+  if (no_ssh_here()) return;
+  for (const SshImplementation implementation :
+       {SshImplementation::automatic, SshImplementation::openssh}) {
+    Fixture f;
+    f.configure(22, "HostName nosuch.invalid");
+    f.login.implementation = implementation;
+    f.login.connect_timeout = seconds(3);
+    CHECK(f.fail().find("nosuch.invalid") != std::string::npos);
+    CHECK(f.logged_that("; trying again"));
+  }
+}
+
+TEST_CASE("the client runs dtrain's command, whatever session the user's configuration has") {
+  if (no_ssh_here()) return;
+  const SshServer server;
+  Fixture f;
+  f.configure(server.port(),
+              "RemoteCommand false\nSessionType none\nStdinNull yes\nForkAfterAuthentication yes\n"
+              "ExitOnForwardFailure yes\nLocalForward 127.0.0.1:1 127.0.0.1:1\nRequestTTY force\n");
+  f.know(server);
+  f.login.implementation = SshImplementation::openssh;
+  CHECK(f.talk() == ended_well);
+}
+
 TEST_CASE("a server that never answers times out, by either implementation") {
   if (no_ssh_here()) return;
   const Fd silent = listen_on({"127.0.0.1", 0}).value();

@@ -70,6 +70,7 @@ TEST_CASE("an error of the client is shown with its remedy") {
     bool again = false;
     bool refused = false;
     bool too_old = false;
+    bool unknown_name = false;
   };
   const std::vector<Case> cases = {
       {"debug1: Offering public key: /k/id ED25519 SHA256:abc explicit\r\n"
@@ -82,7 +83,9 @@ TEST_CASE("an error of the client is shown with its remedy") {
        "Host key verification failed.\n",
        "Host key verification failed. (exit status 255)"},
       {"ssh: Could not resolve hostname n: Name or service not known\n",
-       "ssh: Could not resolve hostname n: Name or service not known"},
+       "ssh: Could not resolve hostname n: Name or service not known", false, false, false, true},
+      {"ssh: Could not resolve hostname n: Temporary failure in name resolution\n",
+       "ssh: Could not resolve hostname n: Temporary failure in name resolution", true},
       {"debug1: Connecting to n\nssh: connect to host n port 22: Connection refused\n",
        "ssh: connect to host n port 22: Connection refused; is sshd running there?", true, true},
       {"jumphost loop via n\r\nkex_exchange_identification: Connection closed by remote host\n",
@@ -100,8 +103,11 @@ TEST_CASE("an error of the client is shown with its remedy") {
   for (const Case& c : cases) {
     CAPTURE(c.output);
     CHECK(client_failure({.request = {.host = "n", .user = "me"}}, c.output, "exit status 255") ==
-          ClientFailure{
-              .text = c.text, .again = c.again, .refused = c.refused, .too_old = c.too_old});
+          ClientFailure{.text = c.text,
+                        .again = c.again,
+                        .refused = c.refused,
+                        .unknown_name = c.unknown_name,
+                        .too_old = c.too_old});
   }
 }
 
