@@ -56,6 +56,11 @@ void append_no_proxy(Environment& environment, const std::string& names) {
   }
   for (size_t i = 0; i < spellings.size(); ++i) {
     const std::string& base = before[i].empty() ? before[1 - i] : before[i];
+    // A single * leaves out all hosts, but only as long as it stands alone.
+    if (trim(base) == "*") {
+      environment[spellings[i]] = base;
+      continue;
+    }
     const bool too_long = base.size() + names.size() + sizeof "no_proxy=," > variable_bytes_max;
     environment[spellings[i]] = base.empty() ? names
                                 : too_long   ? base
@@ -76,6 +81,7 @@ Environment default_variables(const Environment& environment, const HostFacts& h
     // Without "=" NCCL would match every interface with this prefix.
     defaults["NCCL_SOCKET_IFNAME"] = "=" + host.interface;
     defaults["GLOO_SOCKET_IFNAME"] = host.interface;
+    defaults["TP_SOCKET_IFNAME"] = host.interface;  // TensorPipe, of torch.distributed.rpc
   }
   for (const auto& [name, value] : added) {
     if (yields_to_user(name)) defaults.emplace(name, value);

@@ -418,6 +418,7 @@ TEST_CASE("the interface that leads to the host is named for NCCL and gloo, unle
   const Environment other = worker_environment({{"NCCL_SOCKET_IFNAME", "^lo"}}, host, {}, {});
   CHECK(other.at("NCCL_SOCKET_IFNAME") == "^lo");
   CHECK(other.at("GLOO_SOCKET_IFNAME") == "ens5");
+  CHECK(other.at("TP_SOCKET_IFNAME") == "ens5");
   host.interface = "";
   CHECK_FALSE(worker_environment({}, host, {}, {}).contains("NCCL_SOCKET_IFNAME"));
   CHECK_FALSE(worker_environment({}, host, {}, {}).contains("GLOO_SOCKET_IFNAME"));
@@ -442,6 +443,8 @@ TEST_CASE("where there is a proxy, the job's names are appended to both spelling
       {{{"http_proxy", "p"}}, "a,b", "a,b"},
       {{{"HTTPS_PROXY", "p"}, {"NO_PROXY", "x"}}, "x,a,b", "x,a,b"},
       {{{"all_proxy", "p"}, {"no_proxy", "x"}, {"NO_PROXY", "y"}}, "x,a,b", "y,a,b"},
+      {{{"http_proxy", "p"}, {"no_proxy", "*"}}, "*", "*"},
+      {{{"http_proxy", "p"}, {"no_proxy", "*"}, {"NO_PROXY", "y"}}, "*", "y,a,b"},
   };
   const HostFacts host{.own = {}, .hostname = "h"};
   for (const Case& c : cases) {
