@@ -46,16 +46,11 @@ Result<> merge_mention(Host& into, Host host) {
   const auto gives_slots = [](const Host& mention) {
     return mention.slots != 0 && !mention.counted;
   };
-  if (gives_slots(into) != gives_slots(host)) {
-    return fail(Errc::input,
-                format("host \"{0}\" is given twice, but not always with slots; write {0}:N once",
-                       into.name));
-  }
-  if (!gives_slots(into)) {
-    for (Host* const mention : {&into, &host}) {
-      mention->slots = std::max(mention->slots, 1);
-      mention->counted = true;
-    }
+  // As in Open MPI, a mention without slots is one slot.
+  const bool counted = !gives_slots(into) && !gives_slots(host);
+  for (Host* const mention : {&into, &host}) {
+    mention->slots = std::max(mention->slots, 1);
+    mention->counted = counted;
   }
   return merge_host(into, host);
 }

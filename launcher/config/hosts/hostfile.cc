@@ -34,10 +34,15 @@ struct Attribute {
   std::string_view value;
 };
 
+constexpr std::string_view blanks = " \t";
+
 std::optional<Attribute> split_attribute(std::string_view word) {
   const size_t equals = word.find('=');
-  if (equals == std::string_view::npos) return std::nullopt;
-  return Attribute{word, word.substr(0, equals), word.substr(equals + 1)};
+  if (equals == std::string_view::npos || equals == 0) return std::nullopt;
+  // Views into the line, also when they are empty: errors name their column.
+  std::string_view value = word.substr(equals + 1);
+  value.remove_prefix(std::min(value.find_first_not_of(blanks), value.size()));
+  return Attribute{word, word.substr(0, word.find_last_not_of(blanks, equals - 1) + 1), value};
 }
 
 tl::unexpected<Error> unknown_attribute(std::string_view word, const SourceLocation& place) {
@@ -75,16 +80,32 @@ Result<std::string> apply(const Attribute& attribute, Host& host, const SourceLo
   if (key == "ifhn") {
     return format("{}: ifhn is ignored; this version chooses no network", place.of(attribute.word));
   }
-  if (key == "slots") {
+  if (is_one_of(key, {"slots", "cpu", "count"})) {
     TRY(set_number(&Host::slots, attribute, host, place));
   } else if (is_one_of(key, {"max_slots", "max-slots", "slots_max", "slots-max"})) {
     TRY(set_number(&Host::max_slots, attribute, host, place));
-  } else if (is_one_of(key, {"user", "username"})) {
+  } else if (is_one_of(key, {"user", "username", "user_name", "user-name"})) {
     TRY(set_user(attribute, host, place));
   } else {
     return unknown_attribute(attribute.word, place);
   }
   return "";
+}
+
+/// Joins "slots = 4" and the like to one word, as Open MPI reads it.
+std::vector<std::string_view> join_at_equals(const std::vector<std::string_view>& words) {
+  std::vector<std::string_view> joined;
+  for (const std::string_view word : words) {
+    const bool continues =
+        joined.size() > 1 && (word.starts_with('=') || joined.back().ends_with('='));
+    if (!continues) {
+      joined.push_back(word);
+      continue;
+    }
+    // Both are parts of one line.
+    joined.back() = {joined.back().data(), word.data() + word.size()};
+  }
+  return joined;
 }
 
 /// Parses a line. Requires at least one word.
@@ -124,7 +145,7 @@ Result<HostList> parse_hostfile(std::string_view text, std::string_view path) {
   for (std::string_view line : split(text, '\n')) {
     const SourceLocation place(path, line, ++number);
     if (line.ends_with('\r')) line.remove_suffix(1);
-    const std::vector<std::string_view> words = split_words(line.substr(0, line.find('#')));
+    const auto words = join_at_equals(split_words(line.substr(0, line.find('#'))));
     if (words.empty()) continue;
     HostList named = TRY(parse_line(words, place));
     TRY(merger.add(std::move(named), words[0], place));

@@ -20,9 +20,9 @@ TEST_CASE("B6: a host given again adds its slots, with a warning") {
        " | -H: host \"b\" given twice; merged to 2 slots"
        " | -H: host \"c\" given twice; merged to 2 slots | -H: and 2 more such warnings"},
       {"a,A,a", "a:3 | -H: host \"a\" given 3 times; merged to 3 slots"},
-      {"a,a,a:2", "-H: host \"a\" is given twice, but not always with slots; write a:N once"},
-      {"a:2,a,a", "-H: host \"a\" is given twice, but not always with slots; write a:N once"},
-      {"a,a:2", "-H: host \"a\" is given twice, but not always with slots; write a:N once"},
+      {"a,a,a:2", "a:4 | -H: host \"a\" given 3 times; merged to 4 slots"},
+      {"a:2,a,a", "a:4 | -H: host \"a\" given 3 times; merged to 4 slots"},
+      {"a,a:2", "a:3 | -H: host \"a\" given twice; merged to 3 slots"},
       {"u@a:1,v@a:1",
        "-H: host \"a\" is given with user \"u\" and with user \"v\"; use one of them"},
   };
