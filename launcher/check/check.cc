@@ -45,7 +45,7 @@ CheckRunner::Terms terms_of(const RunConfig& config, const CheckOptions& options
   return {.step_max = config.start_timeout,
           .path = path_of(environment),
           .cwd = current_folder(environment),
-          .forwarded = forwarded_environment(environment, {}).value_or(Environment()),
+          .forwarded = forwarded_environment(environment, {}),
           .command = options.command.empty() ? "" : options.command.front(),
           .imports = options.imports,
           .networks = config.networks,

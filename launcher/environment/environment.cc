@@ -116,9 +116,9 @@ std::set<std::string_view> outer_defaults(const Environment& launcher) {
 
 }  // namespace
 
-Result<Environment> forwarded_environment(const Environment& launcher,
-                                          const std::vector<EnvironmentSetting>& settings,
-                                          const std::vector<std::string>& excluded) {
+Environment forwarded_environment(const Environment& launcher,
+                                  const std::vector<EnvironmentSetting>& settings,
+                                  const std::vector<std::string>& excluded) {
   Environment forwarded;
   const std::set<std::string_view> defaults = outer_defaults(launcher);
   for (const auto& [name, value] : launcher) {
@@ -132,13 +132,21 @@ Result<Environment> forwarded_environment(const Environment& launcher,
       continue;
     }
     const auto found = launcher.find(setting.name);
-    if (found == launcher.end()) {
-      return fail(Errc::input, format("{0}: {1} is not set in the environment; write {1}=VALUE",
-                                      setting.origin, printable(setting.name)));
-    }
-    forwarded[setting.name] = found->second;
+    if (found != launcher.end()) forwarded[setting.name] = found->second;
   }
   return forwarded;
+}
+
+std::vector<std::string> unset_settings(const Environment& launcher,
+                                        const std::vector<EnvironmentSetting>& settings) {
+  std::vector<std::string> warnings;
+  for (const EnvironmentSetting& setting : settings) {
+    if (setting.value || launcher.contains(setting.name)) continue;
+    warnings.push_back(
+        format("{0}: {1} is not set in the environment, so no process gets it; write {1}=VALUE",
+               setting.origin, printable(setting.name)));
+  }
+  return warnings;
 }
 
 std::vector<std::string> overridden_settings(const std::vector<EnvironmentSetting>& settings,

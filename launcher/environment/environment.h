@@ -53,11 +53,13 @@ struct CpuShare {
 ///
 /// A host's own variables and those of an outer job are not forwarded from the environment
 /// (launcher/environment/variable_names.h). Nor are defaults of an outer dtrain, and names that
-/// match `excluded`. Fails with Errc::input when a setting has no value and its variable is not
-/// set.
-Result<Environment> forwarded_environment(const Environment& launcher,
-                                          const std::vector<EnvironmentSetting>& settings,
-                                          const std::vector<std::string>& excluded = {});
+/// match `excluded`. A setting without a value whose variable is not set is left out.
+Environment forwarded_environment(const Environment& launcher,
+                                  const std::vector<EnvironmentSetting>& settings,
+                                  const std::vector<std::string>& excluded = {});
+/// Returns a warning for each setting that forwards a variable which is not set.
+std::vector<std::string> unset_settings(const Environment& launcher,
+                                        const std::vector<EnvironmentSetting>& settings);
 /// Returns the names that settings of the user have, although dtrain's own values for a task win.
 std::vector<std::string> overridden_settings(const std::vector<EnvironmentSetting>& settings,
                                              const Environment& added);

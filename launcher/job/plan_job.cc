@@ -27,8 +27,9 @@ Result<> check_with_plan(JobContext& context, const Plan& plan) {
 
 Result<PlannedJob> plan_job(JobContext& context, const Environment& environment) {
   const RunConfig& config = context.config;
+  context.warn(unset_settings(environment, config.environment));
   Environment forwarded =
-      TRY(forwarded_environment(environment, config.environment, config.environment_excluded));
+      forwarded_environment(environment, config.environment, config.environment_excluded);
   const ResolvedHosts resolved = TRY(resolve_hosts(config, own_names(config)));
   const std::vector<Host>& hosts = resolved.hosts;
   context.warn(resolved.warnings);

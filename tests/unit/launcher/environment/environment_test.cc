@@ -22,7 +22,7 @@ const Environment launcher = {
 
 Environment forwarded(const Environment& environment,
                       const std::vector<EnvironmentSetting>& settings = {}) {
-  return forwarded_environment(environment, settings).value();
+  return forwarded_environment(environment, settings);
 }
 
 /// Two hosts, two tasks on the first and one on the second.
