@@ -38,7 +38,7 @@ constexpr std::array groups = {
     OptionGroupTitle{OptionGroup::faults, "Time and faults"},
     OptionGroupTitle{OptionGroup::output, "Output"},
     OptionGroupTitle{OptionGroup::itself, "dtrain itself"},
-    OptionGroupTitle{OptionGroup::torchrun, "Options of torchrun and mpirun"},
+    OptionGroupTitle{OptionGroup::torchrun, "Options of torchrun, mpirun and srun"},
     OptionGroupTitle{OptionGroup::horovod, "Horovod's options"},
 };
 
@@ -85,8 +85,16 @@ void add_placeholder(std::string& left, std::string_view placeholder) {
 std::string option_entry(const Option& option) {
   const std::vector<std::string_view> spellings = spellings_of(option);
   std::string left;
+  size_t line_begin = 0;
   for (const std::string_view spelling : spellings) {
-    left += format("{}{}", left.empty() ? "" : ", ", spelling);
+    constexpr size_t margins = 4;  // two blanks, and a comma with its blank
+    if (left.size() - line_begin + spelling.size() + margins > columns) {
+      left += ",\n      ";
+      line_begin = left.size() - margins;
+    } else if (!left.empty()) {
+      left += ", ";
+    }
+    left += spelling;
   }
   if (!option.placeholder.empty()) add_placeholder(left, option.placeholder);
   return entry(left, option.help);
@@ -236,7 +244,7 @@ std::string bench_help() {
 
 /// Lists only the names of another launcher's options, by their effect here, which many have in
 /// common. That launcher documents their meaning.
-std::string answered_entries(std::span<const Option> options) {
+std::string answered_entries(OptionGroup group) {
   constexpr std::pair<Effect, std::string_view> effects[] = {
       {Effect::agrees, "accepted"},
       {Effect::exports, "for its library"},
@@ -244,8 +252,8 @@ std::string answered_entries(std::span<const Option> options) {
   std::string text;
   for (const auto& [effect, title] : effects) {
     std::string names;
-    for (const Option& option : options) {
-      if (option.effect != effect) continue;
+    for (const Option& option : run_options) {
+      if (option.group != group || option.effect != effect) continue;
       for (const std::string_view spelling : spellings_of(option))
         names += format("{} ", spelling);
     }
@@ -285,8 +293,7 @@ std::string run_help() {
       const bool plain = option.effect == Effect::decides || option.effect == Effect::prints;
       if (option.group == group.group && plain) text += option_entry(option);
     }
-    if (group.group == OptionGroup::torchrun) text += answered_entries(torchrun_options);
-    if (group.group == OptionGroup::horovod) text += answered_entries(horovod_options);
+    text += answered_entries(group.group);
   }
   text += "\n" +
           wrapped(

@@ -102,7 +102,7 @@ std::optional<std::string> advice_for(const std::vector<std::string>& words,
   if (!std::ranges::equal(std::span(words).last(length), config.command)) return std::nullopt;
   const auto path = environment.find("PATH");
   return command_advice(
-      {.front = std::span(words).first(words.size() - config.command.size()),
+      {.front = std::span(words).first(words.size() - length),
        .command = config.command,
        .path = path == environment.end() ? "/usr/local/bin:/usr/bin:/bin" : path->second,
        .cwd = config.chdir.value_or(current_folder(environment))});

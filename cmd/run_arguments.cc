@@ -59,6 +59,16 @@ std::optional<Spelled> find_spelled(std::string_view word) {
   return best;
 }
 
+/// Reads an abbreviation of an option of horovodrun, with or without a value.
+std::optional<Spelled> find_abbreviated(std::string_view word) {
+  const size_t equals = std::min(word.find('='), word.size());
+  const auto whole = abbreviated_option(word.substr(0, equals));
+  if (!whole) return std::nullopt;
+  Spelled spelled{whole->option, std::string(whole->spelling), std::nullopt};
+  if (equals < word.size()) spelled.value = word.substr(equals + 1);
+  return spelled;
+}
+
 tl::unexpected<Error> unknown_option(std::string_view word, const Dialect& dialect) {
   const std::string_view name = word.substr(0, word.find('='));
   std::vector<std::string> own_names(dialect.own_flags.begin(), dialect.own_flags.end());
@@ -145,7 +155,8 @@ Result<> read_into(RunArguments& result, std::span<const std::string> words,
       result.own.push_back(word);
       continue;
     }
-    const std::optional<Spelled> spelled = find_spelled(word);
+    std::optional<Spelled> spelled = find_spelled(word);
+    if (!spelled && dialect.command == "run") spelled = find_abbreviated(word);
     if (!spelled) return unknown_option(word, dialect);
     const Option& option = *spelled->option;
     if (dialect.takes != nullptr && !dialect.takes(option)) return not_taken(*spelled, dialect);

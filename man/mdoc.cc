@@ -101,7 +101,8 @@ std::string answered_items(std::span<const Option> options) {
 
 std::string torchrun_items() {
   std::string text;
-  for (const Option& option : torchrun_options) {
+  for (const Option& option : run_options) {
+    if (option.group != OptionGroup::torchrun) continue;
     if (option.effect == Effect::decides) {
       text += option_item(option);
     } else {

@@ -269,6 +269,7 @@ Result<RunConfig> make_run_config(const OptionSources& by_precedence,
   TRY(read_external_cluster(by_precedence, environment, read_text, config));
   if (!find_option(by_precedence, "role-command")) TRY(check_command(by_precedence, config));
   TRY(check_answered_options(by_precedence));
+  TRY(read_mca(by_precedence, config));
   TRY(read_placement(by_precedence, config.placement));
   if (config.placement.gpu_share) {
     config.warnings.emplace_back(

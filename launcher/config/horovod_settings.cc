@@ -78,6 +78,18 @@ struct Refused {
   std::string_view why;
 };
 
+/// A parameter of Open MPI, and dtrain's option with the same effect.
+struct McaAnswer {
+  std::string_view key;
+  std::string_view ours;
+};
+constexpr McaAnswer mca_answers[] = {
+    {"btl_tcp_if_include", "--network-interfaces NAMES"},
+    {"oob_tcp_if_include", "--network-interfaces NAMES"},
+    {"plm_rsh_agent", "--rsh-agent PROGRAM"},
+    {"plm_rsh_args", "-p PORT, -i FILE or --ssh-config FILE"},
+};
+
 }  // namespace
 
 Result<> check_answered_options(const OptionSources& by_precedence) {
@@ -100,6 +112,25 @@ Result<> check_answered_options(const OptionSources& by_precedence) {
   for (const Refused& refused : all)
     lines.push_back(format("{}: {}", refused.origins, refused.why));
   return fail(Errc::input, join(lines, "\n"));
+}
+
+Result<> read_mca(const OptionSources& sources, RunConfig& config) {
+  const auto given = find_option(sources, "mca");
+  if (!given) return {};
+  std::vector<std::string> keys;
+  for (size_t i = 0; i < given->values->size(); i += 2) {
+    const std::string& key = (*given->values)[i];
+    if (key.empty()) return given->expected("KEY VALUE");
+    const auto* const answer = std::ranges::find(mca_answers, key, &McaAnswer::key);
+    if (answer != std::end(mca_answers))
+      return given->refuse(format("{}: dtrain's option is {}", key, answer->ours));
+    if (std::ranges::find(keys, key) == keys.end()) keys.push_back(printable(key));
+  }
+  config.warnings.push_back(
+      format("{} {}: no effect, since dtrain starts the processes without "
+             "Open MPI",
+             given->origin, join(keys, ", ")));
+  return {};
 }
 
 Result<std::vector<EnvironmentSetting>> horovod_settings(const OptionSources& by_precedence) {

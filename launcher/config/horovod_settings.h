@@ -13,6 +13,10 @@ namespace dt {
 /// an option that dtrain refuses, and for a malformed value of one that has no effect.
 Result<> check_answered_options(const OptionSources& by_precedence);
 
+/// Reads --mca of Open MPI. Fails with dtrain's option for a parameter that chooses what dtrain
+/// chooses, too. The others are only named in a warning: they tune the transports of MPI programs.
+Result<> read_mca(const OptionSources& by_precedence, RunConfig& config);
+
 /// Returns the variables for the workers by the options that tune Horovod's library. Fails when two
 /// options set one variable to different values.
 Result<std::vector<EnvironmentSetting>> horovod_settings(const OptionSources& by_precedence);

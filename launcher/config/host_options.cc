@@ -96,8 +96,14 @@ Result<> check_node_rank(const OptionSources& sources, const RunConfig& config) 
 
 Result<> read_ssh(const OptionSources& sources, LoginOptions& ssh) {
   if (const auto given = find_option(sources, "ssh-port")) {
-    const int64_t port = TRY(given->integer(1, 65535));
-    ssh.port = static_cast<uint16_t>(port);
+    const auto port = given->integer(1, 65535);
+    if (!port && !parse_integer(given->value())) {
+      return fail(Errc::input, port.error().message +
+                                   ": this is the port of sshd; a partition of Slurm goes to "
+                                   "salloc or sbatch");
+    }
+    if (!port) return tl::unexpected(port.error());
+    ssh.port = static_cast<uint16_t>(*port);
   }
   if (const auto given = find_option(sources, "ssh-identity-file")) {
     ssh.identity = TRY(given->text("a file"));
@@ -196,7 +202,12 @@ Result<> read_torchrun_command(const OptionSources& sources, RunConfig& config) 
   for (const std::string_view name : {"redirects", "tee"}) {
     const auto given = find_option(sources, name);
     if (!given) continue;
-    const std::string choice = TRY(given->choice());
+    const auto chosen = given->choice();
+    if (!chosen && name == "tee" && parse_duration(given->value())) {
+      return fail(Errc::input, chosen.error().message + ": a time limit is --timeout TIME");
+    }
+    if (!chosen) return tl::unexpected(chosen.error());
+    const std::string& choice = *chosen;
     if (choice == "0") continue;
     if (!config.output_dir && !config.no_macros) {
       config.output_dir = "/tmp/dtrain-logs-{job_id}";

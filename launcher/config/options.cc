@@ -11,6 +11,30 @@ std::string_view without_dashes(std::string_view word) {
   return word.substr(std::min(word.find_first_not_of('-'), word.size()));
 }
 
+/// True for "nooversubscribe" and "oversubscribe": one turns off the other.
+bool are_opposites(std::string_view one, std::string_view other) {
+  const auto turns_off_other = [](std::string_view off, std::string_view on) {
+    for (const std::string_view no : {"no-", "no_", "no"}) {
+      if (off.starts_with(no) && !on.starts_with(no)) {
+        const std::string names[] = {std::string(on)};
+        return off.substr(no.size()) == on || nearest(off.substr(no.size()), names).has_value();
+      }
+    }
+    return false;
+  };
+  return turns_off_other(one, other) || turns_off_other(other, one);
+}
+
+/// Options of dtrain that horovodrun has under the same name.
+bool is_of_horovodrun(const Option& option) {
+  constexpr std::string_view shared[] = {"np",         "hosts",         "hostfile",
+                                         "output-dir", "start-timeout", "ssh-port",
+                                         "verbose",    "config-file",   "ssh-identity-file",
+                                         "help",       "version",       "network-interfaces"};
+  return option.group == OptionGroup::horovod ||
+         std::ranges::find(shared, option.name) != std::end(shared);
+}
+
 std::optional<OptionGuess> guess_by_prefix(std::string_view word) {
   constexpr size_t letters_min = 2;
   std::optional<OptionGuess> best;
@@ -21,7 +45,7 @@ std::optional<OptionGuess> guess_by_prefix(std::string_view word) {
       const std::string_view name = without_dashes(spelling);
       const size_t shared = std::min(name.size(), word.size());
       if (shared > best_length && name.substr(0, shared) == word.substr(0, shared)) {
-        best = OptionGuess{&option, spellings_of(option).front()};
+        best = OptionGuess{&option, spelling};
         best_length = shared;
       }
     }
@@ -82,12 +106,27 @@ std::string variable_of(const Option& option) {
   return variable;
 }
 
+std::optional<OptionGuess> abbreviated_option(std::string_view word) {
+  constexpr size_t letters_min = 3;
+  if (!word.starts_with("--") || word.size() < 2 + letters_min) return std::nullopt;
+  std::optional<OptionGuess> found;
+  for (const Option& option : run_options) {
+    for (const std::string_view spelling : spellings_of(option)) {
+      if (!spelling.starts_with(word) || (found && found->option == &option)) continue;
+      if (found) return std::nullopt;
+      found = OptionGuess{&option, spelling};
+    }
+  }
+  return found && is_of_horovodrun(*found->option) ? found : std::nullopt;
+}
+
 std::optional<OptionGuess> guess_option(std::string_view word) {
   word = without_dashes(word);
   std::vector<std::string> names;
   std::vector<OptionGuess> guesses;
   for (const Option& option : run_options) {
     for (const std::string_view spelling : spellings_of(option)) {
+      if (are_opposites(word, without_dashes(spelling))) continue;
       names.emplace_back(without_dashes(spelling));
       guesses.push_back({&option, spelling});
     }

@@ -16,15 +16,15 @@ namespace dt {
 
 /// The options of `dtrain run` without those of other launchers.
 inline constexpr std::array own_options = {
-    Option{"np", "-np -n --np --num-proc", OptionKind::integer, "N", OptionGroup::hosts,
+    Option{"np", "-np -n --np --num-proc --ntasks", OptionKind::integer, "N", OptionGroup::hosts,
            "Processes to start. Needed when no hosts are given; otherwise the sum of their slots."},
     Option{"hosts", "-H --hosts --host -host -hosts", OptionKind::list, "HOSTS", OptionGroup::hosts,
            "Hosts and their slots: [user@]host[:slots],… for example node1:4,[::1]:2; "
            "node[01-16]:8 stands for 16 hosts, @FILE for those of a hostfile. A host "
            "without slots offers its GPUs, else its CPUs. Without hosts everything runs on this "
            "machine."},
-    Option{"hostfile", "--hostfile -hostfile --machinefile -machinefile", OptionKind::text, "FILE",
-           OptionGroup::hosts,
+    Option{"hostfile", "--hostfile -hostfile --machinefile -machinefile -f", OptionKind::text,
+           "FILE", OptionGroup::hosts,
            "Read the hosts from FILE, a line each, as for Horovod, Open MPI, MPICH or DeepSpeed: "
            "\"host slots=N max_slots=M\" or \"host:N\"."},
     Option{"oversubscribe", "--oversubscribe", OptionKind::flag, "", OptionGroup::hosts,
@@ -39,7 +39,8 @@ inline constexpr std::array own_options = {
            "How ranks are dealt to the processes: slot numbers those of one host before the next, "
            "as many programs expect; node numbers one on each host in turn. As --map-by, if not "
            "given."},
-    Option{"ppn", "--ppn -ppn --npernode -npernode", OptionKind::integer, "N", OptionGroup::hosts,
+    Option{"ppn", "--ppn -ppn --npernode -npernode --ntasks-per-node", OptionKind::integer, "N",
+           OptionGroup::hosts,
            "Processes on each host, N at most, instead of its slots; -np is then N times the "
            "hosts."},
     Option{"bind-to", "--bind-to -bind-to", OptionKind::text, "none|core|numa|auto",
@@ -204,8 +205,8 @@ inline constexpr std::array own_options = {
            "How many parameter servers have each variable, by DTRAIN_PS_REPLICAS: 1, the default, "
            "or 2. With 2, the next ps does all that a ps does, and takes over when that one dies: "
            "nothing that was pushed is lost, and the workers continue. It needs two ps."},
-    Option{"chdir", "--chdir -wdir --wdir -wd", OptionKind::text, "DIR", OptionGroup::workers,
-           "Start the workers in DIR instead of the current folder."},
+    Option{"chdir", "--chdir -wdir --wdir -wd -D --cwd", OptionKind::text, "DIR",
+           OptionGroup::workers, "Start the workers in DIR instead of the current folder."},
     Option{"cluster-filter", "--cluster-filter", OptionKind::text, "none|ps", OptionGroup::workers,
            "Which tasks TF_CONFIG lists, as TensorFlow's device filters: with ps, a worker's lists "
            "no other worker, and a ps' no other ps, so that they need not wait for each other. "
@@ -294,7 +295,9 @@ inline constexpr std::array own_options = {
            "goes, in the order written."},
     Option{"no-tag", "--no-tag", OptionKind::flag, "", OptionGroup::output,
            "Print workers' lines without [rank]<stdout>: before them."},
-    Option{"timestamp", "--timestamp -prefix-timestamp --prefix-output-with-timestamp",
+    Option{"timestamp",
+           "--timestamp --timestamp-output -timestamp-output -prefix-timestamp "
+           "--prefix-output-with-timestamp",
            OptionKind::flag, "", OptionGroup::output,
            "Print before each of the workers' lines the time at which dtrain had received it."},
     Option{"color", "--color", OptionKind::text, "auto|always|never", OptionGroup::output,
@@ -328,9 +331,13 @@ inline constexpr std::array own_options = {
 
 /// All options of `dtrain run`.
 inline constexpr auto run_options = [] {
-  std::array<Option, own_options.size() + torchrun_options.size() + horovod_options.size()> all;
-  auto* const others = std::ranges::copy(own_options, all.begin()).out;
-  std::ranges::copy(horovod_options, std::ranges::copy(torchrun_options, others).out);
+  std::array<Option, own_options.size() + torchrun_options.size() + mpirun_options.size() +
+                         horovod_options.size()>
+      all;
+  auto* next = std::ranges::copy(own_options, all.begin()).out;
+  next = std::ranges::copy(torchrun_options, next).out;
+  next = std::ranges::copy(mpirun_options, next).out;
+  std::ranges::copy(horovod_options, next);
   return all;
 }();
 
@@ -402,7 +409,11 @@ struct OptionGuess {
   const Option* option = nullptr;
   std::string_view spelling;
 };
-/// Finds the nearest spelling, or one that the word begins with or that begins with the word. So
+/// Finds the option of horovodrun of which this is the beginning, and of no other option. Python's
+/// argparse accepts such an abbreviation. `spelling` is the whole one.
+std::optional<OptionGuess> abbreviated_option(std::string_view word);
+/// Finds the nearest spelling that does not mean the opposite ("no"), or one that the word begins
+/// with or that begins with the word. So
 /// --nproc finds -np. Dashes in front do not count.
 std::optional<OptionGuess> guess_option(std::string_view word);
 

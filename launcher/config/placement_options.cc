@@ -55,8 +55,13 @@ Result<> read_placement(const OptionSources& sources, PlacementOptions& placemen
     placement.per_host = static_cast<int>(count);
   }
   if (const auto given = find_option(sources, "bind-to")) {
-    const std::string choice = TRY(given->choice());
-    placement.bind_to = bind_to_named(choice);
+    const auto choice = given->choice();
+    if (!choice && given->value() == "socket") {
+      return fail(Errc::input,
+                  choice.error().message + "; a socket is mostly one node: write numa");
+    }
+    if (!choice) return tl::unexpected(choice.error());
+    placement.bind_to = bind_to_named(*choice);
   }
   if (const auto given = find_option(sources, "gpu-bind")) {
     const std::string choice = TRY(given->choice());

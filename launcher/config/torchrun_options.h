@@ -7,9 +7,6 @@
 namespace dt {
 
 namespace refusal {
-inline constexpr std::string_view mca =
-    "dtrain starts the processes itself, without Open MPI's modules; leave it out, or give it to "
-    "the processes with -x OMPI_MCA_KEY=VALUE";
 inline constexpr std::string_view numa = "write: --bind-to numa";
 inline constexpr std::string_view logs =
     "dtrain starts no Python class; leave it out, or write the output to files with --log-dir DIR";
@@ -19,7 +16,7 @@ inline constexpr std::string_view filter =
 inline constexpr std::string_view run_path = "leave it out, and write: python3 SCRIPT";
 }  // namespace refusal
 
-/// The options of torchrun, and some of mpirun. With them dtrain accepts their command lines.
+/// The options of torchrun, and hydra's -genv. With them dtrain accepts their command lines.
 namespace torchrun_table {
 using enum OptionKind;
 using enum Effect;
@@ -42,7 +39,7 @@ inline constexpr std::array rows = {
            "without a folder, below /tmp."},
     Option{"tee", "-t --tee", text, "0|1|2|3", torchrun,
            "1 to 3: write it to files, too, as --output-dir always does for both streams."},
-    Option{"genv", "-genv", list, "NAME VALUE", torchrun,
+    Option{"genv", "-genv -env", list, "NAME VALUE", torchrun,
            "Set a variable for the workers, as -x NAME=VALUE."},
     Option{"standalone", "--standalone", flag, "", torchrun,
            "Run on one machine, as dtrain does without hosts.", true, agrees},
@@ -76,10 +73,100 @@ inline constexpr std::array rows = {
            "Not needed: dtrain finds the address of rank 0.", true, agrees},
     Option{"master-port", "--master-port --master_port", integer, "PORT", torchrun,
            "Not needed: dtrain finds a free port, which no other job has.", true, agrees},
-    Option{"mca", "--mca -mca", list, "KEY VALUE", torchrun, "A parameter of Open MPI.", true,
-           refuses, refusal::mca},
 };
 }  // namespace torchrun_table
 inline constexpr const auto& torchrun_options = torchrun_table::rows;
+
+namespace refusal {
+inline constexpr std::string_view per_node =
+    "write: --ppn N, for N processes on each host; to srun -N is the number of hosts, which "
+    "dtrain gets by -H HOST,HOST,…";
+inline constexpr std::string_view one_per_node = "write: --ppn 1";
+inline constexpr std::string_view map = "write: --dry-run, or --report-bindings";
+inline constexpr std::string_view rankfile =
+    "dtrain places processes by --map-by, --rank-by and --role NAME=COUNT@HOSTS; leave it out";
+inline constexpr std::string_view cpus =
+    "write: --bind-to auto, for equal shares of the cores, or -x OMP_NUM_THREADS=N";
+inline constexpr std::string_view cpu_bind = "write: --bind-to core, numa or none";
+inline constexpr std::string_view launcher = "write: --ssh openssh, or --rsh-agent PROGRAM";
+inline constexpr std::string_view nodes =
+    "write: -H HOST,HOST,…, such as -H \"$SLURM_JOB_NODELIST\"";
+inline constexpr std::string_view output =
+    "write: --output-dir DIR, which has a folder for each rank";
+inline constexpr std::string_view input = "write: --stdin RANK, or all";
+inline constexpr std::string_view exported =
+    "dtrain forwards its environment; write: -x NAME=VALUE for more, --env-exclude NAME for less";
+inline constexpr std::string_view unbuffered =
+    "dtrain passes each line on at once; a program that keeps its output back runs by: stdbuf -oL";
+inline constexpr std::string_view distribution = "write: --map-by slot, or node";
+inline constexpr std::string_view programs =
+    "write the programs one after another: dtrain run -np 1 a : -np 2 b";
+inline constexpr std::string_view time = "write: --timeout TIME, such as 90m or 1h30m";
+inline constexpr std::string_view allocation =
+    "this is for Slurm's allocation; give it to salloc or sbatch, and start dtrain run within";
+}  // namespace refusal
+
+/// The options of mpirun (Open MPI, MPICH) and srun, besides those that are spellings of dtrain's
+/// own. Each agrees with dtrain's own work, or its refusal names dtrain's option.
+namespace mpirun_table {
+using enum OptionKind;
+using enum Effect;
+using enum OptionGroup;
+
+inline constexpr std::array rows = {
+    Option{"mca", "--mca -mca -gmca --gmca", list, "KEY VALUE", torchrun,
+           "A parameter of Open MPI, which has no effect: dtrain starts processes without it."},
+    Option{"tag-output", "--tag-output -tag-output -prepend-rank -l --label", flag, "", torchrun,
+           "Print each line behind its rank, as dtrain does without --no-tag.", true, agrees},
+    Option{"allow-run-as-root", "--allow-run-as-root -allow-run-as-root", flag, "", torchrun,
+           "Run as root, too, as dtrain always may.", true, agrees},
+    Option{"nooversubscribe", "--nooversubscribe -nooversubscribe", flag, "", torchrun,
+           "Start no more processes than slots, as dtrain does without --oversubscribe.", true,
+           agrees},
+    Option{"genvall", "-genvall -envall", flag, "", torchrun,
+           "Forward the environment, as dtrain always does.", true, agrees},
+    Option{"prefix", "--prefix -prefix", text, "DIR", torchrun,
+           "Not needed: dtrain copies itself to the hosts.", true, agrees},
+    Option{"kill-on-bad-exit", "-K --kill-on-bad-exit", flag, "", torchrun,
+           "End the job when a process fails, as dtrain does without --on-failure continue.", true,
+           agrees},
+    Option{"npernode-1", "--pernode -pernode", flag, "", torchrun, "One process on each host.",
+           true, refuses, refusal::one_per_node},
+    Option{"nodes", "-N --nodes", text, "N", torchrun,
+           "Processes on each host to mpirun, hosts to srun.", true, refuses, refusal::per_node},
+    Option{"display-map",
+           "--display-map -display-map --display-allocation -display-allocation -print-rank-map",
+           flag, "", torchrun, "Print where each process runs.", true, refuses, refusal::map},
+    Option{"rankfile", "--rankfile -rankfile -rf", text, "FILE", torchrun,
+           "Read the place of each rank.", true, refuses, refusal::rankfile},
+    Option{"cpus-per-task", "-c --cpus-per-task --cpus-per-proc -cpus-per-proc --cpus-per-rank",
+           integer, "N", torchrun, "CPUs of each process.", true, refuses, refusal::cpus},
+    Option{"cpu-bind", "--cpu-bind", text, "TYPE", torchrun, "Bind processes to CPUs.", true,
+           refuses, refusal::cpu_bind},
+    Option{"launcher", "--launcher -launcher -bootstrap --bootstrap", text, "NAME", torchrun,
+           "How hydra reaches the hosts.", true, refuses, refusal::launcher},
+    Option{"nodelist", "-w --nodelist", text, "HOSTS", torchrun, "The hosts.", true, refuses,
+           refusal::nodes},
+    Option{"output", "-o --output -e --error", text, "FILE", torchrun, "Write the output to files.",
+           true, refuses, refusal::output},
+    Option{"input", "--input", text, "MODE", torchrun, "Who reads standard input.", true, refuses,
+           refusal::input},
+    Option{"export", "--export", text, "NAMES", torchrun, "Variables to forward.", true, refuses,
+           refusal::exported},
+    Option{"unbuffered", "-u --unbuffered", flag, "", torchrun, "Pass output on at once.", true,
+           refuses, refusal::unbuffered},
+    Option{"distribution", "--distribution", text, "METHOD", torchrun,
+           "How processes are dealt to hosts.", true, refuses, refusal::distribution},
+    Option{"multi-prog", "--multi-prog", flag, "", torchrun, "Several programs.", true, refuses,
+           refusal::programs},
+    Option{"time", "--time", text, "TIME", torchrun, "A time limit.", true, refuses, refusal::time},
+    Option{"partition", "--partition --account --qos --constraint --gres --gpus --mem --job-name",
+           text, "TEXT", torchrun, "What an allocation of Slurm consists of.", true, refuses,
+           refusal::allocation},
+    Option{"exclusive", "--exclusive", flag, "", torchrun, "An allocation of Slurm of its own.",
+           true, refuses, refusal::allocation},
+};
+}  // namespace mpirun_table
+inline constexpr const auto& mpirun_options = mpirun_table::rows;
 
 }  // namespace dt

@@ -174,7 +174,7 @@ quiet = true           # DTRAIN_OPT_QUIET'
 test_misspelt_options_get_a_suggestion() {
   refused -np 2 --on-failure continu -- 'got "continu"; did you mean continue?'
   refused -np 2 --env-fil a -- '--env-fil: no such option; did you mean --env-file?'
-  refused --num-p 2 -- '--num-p: no such option; did you mean'
+  refused --nproc 2 -- '--nproc: no such option; did you mean -np?'
   printf 'env-exlude = "A"\n' >dtrain.toml
   refused -np 2 -- 'did you mean env-exclude?'
   run_dtrain config shwo

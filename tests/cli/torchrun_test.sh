@@ -74,8 +74,35 @@ test_what_dtrain_cannot_do_is_answered_in_one_line() {
   answered '--node-rank: dtrain is started once, and starts the processes of all hosts; leave it out, and name the hosts: -H HOST,HOST,…' \
     -np 2 --node-rank 1
   answered '--tee: needs a folder for the files; add --log-dir DIR' -np 2 --no-macros --tee 3
-  answered "--mca: dtrain starts the processes itself, without Open MPI's modules; leave it out, or give it to the processes with -x OMPI_MCA_KEY=VALUE" \
-    -np 2 --mca btl tcp,self
+}
+
+test_mpirun_options_that_are_true_here_are_accepted() {
+  run env -u LD_LIBRARY_PATH "$DTRAIN" run -np 2 --allow-run-as-root -bind-to none -map-by slot -x LD_LIBRARY_PATH -x PATH \
+    -mca pml ob1 -mca btl ^openib --tag-output --nooversubscribe -genvall -env A b sh -c 'echo $A'
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:b' '[1]<stdout>:b'
+  expect_stderr_contains 'warning: -mca pml, btl: no effect, since dtrain starts the processes without Open MPI'
+  expect_stderr_contains 'warning: -x: LD_LIBRARY_PATH is not set in the environment, so no process gets it'
+  printf 'localhost:2\n' >hosts
+  run_dtrain run -f hosts --no-tag -D / pwd
+  expect_stdout_lines / /
+}
+
+test_options_of_mpirun_and_srun_are_answered_by_those_of_dtrain() {
+  answered '-mca: btl_tcp_if_include: dtrain'"'"'s option is --network-interfaces NAMES' -np 2 -mca btl_tcp_if_include eth0
+  answered '--pernode: write: --ppn 1' --pernode
+  answered '-rf: dtrain places processes by --map-by, --rank-by and --role NAME=COUNT@HOSTS; leave it out' -np 2 -rf file
+  answered '-w: write: -H HOST,HOST,…, such as -H "$SLURM_JOB_NODELIST"' -n 2 -w node1
+  answered '-o: write: --output-dir DIR, which has a folder for each rank' -n 2 -o out.txt
+  answered '--export: dtrain forwards its environment; write: -x NAME=VALUE for more, --env-exclude NAME for less' \
+    -n 2 --export=ALL
+  answered '--bind-to: expected none, core, numa or auto, got "socket"; a socket is mostly one node: write numa' \
+    -np 2 --bind-to socket
+  answered '-p: expected 1..65535, got "gpu": this is the port of sshd; a partition of Slurm goes to salloc or sbatch' \
+    -n 2 -p gpu
+  run_dtrain run --ntasks 2 --ntasks-per-node 2 -H localhost -l -K echo up
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:up' '[1]<stdout>:up'
 }
 
 run_tests "$@"

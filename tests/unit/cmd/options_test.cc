@@ -115,6 +115,19 @@ TEST_CASE("everything from the command's first word on belongs to the command") 
   }
 }
 
+TEST_CASE("a unique beginning of an option of horovodrun is that option, as with argparse") {
+  const auto values = [](const Words& words) { return parsed(words).flags.values; };
+  CHECK(values({"run", "--num-p", "2", "x"}) == OptionValues{{"np", {"2"}}});
+  CHECK(values({"run", "--start-time=5", "x"}) == OptionValues{{"start-timeout", {"5"}}});
+  CHECK(values({"run", "--timeline-file", "f", "x"}) == OptionValues{{"timeline-filename", {"f"}}});
+  CHECK(values({"run", "--slots", "4", "x"}) == OptionValues{{"slots-per-host", {"4"}}});
+  // These begin several options, or one that horovodrun does not have.
+  for (const char* const word : {"--ssh-p", "--timeline", "--strateg", "--ps-m"}) {
+    CAPTURE(word);
+    CHECK(error_of({"run", word, "1", "x"}).starts_with(std::string(word) + ": no such option"));
+  }
+}
+
 TEST_CASE("B15: an unknown or incomplete option is refused, with the probable option") {
   struct Case {
     Words line;
@@ -133,7 +146,8 @@ TEST_CASE("B15: an unknown or incomplete option is refused, with the probable op
       {{"run", "--blacklist-cooldown-range", "1", "-np", "2"},
        "--blacklist-cooldown-range: needs 2 values, MIN MAX; see: dtrain help run"},
       {{"run", "--no-autotune=false"}, "--no-autotune: takes no value"},
-      {{"run", "--num-p", "2"}, "--num-p: no such option; did you mean -np?"},
+      {{"run", "--no-overlap"}, "--no-overlap: no such option; see: dtrain help run"},
+      {{"run", "--help-all"}, "--help-all: no such option; did you mean --help?"},
       {{"-np", "4", "echo", "a b"},
        "-np: a command comes first; did you mean: dtrain run -np 4 echo 'a b'"},
       {{"--zebra"}, "--zebra: no such option; see: dtrain help"},

@@ -1,5 +1,6 @@
 #include "launcher/config/torchrun_options.h"
 
+#include "launcher/config/horovod_settings.h"
 #include "tests/unit/launcher/config/fixture.h"
 
 #include <doctest/doctest.h>
@@ -91,11 +92,22 @@ TEST_CASE("an option of torchrun or mpirun that cannot be honoured is refused in
        "--role: expected NAME=COUNT or NAME=COUNT@HOSTS, got \"trainer\""},
       {{{"np", {"2"}}, {"map-by", {"ppr:0:node"}}},
        "--map-by: expected ppr:N:node with N of 1..4096, got \"ppr:0:node\""},
-      {{{"np", {"2"}}, {"mca", {"btl", "tcp"}}},
-       "--mca: dtrain starts the processes itself, without Open MPI's modules; leave it out, or "
-       "give it to the processes with -x OMPI_MCA_KEY=VALUE"},
   };
   expect_refused(cases);
+}
+
+TEST_CASE("--mca is a warning, and an error where dtrain has an option for it") {
+  const auto read = [](const std::vector<std::string>& words, RunConfig& config) {
+    return read_mca({{.values = {{"mca", words}}, .origins = {{"mca", "-mca"}}}}, config);
+  };
+  RunConfig config;
+  CHECK(read({"pml", "ob1", "btl", "^openib", "pml", "ucx"}, config));
+  CHECK(config.warnings ==
+        std::vector<std::string>{
+            "-mca pml, btl: no effect, since dtrain starts the processes without Open MPI"});
+  const auto refused = read({"pml", "ob1", "plm_rsh_agent", "rsh"}, config);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message == "-mca: plm_rsh_agent: dtrain's option is --rsh-agent PROGRAM");
 }
 
 }  // namespace
