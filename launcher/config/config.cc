@@ -283,6 +283,7 @@ Result<RunConfig> make_run_config(const OptionSources& by_precedence,
   TRY(read_environment(by_precedence, read_text, config));
   TRY(read_strategy(by_precedence, config));
   TRY(read_roles(by_precedence, read_text, config));
+  if (!config.external_cluster) TRY(check_started_once(environment, !config.hosts.empty()));
   if (config.hosts.empty() && !config.external_cluster) {
     if (auto warning = unused_allocation_warning(environment))
       config.warnings.push_back(*std::move(warning));

@@ -30,4 +30,29 @@ std::optional<std::string> unused_allocation_warning(const Environment& environm
       hosts, printable(list->second));
 }
 
+Result<> check_started_once(const Environment& environment, bool names_hosts) {
+  if (environment.contains("DTRAIN_ROLE")) return {};
+  const int64_t tasks = number_in(environment, "SLURM_STEP_NUM_TASKS");
+  if (tasks > 1) {
+    return fail(
+        Errc::input,
+        format("srun has started dtrain run {} times (SLURM_STEP_NUM_TASKS), and each would "
+               "be a job of its own. Start it once, without srun or by srun -n 1: dtrain run "
+               "-H \"$SLURM_JOB_NODELIST\" …. For separate jobs: env -u "
+               "SLURM_STEP_NUM_TASKS dtrain run …",
+               tasks));
+  }
+  const auto given = environment.find("PET_NNODES");
+  if (names_hosts || given == environment.end()) return {};
+  // torchrun's form: "2", or "1:4" for an elastic job.
+  const int64_t nodes = parse_integer(split(given->second, ':').back()).value_or(0);
+  if (nodes < 2) return {};
+  return fail(
+      Errc::input,
+      format("PET_NNODES={}: torchrun would be started once on each node, and dtrain run is "
+             "started once for all of them. Start it on one node, with -H HOST,HOST,…, or "
+             "unset PET_NNODES for a job on this node alone",
+             printable(given->second)));
+}
+
 }  // namespace dt
