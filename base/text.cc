@@ -7,6 +7,8 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
+#include <limits>
 
 namespace dt {
 
@@ -82,30 +84,66 @@ std::optional<uint64_t> parse_size(std::string_view text) {
   return static_cast<uint64_t>(*number) << shift;
 }
 
-Result<Duration> parse_duration(std::string_view text) {
+namespace {
+
+/// Reads the number at the front of `text`, and removes it. None for other texts.
+std::optional<double> take_number(std::string_view& text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
+  if (error != std::errc() || !std::isfinite(value) || std::signbit(value)) return std::nullopt;
+  text.remove_prefix(static_cast<size_t>(stop - text.data()));
+  return value;
+}
+
+/// Reads "1h30m", "1.5s" or "10", whose units become smaller.
+std::optional<double> seconds_by_units(std::string_view text) {
   struct Unit {
     std::string_view name;
     double seconds;
   };
-  constexpr Unit units[] = {{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}};
-  std::string_view number = text;
-  double scale = 1;
-  for (const Unit& unit : units) {
-    if (text.ends_with(unit.name)) {
-      number = text.substr(0, text.size() - unit.name.size());
-      scale = unit.seconds;
-      break;
-    }
+  // "ms" comes before "m", of which it would be the beginning.
+  constexpr Unit units[] = {{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}};
+  double total = 0;
+  double last = std::numeric_limits<double>::infinity();
+  while (!text.empty()) {
+    const auto value = take_number(text);
+    if (!value) return std::nullopt;
+    if (text.empty()) return std::isinf(last) ? value : std::nullopt;
+    const auto* const unit =
+        std::ranges::find_if(units, [text](const Unit& one) { return text.starts_with(one.name); });
+    if (unit == std::end(units) || unit->seconds >= last) return std::nullopt;
+    text.remove_prefix(unit->name.size());
+    last = unit->seconds;
+    total += *value * last;
   }
-  double value = 0;
-  const char* end = number.data() + number.size();
-  const auto [stop, error] = std::from_chars(number.data(), end, value, std::chars_format::fixed);
-  const bool whole = error == std::errc() && stop == end && !number.empty();
-  if (!whole || !std::isfinite(value) || std::signbit(value) || value * scale > 1e8) {
-    return fail(Errc::input, format("expected a duration such as 10, 10s, 500ms or 2m, got '{}'",
-                                    printable(text)));
+  return std::isinf(last) ? std::nullopt : std::optional(total);
+}
+
+/// Reads "00:05:00", as schedulers write hours, minutes and seconds.
+std::optional<double> seconds_by_colons(std::string_view text) {
+  const std::vector<std::string_view> parts = split(text, ':');
+  if (parts.size() != 3) return std::nullopt;
+  double total = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const auto number = parse_integer(parts[i]);
+    const bool plain = parts[i].find_first_not_of("0123456789") == std::string_view::npos;
+    const bool fits = i == 0 || (parts[i].size() == 2 && parts[i] < "60");
+    if (!number || !plain || !fits) return std::nullopt;
+    total = total * 60 + static_cast<double>(*number);
   }
-  return Duration(static_cast<int64_t>(std::llround(value * scale * 1e9)));
+  return total;
+}
+
+}  // namespace
+
+Result<Duration> parse_duration(std::string_view text) {
+  const bool colons = text.find(':') != std::string_view::npos;
+  const std::optional<double> value = colons ? seconds_by_colons(text) : seconds_by_units(text);
+  if (value && *value <= 1e8) return Duration(static_cast<int64_t>(std::llround(*value * 1e9)));
+  return fail(Errc::input, format("expected a duration such as 10, 10s, 500ms, 2m, 1h30m or "
+                                  "00:05:00, got '{}'",
+                                  printable(text)));
 }
 
 std::string duration_text(Duration duration) {

@@ -25,8 +25,8 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
 std::optional<int64_t> parse_integer(std::string_view text);
 /// Reads a number of bytes: "8", "64K", "256M" or "1G", with units of 1024.
 std::optional<uint64_t> parse_size(std::string_view text);
-/// Reads a duration, such as "10", "10s", "1.5s", "500ms", "2m", "1h". A number without a unit is
-/// seconds. Never negative.
+/// Reads a duration, such as "10", "10s", "1.5s", "500ms", "2m", "1h30m", "1d", "00:05:00". A
+/// number without a unit is seconds. Never negative.
 Result<Duration> parse_duration(std::string_view text);
 /// Returns the shortest exact form that parse_duration reads back: "10s", "500ms", "2m".
 std::string duration_text(Duration duration);

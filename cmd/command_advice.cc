@@ -1,6 +1,7 @@
 #include "cmd/command_advice.h"
 
 #include "base/format.h"
+#include "base/host_name.h"
 #include "base/text.h"
 #include "launcher/process/executable.h"
 
@@ -63,6 +64,20 @@ std::optional<std::string> quotes_advice(const TypedCommand& typed) {
                 shell_quote(printable(word)), command_line(typed, {"sh", "-c", word}));
 }
 
+/// A host behind the hosts of -H: they are separated by commas.
+std::optional<std::string> host_advice(const TypedCommand& typed) {
+  const std::string& word = typed.command.front();
+  const size_t colon = word.find(':');
+  const bool is_host = colon != std::string::npos && colon > 0 &&
+                       !host_name_fault(word.substr(0, colon)) &&
+                       parse_integer(word.substr(colon + 1)).has_value();
+  if (!is_host || typed.front.empty() || can_run(typed, word)) return std::nullopt;
+  const std::string& last = typed.front.back();
+  if (last.find(':') == std::string::npos) return std::nullopt;
+  return format("{} is no command; hosts are separated by commas: -H {},{}", printable(word),
+                printable(last.starts_with("-H") ? last.substr(2) : last), printable(word));
+}
+
 /// "NAME=VALUE command", as a shell takes it.
 std::optional<std::string> variable_advice(const TypedCommand& typed) {
   const auto is_name = [](char c) {
@@ -89,6 +104,7 @@ std::optional<std::string> variable_advice(const TypedCommand& typed) {
 std::optional<std::string> command_advice(const TypedCommand& typed) {
   if (auto advice = python_advice(typed)) return advice;
   if (auto advice = quotes_advice(typed)) return advice;
+  if (auto advice = host_advice(typed)) return advice;
   return variable_advice(typed);
 }
 

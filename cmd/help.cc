@@ -297,7 +297,8 @@ std::string run_help() {
   }
   text += "\n" +
           wrapped(
-              "TIME is 10, 10s, 500ms, 2m or 1h. Every option can also stand in dtrain.toml "
+              "TIME is 10, 10s, 500ms, 2m, 1h30m or 00:05:00. Every option can also stand in "
+              "dtrain.toml "
               "under its long name (np = 4) and in a variable (DTRAIN_OPT_NP=4); the command "
               "line comes first, then variables, then the file. Exit status of dtrain itself: "
               "2 wrong usage, 3 a host failed, 4 the start failed, 124 the time limit passed, "

@@ -24,6 +24,9 @@ Result<HostList> read_named_file(std::string_view entry, const SourceLocation& p
                       format("cannot read \"{}\": {}", printable(path), text.error().message));
 }
 
+/// So many slots are rather a port: the smallest one that users choose for sshd.
+constexpr int port_like_slots = 1024;
+
 /// Splits at commas outside of brackets.
 std::vector<std::string_view> split_entries(std::string_view text) {
   std::vector<std::string_view> entries;
@@ -57,19 +60,26 @@ Result<HostList> parse_host_list(std::string_view text, std::string_view option,
   }
   HostMerger merger;
   size_t position = 0;
-  for (const std::string_view entry : split_entries(text)) {
+  for (const std::string_view part : split_entries(text)) {
+    const std::string_view entry = trim(part);
     ++position;
     if (entry.empty()) {
-      const std::string_view before = text.substr(0, place.column(entry) - 1);
+      const std::string_view before = text.substr(0, place.column(part) - 1);
       return place.refuse(
-          entry, format("empty entry at position {}{}", position,
-                        before.empty() ? "" : format(" (after \"{}\")", printable(before))));
+          part, format("empty entry at position {}{}", position,
+                       before.empty() ? "" : format(" (after \"{}\")", printable(before))));
     }
     HostList named;
     if (entry.starts_with('@')) {
       named = TRY(read_named_file(entry, place, read_text));
     } else {
       named.hosts = TRY(parse_host_entry(entry, place));
+      const Host& first = named.hosts.front();
+      if (first.slots >= port_like_slots) {
+        named.warnings.push_back(
+            format("{}: \"{}\" offers {} slots; the port of sshd is given by -p PORT", option,
+                   printable(entry), first.slots));
+      }
     }
     TRY(merger.add(std::move(named), entry, place));
   }

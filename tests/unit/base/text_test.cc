@@ -5,16 +5,42 @@
 namespace dt {
 namespace {
 
-TEST_CASE("parse_duration reads seconds, ms, m and h, and nothing else") {
+TEST_CASE("parse_duration reads units up to days, sums of them, and h:mm:ss") {
   struct Case {
     const char* text;
     int64_t ms;  // -1: refused
   };
-  const Case cases[] = {
-      {"10", 10'000}, {"10s", 10'000}, {"500ms", 500}, {"2m", 120'000}, {"1h", 3'600'000},
-      {"1.5", 1'500}, {"0", 0},        {"", -1},       {"-1", -1},      {"s", -1},
-      {"10 s", -1},   {"1e3", -1},     {"inf", -1},    {"nan", -1},     {"999999999999", -1},
-      {"10x", -1}};
+  const Case cases[] = {{"10", 10'000},
+                        {"10s", 10'000},
+                        {"500ms", 500},
+                        {"2m", 120'000},
+                        {"1h", 3'600'000},
+                        {"1.5", 1'500},
+                        {"0", 0},
+                        {"", -1},
+                        {"-1", -1},
+                        {"s", -1},
+                        {"10 s", -1},
+                        {"1e3", -1},
+                        {"inf", -1},
+                        {"nan", -1},
+                        {"999999999999", -1},
+                        {"10x", -1},
+                        {"1h30m", 5'400'000},
+                        {"1d", 86'400'000},
+                        {"1m1.5s", 61'500},
+                        {"1s500ms", 1'500},
+                        {"30m1h", -1},
+                        {"1h30", -1},
+                        {"1m1m", -1},
+                        {"00:05:00", 300'000},
+                        {"100:00:01", 360'001'000},
+                        {"5:00", -1},
+                        {"0:60:00", -1},
+                        {"0:5:00", -1},
+                        {"::", -1},
+                        {"-1:00:00", -1},
+                        {"1:+1:00", -1}};
   for (const Case& c : cases) {
     CAPTURE(c.text);
     const Result<Duration> read = parse_duration(c.text);

@@ -39,6 +39,7 @@ TEST_CASE("command_advice: a command with one meaning gets the words to write") 
       {{"A=1", "B=x y", "python", "ddp.py"},
        "A=1 is no command; to set a variable: dtrain run -np 2 -x A=1 -x 'B=x y' python ddp.py"},
       {{"python", "A=1"}, nullptr},
+      {{"node2:1", "ls"}, nullptr},
   };
   const std::vector<std::string> front = {"run", "-np", "2", "--"};
   for (const Case& c : cases) {
@@ -49,6 +50,10 @@ TEST_CASE("command_advice: a command with one meaning gets the words to write") 
                                         .cwd = folder.path()});
     CHECK(advice.value_or("none") == (c.advice == nullptr ? "none" : c.advice));
   }
+  const std::vector<std::string> hosts = {"run", "-H", "node1:1"};
+  const std::vector<std::string> host = {"node2:1", "ls"};
+  CHECK(command_advice({.front = hosts, .command = host, .path = "/bin", .cwd = "/"}) ==
+        "node2:1 is no command; hosts are separated by commas: -H node1:1,node2:1");
 }
 
 }  // namespace

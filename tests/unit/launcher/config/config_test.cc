@@ -201,7 +201,7 @@ TEST_CASE("B12 and other invalid values are refused, with option and value") {
       {{{"np", {"1"}}, {"dead-after", {"0"}}},
        "--dead-after: expected a time longer than 0, got 0"},
       {{{"np", {"1"}}, {"grace", {"soon"}}},
-       "--grace: expected a duration such as 10, 10s, 500ms or 2m, got 'soon'"},
+       "--grace: expected a duration such as 10, 10s, 500ms, 2m, 1h30m or 00:05:00, got 'soon'"},
       {{{"np", {"1"}}, {"heartbeat", {"5s"}}},
        "--heartbeat: the heartbeat (5s) must be shorter than the dead-after time (5s)"},
       {{{"np", {"1"}}, {"dead-after", {"500ms"}}},

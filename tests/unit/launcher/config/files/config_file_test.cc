@@ -55,7 +55,8 @@ TEST_CASE("a TOML file's faults are named with line and column") {
        "dtrain.toml:1:1: grace: expected a duration such as \"30s\", or a number of seconds, got "
        "a date or time"},
       {"np = 1\ngrace = -1",
-       "dtrain.toml:2:1: grace: expected a duration such as 10, 10s, 500ms or 2m, got '-1'"},
+       "dtrain.toml:2:1: grace: expected a duration such as 10, 10s, 500ms, 2m, 1h30m or 00:05:00, "
+       "got '-1'"},
       {"np = 1\n[grace]\na = 1",
        "dtrain.toml:2:2: [grace]: dtrain.toml has no tables; write each option as a line of its "
        "own, such as: np = 4"},

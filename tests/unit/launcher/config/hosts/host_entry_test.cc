@@ -14,7 +14,10 @@ TEST_CASE("-H takes [user@]host[:slots], bracketed IPv6 and addresses, in the or
       {"a", "a"},
       {"a:4,b:2", "a:4 b:2"},
       {"b,a", "b a"},
-      {"server1:4096", "server1:4096"},
+      {"server1:4096",
+       "server1:4096 | -H: \"server1:4096\" offers 4096 slots; the port of sshd is given by -p "
+       "PORT"},
+      {"server1:1023", "server1:1023"},
       {"10.0.0.1:2", "10.0.0.1:2"},
       {"[::1]:4", "[::1]:4"},
       {"[fe80::1%eth0]", "[fe80::1%eth0]"},

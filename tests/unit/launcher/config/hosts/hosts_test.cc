@@ -34,6 +34,13 @@ TEST_CASE("B1-B5: an empty list, an empty entry or bad slots are refused with th
   }
 }
 
+TEST_CASE("blanks around the hosts of a list do not count") {
+  CHECK(shown(parse_host_list("node1:1, node2:1", "-H")) == "node1:1 node2:1");
+  CHECK(shown(parse_host_list(" a , u@b:2\t", "-H")) == "a u@b:2");
+  CHECK(shown(parse_host_list("a:4, ,b:4", "-H")) ==
+        "-H: empty entry at position 2 (after \"a:4,\")");
+}
+
 TEST_CASE("@FILE in a list stands for the hosts of a hostfile") {
   const TextReader files = [](const std::string& path) -> Result<std::string> {
     if (path == "rack1") return "a slots=2 max_slots=4\nb:1\n"s;
