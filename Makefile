@@ -53,6 +53,7 @@ bench:
 # installs bin, lib, include and share under PREFIX (below DESTDIR, for packages)
 install: build
 	umask 022 && cmake --install build/release --prefix $(abspath $(PREFIX))
+	tools/find_library.sh $(abspath $(PREFIX))
 
 # removes what the last install to PREFIX has made
 uninstall:

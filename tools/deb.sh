@@ -19,7 +19,8 @@ strip --strip-debug "$stage/usr/lib/libdtrain.a"
 find "$stage/usr/share/man" -type f -exec gzip -9n {} +
 # Debian's zsh reads the completions of packages in this folder.
 mv "$stage/usr/share/zsh/site-functions" "$stage/usr/share/zsh/vendor-completions"
-mv "$stage/usr/share/doc/dtrain" "$stage/usr/share/doc/libdtrain-dev"
+mkdir "$stage/usr/share/doc/libdtrain-dev"
+mv "$stage/usr/share/doc/dtrain/examples" "$stage/usr/share/doc/libdtrain-dev/examples"
 
 cd "$work" # the tools of dpkg expect debian/ in the working directory
 version=$("$source_dir/build/release/dtrain" version)

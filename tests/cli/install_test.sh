@@ -102,7 +102,8 @@ test_the_files_are_in_their_places() {
     share/bash-completion/completions/dtrain share/zsh/site-functions/_dtrain \
     share/fish/vendor_completions.d/dtrain.fish share/doc/dtrain/examples/hello/main.c share/doc/dtrain/examples/gpu_allreduce/main.cu \
     share/doc/dtrain/examples/linear_regression/README.md share/doc/dtrain/examples/ci-smoke.sh \
-    share/doc/dtrain/examples/pytorch_ddp/train.py share/doc/dtrain/examples/data/digits.csv; do
+    share/doc/dtrain/examples/pytorch_ddp/train.py share/doc/dtrain/examples/data/digits.csv \
+    share/doc/dtrain/examples/CMakeLists.txt share/doc/dtrain/README.md share/doc/dtrain/docs/libdtrain.md; do
     expect test -s "prefix/$file"
   done
   expect test "$(readlink prefix/lib/libdtrain.so)" = libdtrain.so.0
@@ -117,6 +118,13 @@ test_a_package_gets_the_same_files_under_its_destdir() {
   install_here
   make_install PREFIX=/opt/dtrain "DESTDIR=$PWD/stage"
   expect diff -r prefix stage/opt/dtrain
+}
+
+test_an_install_ends_with_what_programs_need_to_find_the_library() {
+  install_here
+  expect_stdout_contains "programs find libdtrain.so in $PWD/prefix/lib by: export LD_LIBRARY_PATH=$PWD/prefix/lib"
+  make_install PREFIX=/opt/dtrain "DESTDIR=$PWD/stage"
+  expect_stdout_contains 'programs find libdtrain.so in /opt/dtrain/lib after: ldconfig (as root'
 }
 
 test_uninstall_removes_what_install_made_and_leaves_the_rest() {
@@ -272,6 +280,20 @@ test_installed_programs_run_as_a_job() {
   fi
   run prefix/bin/dtrain run -np 2 --no-tag ./hello
   expect_stdout_contains 'the ranks add up to 1'
+  expect_no_processes
+}
+
+test_the_installed_examples_are_built_by_their_own_cmakelists() {
+  install_here
+  run cmake -G Ninja -S prefix/share/doc/dtrain/examples -B examples -D "CMAKE_PREFIX_PATH=$PWD/prefix"
+  expect_status 0
+  run cmake --build examples
+  expect_status 0
+  run prefix/bin/dtrain run -np 2 --no-tag examples/hello
+  expect_stdout_contains 'the ranks add up to 1'
+  run prefix/bin/dtrain run -np 2 examples/digits --epochs 1
+  expect_status 0
+  for example in in_graph keras_like_fit linear_regression; do expect test -x "examples/$example"; done
   expect_no_processes
 }
 
