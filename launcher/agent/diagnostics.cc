@@ -20,6 +20,8 @@ namespace {
 constexpr Duration python_patience = seconds(10);
 /// To read a program from one takes seconds, too.
 constexpr Duration digest_patience = seconds(10);
+/// A resolver without an answer takes 10 s by itself.
+constexpr Duration surroundings_patience = seconds(10);
 /// The content of a larger program is not compared.
 constexpr size_t command_bytes_max = size_t{64} << 20;
 /// An activated environment provides both names, first in PATH.
@@ -56,6 +58,19 @@ Bytes digest_of_file(const std::string& path) {
   return {digest.begin(), digest.end()};
 }
 
+/// Adds the result of look_around(), as JSON. Without one in time nothing is known.
+void take_surroundings(ByteSpan text, HostDiagnostics& facts) {
+  const auto json = Json::parse(as_text(text));
+  auto seen = json ? read_facts(*json) : tl::unexpected(json.error());
+  if (!seen) return;
+  facts.folder = std::move(seen->folder);
+  facts.folder_failure = std::move(seen->folder_failure);
+  facts.files_missing = std::move(seen->files_missing);
+  facts.home_failure = std::move(seen->home_failure);
+  facts.name_addresses = std::move(seen->name_addresses);
+  facts.name_failure = std::move(seen->name_failure);
+}
+
 std::string hex_of(ByteSpan bytes) {
   std::string text;
   for (const std::byte byte : bytes)
@@ -84,6 +99,7 @@ void Diagnostics::diagnose(const DiagnoseRequest& wanted, DiagnoseReply answer,
   query_python(wanted);
   query_modules(wanted);
   query_command(wanted);
+  query_surroundings(wanted);
   one_ended();
 }
 
@@ -166,6 +182,23 @@ void Diagnostics::query_command(const DiagnoseRequest& wanted) {
       });
   if (!started) return;
   command_ = *std::move(started);
+  one_started();
+}
+
+/// In a process of its own: a file system or the resolver may hang.
+void Diagnostics::query_surroundings(const DiagnoseRequest& wanted) {
+  const auto look = [folder = wanted.cwd, files = wanted.files, name = answer_.facts.hostname] {
+    const std::string text = facts_json(look_around(folder, files, name)).text();
+    const ByteSpan bytes = as_bytes(text);
+    return Bytes(bytes.begin(), bytes.end());
+  };
+  auto started = ForkedQuery::start(loop_, look, surroundings_patience,
+                                    [this](const ForkedQuery::Answer& answer) {
+                                      take_surroundings(answer.bytes, answer_.facts);
+                                      one_ended();
+                                    });
+  if (!started) return;
+  surroundings_ = *std::move(started);
   one_started();
 }
 

@@ -35,6 +35,7 @@ class Diagnostics {
   void query_python(const DiagnoseRequest& wanted);
   void query_modules(const DiagnoseRequest& wanted);
   void query_command(const DiagnoseRequest& wanted);
+  void query_surroundings(const DiagnoseRequest& wanted);
   void query_driver();
   /// Another answer is awaited; its end calls one_ended().
   void one_started() { ++awaited_; }
@@ -49,6 +50,7 @@ class Diagnostics {
   std::unique_ptr<ProgramQuery> python_;
   std::unique_ptr<ProgramQuery> modules_;
   std::unique_ptr<ForkedQuery> command_;
+  std::unique_ptr<ForkedQuery> surroundings_;
   std::unique_ptr<ResourceScanner> scanner_;
   int awaited_ = 0;  ///< answers
 };

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <filesystem>
 
 namespace dt {
@@ -197,6 +198,28 @@ HostDiagnostics gather_facts(uint64_t open_files_soft) {
   facts.temporary = room_of(temporary == own.end() ? "/tmp" : temporary->second);
   facts.rdma_devices = count_in("/sys/class/infiniband", [](const std::string&) { return true; });
   facts.gpus_on_bus = count_in("/sys/bus/pci/devices", is_nvidia_gpu);
+  return facts;
+}
+
+HostDiagnostics look_around(const std::string& folder, const std::vector<std::string>& files,
+                            const std::string& hostname) {
+  HostDiagnostics facts;
+  facts.folder = folder;
+  const Environment own = local_host_environment();
+  const auto at = own.find("HOME");
+  const std::string home = at == own.end() ? "/" : at->second;
+  if (::access((folder + "/.").c_str(), X_OK) < 0) facts.folder_failure = errno_text(errno);
+  const std::filesystem::path start = facts.folder_failure.empty() ? folder : home;
+  for (const std::string& file : files) {
+    if (::access((start / file).c_str(), R_OK) < 0) facts.files_missing.push_back(file);
+  }
+  if (::access(home.c_str(), W_OK) < 0) facts.home_failure = errno_text(errno);
+  auto addresses = look_up_addresses(hostname);
+  if (addresses) {
+    facts.name_addresses = *std::move(addresses);
+  } else {
+    facts.name_failure = addresses.error().message;
+  }
   return facts;
 }
 

@@ -13,6 +13,11 @@ namespace dt {
 /// `open_files_soft` is the limit of tasks, since the agent has raised its own.
 HostDiagnostics gather_facts(uint64_t open_files_soft);
 
+/// Returns what a job meets that starts in `folder`: the folder, these files, the home, and the
+/// addresses of this host's own name. Blocks as long as file systems and the resolver do.
+HostDiagnostics look_around(const std::string& folder, const std::vector<std::string>& files,
+                            const std::string& hostname);
+
 /// Returns a value of /proc/meminfo, which has kB, in bytes; 0 when the line is missing.
 int64_t meminfo_bytes(std::string_view meminfo, std::string_view name);
 /// Returns "3.11.2" for "Python 3.11.2"; empty for another text.

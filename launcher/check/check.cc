@@ -7,6 +7,7 @@
 #include "launcher/console/runtime.h"
 #include "launcher/console/status_line.h"
 #include "launcher/job/own_names.h"
+#include "launcher/job/prepare.h"
 #include "launcher/plan/resolve_hosts.h"
 #include "launcher/process/exit_status.h"
 #include "launcher/report/outcome.h"
@@ -40,13 +41,28 @@ size_t columns_of_stdout() {
   return known ? size.ws_col : columns_usual;
 }
 
+/// Returns the words of the command, behind the first, that are files here.
+std::vector<std::string> files_of(const std::vector<std::string>& command,
+                                  const std::string& folder) {
+  constexpr size_t files_max = 16;
+  std::vector<std::string> files;
+  for (size_t i = 1; i < command.size() && files.size() < files_max; ++i) {
+    std::error_code failed;
+    const bool is_file =
+        std::filesystem::is_regular_file(std::filesystem::path(folder) / command[i], failed);
+    if (is_file) files.push_back(command[i]);
+  }
+  return files;
+}
+
 CheckRunner::Terms terms_of(const RunConfig& config, const CheckOptions& options,
                             const Environment& environment) {
   return {.step_max = config.start_timeout,
           .path = path_of(environment),
-          .cwd = current_folder(environment),
+          .cwd = folder_of_tasks(config),
           .forwarded = forwarded_environment(environment, {}),
           .command = options.command.empty() ? "" : options.command.front(),
+          .files = files_of(options.command, folder_of_tasks(config)),
           .imports = options.imports,
           .networks = config.networks,
           .port_range = config.port_range,

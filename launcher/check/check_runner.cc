@@ -63,6 +63,7 @@ Result<> CheckRunner::diagnose() {
          .cwd = terms_.cwd,
          .forwarded = terms_.forwarded,
          .command = terms_.command,
+         .files = terms_.files,
          .imports = terms_.imports,
          // The rest of the step is for the answer.
          .import_patience = terms_.step_max / 5 * 4,

@@ -23,6 +23,7 @@ class CheckRunner {
     std::string cwd;                    ///< the folder of a job
     Environment forwarded;              ///< the launcher's variables that a job gets
     std::string command;                ///< of a job; empty: none
+    std::vector<std::string> files;     ///< words of its command that are files here
     std::vector<std::string> imports;   ///< modules that Python shall import
     std::vector<std::string> networks;  ///< the value of --network-interfaces; none: all
     std::optional<PortRange> port_range;

@@ -112,6 +112,30 @@ Finding addresses_finding(const HostSeen& seen) {
   return {"addresses", Grade::ok, printable(join(all, ", "), 400)};
 }
 
+/// The host's own name. JAX on CPUs and TensorPipe give its address to other hosts.
+std::optional<Finding> name_finding(const HostSeen& seen) {
+  const HostDiagnostics& host = seen.diagnosis->found.facts;
+  const std::string name = printable(host.hostname);
+  const auto outside = std::ranges::find_if_not(host.addresses, is_loopback);
+  const std::string address = !seen.reached_at.empty()          ? seen.reached_at.front()
+                              : outside == host.addresses.end() ? std::string("127.0.0.1")
+                                                                : *outside;
+  const std::string remedy = format("write in its /etc/hosts: {} {}", printable(address), name);
+  if (!host.name_failure.empty()) {
+    return Finding{"own_name", Grade::warning,
+                   format("its own name {} does not resolve, which JAX on CPUs requires", name),
+                   remedy};
+  }
+  if (host.name_addresses.empty()) return std::nullopt;
+  const std::string leads =
+      format("{} is {}", name, printable(join(host.name_addresses, ", "), 200));
+  const bool others = !seen.reached_at.empty();
+  if (!others || !std::ranges::all_of(host.name_addresses, is_loopback))
+    return Finding{"own_name", Grade::ok, leads};
+  return Finding{"own_name", Grade::warning,
+                 leads + ", which JAX on CPUs and TensorPipe give to other hosts", remedy};
+}
+
 }  // namespace
 
 Usual usual_of(const std::vector<HostSeen>& hosts) {
@@ -142,6 +166,7 @@ std::vector<Finding> host_findings(const HostSeen& seen, const Usual& usual) {
   findings.push_back(versions_finding(host, usual));
   findings.push_back(clock_finding(seen));
   findings.push_back(addresses_finding(seen));
+  if (auto name = name_finding(seen)) findings.push_back(*std::move(name));
   if (seen.reaches_launcher && !seen.host.here) findings.push_back(launcher_finding(seen));
   std::ranges::move(resource_findings(host, seen.host.slots, usual), std::back_inserter(findings));
   std::ranges::move(program_findings(host, usual.programs), std::back_inserter(findings));

@@ -86,6 +86,25 @@ Finding command_finding(const HostDiagnostics& host, const CommonPrograms& commo
   return finding;
 }
 
+/// The folder of the job, and the files of its command. dtrain copies only itself to the hosts.
+Finding folder_finding(const HostDiagnostics& host) {
+  const std::string folder = printable(host.folder, 200);
+  if (!host.files_missing.empty()) {
+    std::vector<std::string> files;
+    for (const std::string& file : host.files_missing)
+      files.push_back(printable(file));
+    return {"folder", Grade::failure,
+            host.folder_failure.empty()
+                ? format("{} is not in {}", some_of(files, names_max), folder)
+                : format("{} and {} are not there", folder, some_of(files, names_max)),
+            "copy it to the same path there: dtrain copies only itself"};
+  }
+  if (host.folder_failure.empty()) return {"folder", Grade::ok, folder};
+  return {"folder", Grade::warning,
+          format("{} cannot be entered: {}", folder, printable(host.folder_failure)),
+          "a job starts in the home folder there; copy the folder, or give --chdir"};
+}
+
 Finding python_finding(const HostDiagnostics& host, const CommonPrograms& common) {
   if (host.python_path.empty()) {
     return {"python", Grade::warning, "neither python3 nor python is in the PATH of the job",
@@ -183,6 +202,7 @@ std::vector<Finding> program_findings(const HostDiagnostics& host, const CommonP
   std::vector<Finding> findings = {path_finding(host, common)};
   if (!host.command_path.empty() || !host.command_failure.empty())
     findings.push_back(command_finding(host, common));
+  if (!host.folder.empty()) findings.push_back(folder_finding(host));
   findings.push_back(python_finding(host, common));
   if (!host.modules.empty()) findings.push_back(modules_finding(host, common));
   return findings;

@@ -218,13 +218,26 @@ Finding disk_finding(const std::string& topic, const Room& room) {
   return finding;
 }
 
+Finding home_finding(const HostDiagnostics& host) {
+  Finding finding = disk_finding("home", host.home);
+  if (host.home_failure.empty() || finding.grade != Grade::ok) return finding;
+  return {"home", Grade::warning,
+          format("no file can be made in {}: {}", printable(host.home.path, 200),
+                 printable(host.home_failure)),
+          "checkpoints and caches fail there; give programs another folder"};
+}
+
 }  // namespace
 
 std::vector<Finding> resource_findings(const HostDiagnostics& host, int slots, const Usual& usual) {
-  return {gpu_finding(host, slots, usual), cores_finding(host, slots),
-          memory_finding(host, slots),     open_files_finding(host, slots),
-          locked_memory_finding(host),     shared_memory_finding(host.shared_memory),
-          disk_finding("home", host.home), disk_finding("temporary", host.temporary)};
+  return {gpu_finding(host, slots, usual),
+          cores_finding(host, slots),
+          memory_finding(host, slots),
+          open_files_finding(host, slots),
+          locked_memory_finding(host),
+          shared_memory_finding(host.shared_memory),
+          home_finding(host),
+          disk_finding("temporary", host.temporary)};
 }
 
 }  // namespace dt

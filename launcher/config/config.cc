@@ -308,6 +308,8 @@ Result<RunConfig> make_check_config(const OptionSources& by_precedence,
   RunConfig config;
   TRY(read_hosts(by_precedence, read_text, config));
   if (config.hosts.empty()) config.hosts = {{.name = "localhost"}};
+  if (const auto given = find_option(by_precedence, "chdir"))
+    config.chdir = TRY(given->text("a folder"));
   TRY(read_port_range(by_precedence, config));
   TRY(read_networks(by_precedence, config));
   TRY(read_color(by_precedence, config));

@@ -342,11 +342,23 @@ inline constexpr auto run_options = [] {
 }();
 
 /// The options that `dtrain check` takes as well: it finds and reaches the hosts as `run` does.
-inline constexpr std::array<std::string_view, 16> check_option_names = {
-    "hosts",        "hostfile",  "port-range",        "network-interfaces",
-    "ssh",          "ssh-port",  "ssh-identity-file", "ssh-config",
-    "ssh-parallel", "rsh-agent", "connect-timeout",   "start-timeout",
-    "color",        "verbose",   "config-file",       "help"};
+inline constexpr std::array<std::string_view, 17> check_option_names = {"chdir",
+                                                                        "hosts",
+                                                                        "hostfile",
+                                                                        "port-range",
+                                                                        "network-interfaces",
+                                                                        "ssh",
+                                                                        "ssh-port",
+                                                                        "ssh-identity-file",
+                                                                        "ssh-config",
+                                                                        "ssh-parallel",
+                                                                        "rsh-agent",
+                                                                        "connect-timeout",
+                                                                        "start-timeout",
+                                                                        "color",
+                                                                        "verbose",
+                                                                        "config-file",
+                                                                        "help"};
 bool is_check_option(const Option& option);
 
 /// The options that `dtrain bench` takes as well: its ranks are a job of their own, without roles.

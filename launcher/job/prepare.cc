@@ -17,13 +17,6 @@ namespace {
 
 constexpr int ports_of_rank_0 = 2;  // MASTER_PORT and JAX's coordinator
 
-/// Returns the folder in which the tasks start.
-std::string folder_of_tasks(const RunConfig& config) {
-  if (config.chdir && config.chdir->starts_with('/')) return *config.chdir;
-  const std::string current = current_folder(process_environment());
-  return config.chdir ? current + "/" + *config.chdir : current;
-}
-
 constexpr const char* default_path = "/usr/local/bin:/usr/bin:/bin";
 
 std::string value_of(const Environment& environment, const std::string& name,
@@ -85,6 +78,12 @@ std::vector<std::string> given_addresses(const Plan& plan) {
 }
 
 }  // namespace
+
+std::string folder_of_tasks(const RunConfig& config) {
+  if (config.chdir && config.chdir->starts_with('/')) return *config.chdir;
+  const std::string current = current_folder(process_environment());
+  return config.chdir ? current + "/" + *config.chdir : current;
+}
 
 Result<> check_launcher_files(const RunConfig& config, const Plan& plan) {
   // Each task that links libdtrain holds one connection. Some more exist during handshakes.

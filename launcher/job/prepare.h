@@ -14,6 +14,9 @@
 
 namespace dt {
 
+/// Returns the folder in which the tasks start: that of --chdir, or the current one.
+std::string folder_of_tasks(const RunConfig& config);
+
 /// Fails with Errc::input when this process may not open as many files as the job needs here.
 Result<> check_launcher_files(const RunConfig& config, const Plan& plan);
 

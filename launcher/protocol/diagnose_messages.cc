@@ -13,7 +13,7 @@ Bytes encode(const DiagnoseRequest& message) {
   put(writer, message.port_range);
   writer.text(message.cwd);
   put(writer, message.forwarded);
-  writer.text(message.command).texts(message.imports);
+  writer.text(message.command).texts(message.files).texts(message.imports);
   writer.number(int64_t{message.import_patience.count()});
   writer.number(int64_t{message.heartbeat.count()}).number(int64_t{message.dead_after.count()});
   return writer.take();
@@ -31,6 +31,7 @@ Result<DiagnoseRequest> decode(ByteSpan payload) {
   message.cwd = reader.text();
   message.forwarded = get_environment(reader);
   message.command = reader.text();
+  message.files = reader.texts();
   message.imports = reader.texts();
   message.import_patience = Duration(reader.number<int64_t>());
   message.heartbeat = Duration(reader.number<int64_t>());

@@ -23,11 +23,13 @@ struct Speed {
 /// measurements.
 struct DiagnoseRequest {
   std::string token;
-  uint32_t number = 0;                    ///< of this agent
-  std::string path;                       ///< the PATH of the job
-  std::string cwd = {};                   ///< the folder of the job
-  Environment forwarded = {};             ///< the variables that a job gets from the launcher
-  std::string command = {};               ///< the first word of the job's command; empty: none
+  uint32_t number = 0;         ///< of this agent
+  std::string path;            ///< the PATH of the job
+  std::string cwd = {};        ///< the folder of the job
+  Environment forwarded = {};  ///< the variables that a job gets from the launcher
+  std::string command = {};    ///< the first word of the job's command; empty: none
+  /// Words of the command that are files where the launcher is; relative ones are in `cwd`.
+  std::vector<std::string> files = {};
   std::vector<std::string> imports = {};  ///< modules that Python shall import
   Duration import_patience = seconds(20);
   std::vector<std::string> networks;  ///< to listen on: launcher/config/hosts/networks.h

@@ -34,6 +34,12 @@ void visit(Facts& facts, Visitor& member) {
   member("command_failure", facts.command_failure);
   member("command_sha256", facts.command_sha256);
   member("modules", facts.modules);
+  member("folder", facts.folder);
+  member("folder_failure", facts.folder_failure);
+  member("files_missing", facts.files_missing);
+  member("home_failure", facts.home_failure);
+  member("name_addresses", facts.name_addresses);
+  member("name_failure", facts.name_failure);
   member("gpus", facts.gpus.gpus);
   member("gpu_pairs", facts.gpus.pairs);
   member("gpu_driver", facts.gpus.driver_version);

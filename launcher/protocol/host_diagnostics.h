@@ -59,7 +59,13 @@ struct HostDiagnostics {
                                 ///< failure
   std::string command_failure;  ///< why the command cannot be run
   std::string command_sha256;   ///< of the file's content; empty: unknown
-  std::vector<PythonModule> modules;  ///< that were asked for
+  std::vector<PythonModule> modules;        ///< that were asked for
+  std::string folder;                       ///< in which the job starts
+  std::string folder_failure;               ///< why it cannot be entered; empty: it can
+  std::vector<std::string> files_missing;   ///< those of the request that are not here
+  std::string home_failure;                 ///< why no file can be made in `home`; empty: it can
+  std::vector<std::string> name_addresses;  ///< to which `hostname` resolves here
+  std::string name_failure;                 ///< why it does not resolve
   GpuList gpus;
   std::string gpu_failure;  ///< why the list is empty although there is a driver
   int64_t gpus_on_bus = 0;  ///< of NVIDIA, with or without a driver

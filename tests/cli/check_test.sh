@@ -2,7 +2,7 @@
 # `dtrain check` of this machine, and of hosts that do not exist. tests/net has several real hosts.
 . "$(dirname "$0")/lib.sh"
 
-topics='ssh agent versions clock addresses gpus cores memory open_files locked_memory shared_memory home temporary path python'
+topics='ssh agent versions clock addresses own_name gpus cores memory open_files locked_memory shared_memory home temporary path folder python'
 
 test_without_arguments_this_machine_is_checked() {
   run_dtrain check
@@ -124,6 +124,16 @@ refused() {
   expect_stdout ''
   expect_stderr_contains "$text"
   expect test "$(wc -l <"$out/stderr")" -le 4
+}
+
+test_the_folder_of_a_job_is_looked_for() {
+  mkdir project && touch project/train.py
+  run_dtrain check --chdir "$PWD/project" -- python3 train.py
+  expect_stdout_contains "$PWD/project"
+  run_dtrain check --chdir /nonexistent -- python3 train.py
+  grep -qE '^  folder +warning +/nonexistent cannot be entered' "$out/stdout" || fail 'no warning of the folder'
+  run_dtrain check --json
+  expect_stdout_contains '"own_name"'
 }
 
 test_wrong_arguments_are_refused_before_anything_starts() {

@@ -25,6 +25,22 @@ TEST_CASE("some facts are known on every host") {
   CHECK(host.temporary.free_bytes <= host.temporary.bytes);
 }
 
+TEST_CASE("the folder of a job, its files and the host's own name are looked for") {
+  const TemporaryFolder folder;
+  folder.write("train.py", "");
+  HostDiagnostics facts =
+      look_around(folder.path(), {"train.py", "other.py", "/bin/sh"}, "localhost");
+  CHECK(facts.folder == folder.path());
+  CHECK(facts.folder_failure.empty());
+  CHECK(facts.files_missing == std::vector<std::string>{"other.py"});
+  CHECK_FALSE(facts.name_addresses.empty());
+  facts = look_around(folder.path() + "/none", {"train.py"}, "no such name.invalid");
+  CHECK(facts.folder_failure == "No such file or directory");
+  CHECK(facts.files_missing == std::vector<std::string>{"train.py"});
+  CHECK(facts.name_addresses.empty());
+  CHECK_FALSE(facts.name_failure.empty());
+}
+
 TEST_CASE("values of meminfo are bytes, and 0 for a missing line") {
   constexpr std::string_view meminfo =
       "MemTotal:       24683668 kB\nMemFree:  1 kB\nMemAvailable:   20000000 kB\nOdd: x\n";

@@ -88,13 +88,62 @@ TEST_CASE("a host that has all that a job needs is ok in every topic") {
             "python: 3.11.2 at /usr/bin/python3"});
 }
 
-TEST_CASE("each obstacle for a job is a finding with its remedy") {
-  using Spoil = std::function<void(HostSeen & seen, HostDiagnostics & host)>;
-  struct Case {
-    Spoil spoil;
-    std::string complaint;
+using Spoil = std::function<void(HostSeen& seen, HostDiagnostics& host)>;
+struct SpoiledHost {
+  Spoil spoil;
+  std::string complaint;
+};
+
+void check_complaint(const SpoiledHost& one) {
+  CAPTURE(one.complaint);
+  HostSeen seen = good_seen();
+  one.spoil(seen, seen.diagnosis->found.facts);
+  CHECK(complaints(host_findings(seen, usual)) == one.complaint);
+}
+
+TEST_CASE("the home, the job's folder and the host's own name are findings") {
+  const SpoiledHost cases[] = {
+      {[](HostSeen&, HostDiagnostics& host) { host.name_failure = "unknown"; },
+       "own_name warning: its own name node1 does not resolve, which JAX on CPUs requires → write "
+       "in its /etc/hosts: 10.0.0.1 node1"},
+      {[](HostSeen&, HostDiagnostics& host) { host.name_addresses = {"127.0.1.1"}; },
+       "own_name warning: node1 is 127.0.1.1, which JAX on CPUs and TensorPipe give to other hosts "
+       "→ write in its /etc/hosts: 10.0.0.1 node1"},
+      {[](HostSeen& seen, HostDiagnostics& host) {
+         host.name_addresses = {"127.0.1.1"};
+         seen.reached_at.clear();
+       },
+       ""},
+      {[](HostSeen&, HostDiagnostics& host) { host.name_addresses = {"10.0.0.1"}; }, ""},
+      {[](HostSeen&, HostDiagnostics& host) { host.home_failure = "Read-only file system"; },
+       "home warning: no file can be made in /home/me: Read-only file system → checkpoints and "
+       "caches fail there; give programs another folder"},
+      {[](HostSeen&, HostDiagnostics& host) {
+         host.folder = "/root/proj";
+         host.folder_failure = "No such file or directory";
+       },
+       "folder warning: /root/proj cannot be entered: No such file or directory → a job starts in "
+       "the home folder there; copy the folder, or give --chdir"},
+      {[](HostSeen&, HostDiagnostics& host) {
+         host.folder = "/root/proj";
+         host.folder_failure = "No such file or directory";
+         host.files_missing = {"train.py"};
+       },
+       "folder failure: /root/proj and train.py are not there → copy it to the same path there: "
+       "dtrain copies only itself"},
+      {[](HostSeen&, HostDiagnostics& host) {
+         host.folder = "/root/proj";
+         host.files_missing = {"train.py"};
+       },
+       "folder failure: train.py is not in /root/proj → copy it to the same path there: dtrain "
+       "copies only itself"},
   };
-  const Case cases[] = {
+  for (const SpoiledHost& one : cases)
+    check_complaint(one);
+}
+
+TEST_CASE("each obstacle for a job is a finding with its remedy") {
+  const SpoiledHost cases[] = {
       {[](HostSeen& seen, HostDiagnostics&) {
          seen.diagnosis->clock = {seconds(-90), milliseconds(2)};
        },
@@ -121,12 +170,8 @@ TEST_CASE("each obstacle for a job is a finding with its remedy") {
        "versions failure: dtrain 0.9, glibc 2.36, Linux 6.1 x86_64 → the other hosts have dtrain "
        "1.0; remove the one that is found first here"},
   };
-  for (const Case& one : cases) {
-    CAPTURE(one.complaint);
-    HostSeen seen = good_seen();
-    one.spoil(seen, seen.diagnosis->found.facts);
-    CHECK(complaints(host_findings(seen, usual)) == one.complaint);
-  }
+  for (const SpoiledHost& one : cases)
+    check_complaint(one);
 }
 
 TEST_CASE("a finding about a scarce resource has the number that is needed") {
