@@ -1,6 +1,7 @@
 #include "launcher/job/job.h"
 
 #include "base/format.h"
+#include "launcher/job/last_checkpoints.h"
 
 #include <unistd.h>
 
@@ -16,14 +17,16 @@ namespace {
 /// TERM, KILL, and the time that the kernel needs.
 constexpr Duration collect_patience = Sweep::usual_patience + seconds(4);
 
-Supervisor::Options supervisor_options(const RunConfig& config, Time start_deadline) {
+Supervisor::Options supervisor_options(const RunConfig& config, Time start_deadline,
+                                       std::function<bool()> writes_file) {
   return {.grace = config.grace,
           .timeout = config.timeout,
           .start_deadline = start_deadline,
           .start_timeout = config.start_timeout,
           .continue_on_failure = config.continue_on_failure,
           .dump_stacks = config.dump_stacks,
-          .success = config.success};
+          .success = config.success,
+          .writes_file = std::move(writes_file)};
 }
 
 /// How long agents wait between TERM and KILL for the processes that are left. With --clean all
@@ -47,7 +50,11 @@ Job::Job(Dependencies parts, Plan plan, const RunConfig& config, Time start_dead
     : parts_(std::move(parts)),
       plan_(std::move(plan)),
       config_(config),
-      supervisor_(plan_, supervisor_options(config, start_deadline), parts_.loop.now()),
+      supervisor_(
+          plan_,
+          supervisor_options(config, start_deadline,
+                             [this] { return any_writes_checkpoint(parts_.rendezvous, plan_); }),
+          parts_.loop.now()),
       failures_({parts_.loop, supervisor_.verdict(), parts_.output, parts_.log, parts_.record,
                  config.stdin_target},
                 config.merge_stderr ? "output" : "stderr"),

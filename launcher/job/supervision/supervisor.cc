@@ -54,6 +54,15 @@ std::string cause_of(const ExitStatus& status, bool not_stopped) {
   return status.text() + " (sent by dtrain: other tasks ended first, because of this task's error)";
 }
 
+/// How long the kill waits for a task that writes a file, and how often it looks.
+constexpr Duration write_patience = std::chrono::minutes(5);
+constexpr Duration write_look = seconds(1);
+
+Action writing_warning(const std::string& tasks) {
+  return warning(format("{} still runs and writes a checkpoint; waiting up to {} for it", tasks,
+                        duration_text(write_patience)));
+}
+
 /// The rest of the grace can be a long silence.
 Action waiting_note(const std::string& tasks, Duration grace, int stop_signal) {
   Action note = plain(Action::Kind::note);
@@ -197,8 +206,8 @@ Actions Supervisor::suspend_if_all_paused(Actions actions) const {
 void Supervisor::end_pause(Time now, Actions& actions) {
   const std::optional<Duration> pause = pause_.end(now);
   if (!pause) return;
-  for (Time* when :
-       {&options_.start_deadline, &time_limit_, &phase_deadline_, &same_request_until_, &note_at_})
+  for (Time* when : {&options_.start_deadline, &time_limit_, &phase_deadline_, &write_deadline_,
+                     &same_request_until_, &note_at_})
     postpone(*when, *pause);
   lives_.postpone(*pause);
   actions.push_back(plain(Action::Kind::resume));
@@ -255,7 +264,14 @@ Actions Supervisor::tick(Time now) {
   } else if (phase_ == Phase::dumping) {
     send_stop(after_dump_, now, actions);
   } else if (phase_ == Phase::stopping) {
-    kill_all(now, actions);
+    const bool writes = now < write_deadline_ && options_.writes_file && options_.writes_file();
+    if (!writes) {
+      kill_all(now, actions);
+    } else {
+      phase_deadline_ = std::min(now + write_look, write_deadline_);
+      if (!std::exchange(write_noted_, true))
+        actions.push_back(writing_warning(tasks_text(plan_, lives_.running())));
+    }
   } else if (phase_ == Phase::killing) {
     // The agents report the processes that did not end.
     finish(actions, now);
@@ -385,6 +401,7 @@ void Supervisor::send_stop(int signal, Time now, Actions& actions) {
   end_pause(now, actions);
   phase_ = Phase::stopping;
   phase_deadline_ = now + options_.grace;
+  write_deadline_ = phase_deadline_ + write_patience;
   if (stop_signal_ != 0 && options_.grace > quiet_stop) note_at_ = now + quiet_stop;
   actions.push_back(signal_all(signal));
   abandon_restarts(now, actions);

@@ -57,7 +57,8 @@ using Actions = std::vector<Action>;
 ///   Dumping ────▶ finishing:  all tasks have exited.
 ///   Dumping ────▶ stopping:   2 s are over, or a signal means stop.
 ///   Stopping ───▶ finishing:  all tasks have exited.
-///   Stopping ───▶ killing:    --grace is over, or a second signal means stop.
+///   Stopping ───▶ killing:    --grace is over and no task writes a file that would be lost (for at
+///                             most 5 min), or a second signal means stop.
 ///   Killing ────▶ finishing:  all tasks have exited, or the kernel could not end them in time.
 ///   Finishing ──▶ the end:    all agents have finished.
 ///
@@ -81,6 +82,8 @@ class Supervisor {
     bool continue_on_failure = false;
     bool dump_stacks = false;
     SuccessOptions success = {};
+    /// True while a task writes a file that SIGKILL would lose; empty: never.
+    std::function<bool()> writes_file = {};
   };
   Supervisor(Plan plan, Options options, Time now);
 
@@ -161,6 +164,8 @@ class Supervisor {
   JobVerdict verdict_;
   Phase phase_ = Phase::running;
   Time phase_deadline_ = Time::max();
+  Time write_deadline_ = Time::max();  ///< of a file that is written in phase stopping
+  bool write_noted_ = false;
   Time same_request_until_;  ///< until then a stop signal belongs to the last one
   bool done_ = false;        ///< the tasks that decide have ended
   Time time_limit_;

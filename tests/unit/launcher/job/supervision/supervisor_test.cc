@@ -104,6 +104,33 @@ TEST_CASE_FIXTURE(SupervisorFixture,
   CHECK(job.finishing());
 }
 
+TEST_CASE_FIXTURE(SupervisorFixture, "KILL waits while a task writes a file, and not for ever") {
+  bool writes = true;
+  options.writes_file = [&writes] { return writes; };
+  for (const bool ends : {true, false}) {
+    writes = true;
+    Supervisor job = start();
+    job.exited(0, {.code = 1}, now);
+    Time at = job.next_deadline();
+    const Actions noted = job.tick(at);
+    REQUIRE(noted.size() == 1);
+    CHECK(noted[0].text.find("writes a checkpoint; waiting up to 5m for it") != std::string::npos);
+    CHECK(job.tick(job.next_deadline()).empty());
+    writes = !ends;
+    Actions actions;
+    while (actions.empty()) {
+      at = job.next_deadline();
+      actions = job.tick(at);
+    }
+    CHECK(actions == Actions{signal_all(SIGKILL)});
+    CHECK(at == now + options.grace + (ends ? seconds(2) : std::chrono::minutes(5)));
+  }
+  Supervisor impatient = start();
+  impatient.interrupted(SIGINT, now);
+  impatient.tick(now + options.grace);
+  CHECK(impatient.interrupted(SIGINT, now + options.grace) == Actions{signal_all(SIGKILL)});
+}
+
 TEST_CASE_FIXTURE(SupervisorFixture,
                   "--on-failure continue lets the others run and keeps the first status") {
   options.continue_on_failure = true;
