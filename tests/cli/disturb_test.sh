@@ -188,7 +188,7 @@ END
 
 test_silent_strangers_do_not_keep_workers_from_joining() {
   write_silent_strangers
-  start_dtrain run -np 3 sh -c 'echo "$DTRAIN_RENDEZVOUS" >up; until [ -e flooded ]; do sleep 0.02; done; exec "$0" stop' "$worker"
+  start_dtrain run -np 3 sh -c 'echo "$DTRAIN_RENDEZVOUS" >up.$RANK; mv up.$RANK up; until [ -e flooded ]; do sleep 0.02; done; exec "$0" stop' "$worker"
   wait_for test -s up
   address=$(cat up)
   : >strangers

@@ -11,7 +11,7 @@ namespace dt {
 namespace {
 
 /// A file is worth more than the launcher's knowledge of it.
-constexpr Duration reply_max = seconds(5);
+constexpr Duration announcement_max = seconds(5);
 
 }  // namespace
 
@@ -22,9 +22,10 @@ Result<> announce_last_checkpoint(RendezvousClient& client, Time deadline) {
 Result<> write_last_checkpoint(RendezvousClient& client, const TaskId& server, ServedPart& part) {
   if (!part.keeps_files()) return {};
   const std::string key = last_checkpoint_key(server);
-  static_cast<void>(client.set(key, as_bytes(checkpoint_being_written), Clock::now() + reply_max));
+  static_cast<void>(
+      client.set(key, as_bytes(checkpoint_being_written), Clock::now() + announcement_max));
   TRY(part.end());
-  static_cast<void>(ask_rendezvous(client, EraseRequest{key}, Clock::now() + reply_max));
+  static_cast<void>(ask_rendezvous(client, EraseRequest{key}, Clock::now() + announcement_max));
   return {};
 }
 
