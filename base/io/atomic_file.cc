@@ -62,9 +62,10 @@ AtomicFile::AtomicFile(std::string path, std::string draft, Fd file)
 Result<AtomicFile> AtomicFile::create(std::string path) {
   remove_abandoned_drafts(path, std::filesystem::path(path).filename().string());
   while (true) {
+    const std::string suffix = TRY(random_name(4));
     std::string draft = path;
     draft += draft_mark;
-    draft += TRY(random_name(4));
+    draft += suffix;
     Fd file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     if (!file) return last_error();
     // Another process may take it for abandoned before it is locked.

@@ -333,7 +333,7 @@ test_a_found_file_that_chooses_hosts_and_places_is_logged() {
   run_dtrain run --config-file dtrain.toml true
   expect_stderr ''
   run_dtrain check
-  expect_stderr 'dtrain: ./dtrain.toml sets hosts'
+  expect_stderr 'dtrain: ./dtrain.toml sets hosts, chdir'
   printf 'role = ["worker=1@localhost"]\noutput-dir = "o"\n' >dtrain.toml
   run_dtrain run true
   expect_stderr 'dtrain: ./dtrain.toml sets role, output-dir'
