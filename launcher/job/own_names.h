@@ -12,10 +12,11 @@ namespace dt {
 
 using NameLookUp = std::function<Result<std::vector<std::string>>(const std::string& name)>;
 
-/// Asks the kernel for every name and address by which the user may name this machine, and the
-/// resolver for names that begin like its own. If a cluster from outside has no known name, all its
-/// names are looked up. Returns none if the user named no host: the answer would only delay the
-/// start.
+/// Returns the names and addresses of this machine: its hostname, the addresses of its interfaces,
+/// and the names given by the user that lead to one of these. Only names with the first label of
+/// the hostname are looked up, which spares the resolver. If no name of a cluster from outside is
+/// known, all its names are looked up. Returns none if the user named no host: the answer would
+/// only delay the start.
 std::vector<std::string> own_names(const RunConfig& config,
                                    const NameLookUp& look_up = look_up_addresses);
 
