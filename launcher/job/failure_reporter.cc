@@ -1,6 +1,7 @@
 #include "launcher/job/failure_reporter.h"
 
 #include "base/format.h"
+#include "launcher/console/task_input.h"
 #include "launcher/report/report.h"
 
 #include <algorithm>
@@ -42,9 +43,7 @@ void FailureReporter::report_now() {
 }
 
 std::string FailureReporter::advice(const Failure& failure) const {
-  const bool reads =
-      parts_.input.kind == StdinTarget::Kind::all ||
-      (parts_.input.kind == StdinTarget::Kind::rank && parts_.input.rank == failure.rank);
+  const bool reads = wants_input({.id = failure.task, .rank = failure.rank}, parts_.input);
   const bool ended = std::ranges::any_of(parts_.record.last_stderr, is_end_of_input) ||
                      (failure.error && is_end_of_input(failure.error->message));
   if (!ended || reads || failure.rank < 0) return "";
