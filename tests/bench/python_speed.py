@@ -12,6 +12,7 @@ dtrain and horovod are dtrain.torch and horovod.torch; backend and gloo are thos
     many       1,000 tensors of 4 KiB, in another order on each rank where the API allows it
     training   what DistributedOptimizer, or DistributedDataParallel, adds to forward, backward and step of a model with
                the parameters of ResNet-50
+    small      forward, backward and step, with either, of a model with 1,000 parameters of 4 KiB
     import     the API's import, after that of torch
     init       from the last rank's init to the first result on every rank
     reinit     shutdown and init again
@@ -35,11 +36,11 @@ COUNTED = 2_000_000
 
 
 class Model(torch.nn.Module):
-    """Parameters of the sizes of ResNet-50, each used once: the arithmetic costs little."""
+    """Parameters of such sizes, each used once: the arithmetic costs little."""
 
-    def __init__(self):
+    def __init__(self, tensors):
         super().__init__()
-        self.weights = torch.nn.ParameterList([torch.nn.Parameter(torch.ones(count)) for count in counts_of("resnet50")])
+        self.weights = torch.nn.ParameterList([torch.nn.Parameter(torch.ones(count)) for count in counts_of(tensors)])
 
     def forward(self, factor):
         return sum((weight * factor).sum() for weight in self.weights)
@@ -173,25 +174,35 @@ def many(api, steps):
     return [step_of(api, tensors) for _ in range(WARMUP_STEPS + steps)][WARMUP_STEPS:]
 
 
+def trained(model, optimizer):
+    optimizer.zero_grad()
+    model(torch.tensor(2.0)).backward()
+    optimizer.step()
+
+
+def model_of(api, tensors, parallel):
+    model = Model(tensors)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    return api.parallel(model, optimizer) if parallel else (model, optimizer)
+
+
 def training(api, steps):
     """The time that the steps with other ranks take longer than those alone, which are in turn with them."""
-    pairs = []
-    for parallel in (False, True):
-        model = Model()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
-        pairs.append(api.parallel(model, optimizer) if parallel else (model, optimizer))
-
-    def step(model, optimizer):
-        optimizer.zero_grad()
-        model(torch.tensor(2.0)).backward()
-        optimizer.step()
-
+    pairs = [model_of(api, "resnet50", parallel) for parallel in (False, True)]
     times = []
     for _ in range(WARMUP_STEPS + steps):
         api.barrier()
-        alone = seconds_of(lambda: step(*pairs[0]))
+        alone = seconds_of(lambda: trained(*pairs[0]))
         api.barrier()
-        times.append(seconds_of(lambda: step(*pairs[1])) - alone)
+        times.append(seconds_of(lambda: trained(*pairs[1])) - alone)
+    return times[WARMUP_STEPS:]
+
+
+def small(api, steps):
+    pair, times = model_of(api, "1000", True), []
+    for _ in range(WARMUP_STEPS + steps):
+        api.barrier()
+        times.append(seconds_of(lambda: trained(*pair)))
     return times[WARMUP_STEPS:]
 
 
@@ -244,7 +255,7 @@ def reinit(api, steps):
 
 
 FIGURES = {one.__name__: one for one in
-           (submit, blocking, resnet50, many, training, wakeups, counting, reinit)}
+           (submit, blocking, resnet50, many, training, small, wakeups, counting, reinit)}
 
 
 def main():

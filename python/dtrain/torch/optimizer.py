@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
 
 from dtrain._errors import ArgumentError
 from dtrain.horovod.common.process_sets import ProcessSet, global_process_set
@@ -27,6 +28,10 @@ from dtrain.torch.mpi_ops import (
 
 __all__ = ["DistributedOptimizer"]
 
+# To start a reduction costs as much as to reduce some 10 KB.
+_SMALL_BYTES = 64 << 10
+_GROUP_LENGTH = 64
+
 
 class _Pending:
     """A reduction under way, of the gradients of some parameters."""
@@ -34,6 +39,17 @@ class _Pending:
     def __init__(self, finish: Callable[[], None], parameters: Sequence[Any]) -> None:
         self.finish = finish
         self.parameters = parameters
+
+
+class _Group:
+    """Parameters whose gradients are reduced together, once all of them were computed."""
+
+    __slots__ = ("left", "members", "start")
+
+    def __init__(self, members: Sequence[Any], start: Callable[[list[Any]], None]) -> None:
+        self.members = list(members)
+        self.left = len(self.members)
+        self.start = start
 
 
 class Reducer:
@@ -48,18 +64,20 @@ class Reducer:
         self.sparse_as_dense = terms["sparse_as_dense"]
         self.process_set = terms["process_set"]
         self._left = dict.fromkeys(names, passes)
-        self._groups: dict[Any, list[Any]] = {}
+        self._groups: dict[Any, _Group] = {}
         self._ready: set[Any] = set()
         self._pending: list[_Pending] = []
         self._hooks: list[Any] = []
         self._hooked: set[Any] = set()
 
-    def watch(self, parameters: Sequence[Any], groups: Sequence[Sequence[Any]]) -> None:
-        """Reduce the gradient of each parameter as soon as backward has computed it, or that of its whole group."""
-        for group in groups:
-            members = list(group)
-            for parameter in members:
-                self._groups[parameter] = members
+    def watch(self, parameters: Sequence[Any], groups: Sequence[Sequence[Any]] | None = None) -> None:
+        """Reduce the gradient of each parameter as soon as backward has computed it, or that of its whole group.
+
+        Without groups, small ones that stand near each other are copied to one tensor, and back.
+        """
+        start = self._start_flat if groups is None else self._start_group
+        for group in _groups_of_small(parameters) if groups is None else groups:
+            self._groups.update(dict.fromkeys(group, _Group(group, start)))
         for parameter in parameters:
             if not parameter.requires_grad or parameter in self._hooked:
                 continue
@@ -88,6 +106,8 @@ class Reducer:
         self._ready.clear()
         self._pending.clear()
         self._left = dict.fromkeys(self.names, self.passes)
+        for group in self._groups.values():
+            group.left = len(group.members)
 
     @property
     def busy(self) -> bool:
@@ -104,11 +124,13 @@ class Reducer:
         self._ready.add(parameter)
         if self._left[parameter] > 0:
             return
-        members = self._groups.get(parameter)
-        if members is None:
+        group = self._groups.get(parameter)
+        if group is None:
             self._start_one(parameter)
-        elif all(self._left[member] == 0 for member in members):
-            self._start_group(members)
+            return
+        group.left -= 1
+        if group.left == 0:
+            group.start(group.members)
 
     def _terms(self) -> dict[str, Any]:
         divided = self.predivide if self.op == Average else 1.0
@@ -136,22 +158,44 @@ class Reducer:
             _Pending(lambda: self._put(parameter, self.compression.decompress(synchronize(handle), ctx)), [parameter])
         )
 
-    def _start_group(self, members: list[Any]) -> None:
+    def _dense_gradients(self, members: list[Any]) -> list[Any] | None:
+        """Return the gradients of a group. A sparse one is reduced alone, and with it all others of its group."""
         for member in members:
             if member.grad is None:
                 member.grad = torch.zeros_like(member)
-            self._ready.discard(member)
-        if any(member.grad.is_sparse for member in members):
-            for member in members:
-                self._start_one(member)
+        self._ready.difference_update(members)
+        gradients = [member.grad for member in members]
+        if not any(gradient.is_sparse for gradient in gradients):
+            return gradients
+        for member in members:
+            self._start_one(member)
+        return None
+
+    def _start_group(self, members: list[Any]) -> None:
+        gradients = self._dense_gradients(members)
+        if gradients is None:
             return
-        pairs = [self.compression.compress(member.grad) for member in members]
+        pairs = [self.compression.compress(gradient) for gradient in gradients]
         name = f"gradients.{self.names[members[0]]}"
         handle = grouped_allreduce_async_([small for small, _ in pairs], name=name, **self._terms())
 
         def finish() -> None:
             for member, result, (_, ctx) in zip(members, synchronize(handle), pairs, strict=True):
                 self._put(member, self.compression.decompress(result, ctx))
+
+        self._pending.append(_Pending(finish, members))
+
+    def _start_flat(self, members: list[Any]) -> None:
+        gradients = self._dense_gradients(members)
+        if gradients is None:
+            return
+        small, ctx = self.compression.compress(_flatten_dense_tensors(gradients))
+        handle = allreduce_async_(small, name=f"gradients.{self.names[members[0]]}", **self._terms())
+
+        def finish() -> None:
+            result = self.compression.decompress(synchronize(handle), ctx)
+            gradients = [member.grad for member in members]
+            _copy_each(gradients, _unflatten_dense_tensors(result, gradients))
 
         self._pending.append(_Pending(finish, members))
 
@@ -164,23 +208,43 @@ class Reducer:
     def finish(self, parameters: Sequence[Any]) -> None:
         """Reduce the gradients that were not yet, and wait for all. All ranks then have the same."""
         started = {parameter for pending in self._pending for parameter in pending.parameters}
-        for parameter in parameters:
-            if parameter in started or not (parameter.requires_grad or parameter in self._ready):
-                continue
-            members = self._groups.get(parameter)
-            if members is None:
+        left = [one for one in parameters if one not in started and (one.requires_grad or one in self._ready)]
+        groups: dict[_Group, list[Any]] = {}
+        for parameter in left:
+            group = self._groups.get(parameter)
+            if group is None:
                 self._start_one(parameter)
             else:
-                self._start_group(members)
-                started.update(members)
+                groups.setdefault(group, []).append(parameter)
+        for group, members in groups.items():
+            group.start(members)
         pending, self._pending = self._pending, []
         self.reset()
         for one in pending:
             one.finish()
 
 
+def _copy_each(targets: list[Any], sources: Sequence[Any]) -> None:
+    if hasattr(torch, "_foreach_copy_"):
+        torch._foreach_copy_(targets, sources)
+        return
+    for target, source in zip(targets, sources, strict=True):
+        target.copy_(source)
+
+
 def _set_sparse(parameter: Any, result: Any) -> None:
     parameter.grad = result.to(parameter.grad.dtype)
+
+
+def _groups_of_small(parameters: Sequence[Any]) -> list[list[Any]]:
+    """Return groups of small parameters of one kind that stand near each other: backward computes them in a row."""
+    kinds: dict[Any, list[Any]] = {}
+    for one in parameters:
+        if one.requires_grad and one.numel() * one.element_size() <= _SMALL_BYTES:
+            kinds.setdefault((one.dtype, one.device), []).append(one)
+    return [
+        rows[begin : begin + _GROUP_LENGTH] for rows in kinds.values() for begin in range(0, len(rows), _GROUP_LENGTH)
+    ]
 
 
 def _split(parameters: list[Any], number: int) -> list[list[Any]]:
@@ -242,7 +306,7 @@ class _Distributed:
         added = self.param_groups[place]["params"]
         self._dtrain.add(_names_by_place(place, added))
         if self._dtrain.process_set.included() and self._dtrain.op != Adasum:
-            self._dtrain.watch(added, [])
+            self._dtrain.watch(added)
 
     def step(self, closure: Any = None) -> Any:
         """Wait for the gradients of all ranks, and step.
@@ -343,9 +407,9 @@ def _names_of(optimizer: Any, named_parameters: Any) -> dict[Any, str]:
     return by_parameter
 
 
-def _groups_of(groups: Any, parameters: list[Any]) -> list[list[Any]]:
+def _groups_of(groups: Any, parameters: list[Any]) -> list[list[Any]] | None:
     if groups is None or groups == 0:
-        return []
+        return None
     trained = [parameter for parameter in parameters if parameter.requires_grad]
     if isinstance(groups, int) and not isinstance(groups, bool) and groups > 0:
         return _split(trained, groups)
