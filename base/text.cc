@@ -182,6 +182,16 @@ size_t printable_length(std::string_view text) {
   return c1_control || overlong || surrogate || past_unicode || turns_text(text) ? 0 : length;
 }
 
+size_t unfinished_character(std::string_view text) {
+  for (size_t back = 1; back <= std::min<size_t>(text.size(), 3); ++back) {
+    const auto byte = static_cast<unsigned char>(text[text.size() - back]);
+    if ((byte & 0xC0) == 0x80) continue;
+    const size_t length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC2 ? 2 : 1;
+    return length > back && byte <= 0xF4 ? back : 0;
+  }
+  return 0;
+}
+
 std::string printable(std::string_view text, size_t bytes_max) {
   std::string shown;
   while (!text.empty()) {

@@ -37,6 +37,8 @@ std::string printable(std::string_view text, size_t bytes_max = 120);
 /// Returns the length of the valid UTF-8 sequence at the front of `text`, which must not be empty.
 /// Returns 0 for a control character and for one that changes the direction of text.
 size_t printable_length(std::string_view text);
+/// Returns how many bytes at the end of `text` begin a UTF-8 character that needs more of them.
+size_t unfinished_character(std::string_view text);
 /// Quotes `text` for a POSIX shell: in single quotes, or without when it needs none.
 std::string shell_quote(std::string_view text);
 

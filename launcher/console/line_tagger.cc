@@ -58,8 +58,9 @@ void LineTagger::add(std::string_view bytes, std::string& out, std::string_view 
       after_return_ = bytes[end] == '\r';
       bytes.remove_prefix(end + 1);
     } else if (bytes.size() > room) {
-      emit(bytes.substr(0, room), out, time);
+      partial_ += bytes.substr(0, room);
       bytes.remove_prefix(room);
+      flush(out, time);
       if (tag_.empty()) continue;
       out += " …\n";
       in_line_ = false;
@@ -78,7 +79,12 @@ void LineTagger::end(std::string& out, std::string_view time) {
 }
 
 void LineTagger::flush(std::string& out, std::string_view time) {
+  const bool as_is = tag_.empty() && !for_terminal_;
+  const size_t kept = as_is ? 0 : unfinished_character(partial_);
+  std::string rest = partial_.substr(partial_.size() - kept);
+  partial_.resize(partial_.size() - kept);
   if (!partial_.empty()) emit("", out, time);
+  partial_ = std::move(rest);
 }
 
 namespace {

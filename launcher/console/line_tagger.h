@@ -26,14 +26,18 @@ class LineTagger {
   /// stream.
   void end(std::string& out, std::string_view time = {});
   /// Appends the unfinished line so far, without a line end, for a prompt. Later bytes continue
-  /// it.
+  /// it. Where there is a tag or a terminal, an unfinished character waits for its last byte.
   void flush(std::string& out, std::string_view time = {});
   /// True when bytes wait for the end of their line.
   bool waits() const { return !partial_.empty(); }
-  /// True when the text returned so far ends within a line.
-  bool in_line() const { return in_line_; }
+  /// True when the text returned so far ends within a line. A \r ends a line of a terminal only:
+  /// elsewhere, text of others would stand behind it.
+  bool in_line() const { return in_line_ || (after_return_ && !for_terminal_); }
   /// Other text has begun a new line: the rest of this one gets a tag of its own.
-  void interrupted() { in_line_ = false; }
+  void interrupted() {
+    in_line_ = false;
+    if (!for_terminal_) after_return_ = false;
+  }
 
  private:
   void emit(std::string_view piece, std::string& out, std::string_view time);

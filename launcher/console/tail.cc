@@ -5,10 +5,14 @@
 namespace dt {
 
 void Tail::add(std::string_view bytes) {
+  const bool cut = kept_.size() + bytes.size() > bytes_max;
   if (bytes.size() > bytes_max) bytes.remove_prefix(bytes.size() - bytes_max);
   const size_t all = kept_.size() + bytes.size();
   if (all > bytes_max) kept_.erase(0, all - bytes_max);
   kept_ += bytes;
+  // A cut within a character leaves up to 3 bytes of it.
+  for (int i = 0; cut && i < 3 && (static_cast<unsigned char>(kept_[0]) & 0xC0) == 0x80; ++i)
+    kept_.erase(0, 1);
 }
 
 std::vector<std::string> Tail::lines() const {

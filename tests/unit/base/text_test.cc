@@ -106,6 +106,16 @@ TEST_CASE("printable shows control bytes and broken UTF-8 as hex") {
   CHECK(printable("abcdef", 3) == "abc…");
 }
 
+TEST_CASE("unfinished_character counts the bytes of a character that has no end") {
+  for (const std::string_view character : {"é", "漢", "😀"}) {
+    const std::string text = "a" + std::string(character);
+    for (size_t cut = 0; cut <= character.size(); ++cut)
+      CHECK(unfinished_character(text.substr(0, 1 + cut)) == (cut == character.size() ? 0 : cut));
+  }
+  for (const std::string_view text : {"", "a", "\x80", "\xFF", "\xC3\xA9\xA9", "\xC0"})
+    CHECK(unfinished_character(text) == 0);
+}
+
 TEST_CASE("split keeps empty pieces, split_words has none") {
   using Pieces = std::vector<std::string_view>;
   CHECK(split("a,,b,", ',') == Pieces{"a", "", "b", ""});

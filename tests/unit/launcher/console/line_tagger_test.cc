@@ -60,6 +60,30 @@ TEST_CASE("LineTagger cuts a line over 64 KiB into marked pieces") {
   CHECK(tagged({most, "yz\n"}) == "[0]<stdout>:" + most + " …\n[0]<stdout>:yz\n");
 }
 
+TEST_CASE("LineTagger cuts no UTF-8 character, neither by length nor for a prompt") {
+  const std::string characters[] = {"é", "漢", "😀"};
+  for (const std::string& character : characters) {
+    for (size_t before = 1; before < character.size(); ++before) {
+      CAPTURE(before);
+      const std::string most(LineTagger::line_bytes_max - before, 'x');
+      CHECK(tagged({most + character + "\n"}) ==
+            "[0]<stdout>:" + most + " …\n[0]<stdout>:" + character + "\n");
+      LineTagger tagger("T:");
+      std::string out;
+      tagger.add("a" + character.substr(0, before), out);
+      tagger.flush(out);
+      CHECK(out == "T:a");
+      tagger.add(character.substr(before) + "\n", out);
+      CHECK(out == "T:a" + character + "\n");
+    }
+  }
+  LineTagger binary("");
+  std::string out;
+  binary.add("\xC3", out);
+  binary.flush(out);
+  CHECK(out == "\xC3");
+}
+
 TEST_CASE("LineTagger without a tag passes bytes as they are, in pieces") {
   const std::string most(LineTagger::line_bytes_max, 'x');
   LineTagger tagger("");

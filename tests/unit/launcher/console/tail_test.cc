@@ -15,6 +15,19 @@ TEST_CASE("Tail keeps the last lines, bounded and printable") {
   CHECK(lines.front() == "line 4992");
 }
 
+TEST_CASE("Tail begins with a whole character") {
+  for (const size_t last : {4090, 4091, 4092}) {
+    Tail whole;
+    whole.add("漢漢漢" + std::string(last, '\n') + "end");
+    CHECK(whole.lines().front().front() != '\\');
+    Tail pieces;
+    pieces.add("漢漢漢");
+    pieces.add(std::string(last, '\n'));
+    pieces.add("end");
+    CHECK(pieces.lines() == whole.lines());
+  }
+}
+
 TEST_CASE("Tail keeps the last state of a progress bar, and shows escapes as hex") {
   Tail tail;
   tail.add("10%\r99%\r\n\n\x1b[31mred\n");
