@@ -178,7 +178,7 @@ std::vector<std::string> misspelt_macros(std::span<const std::string> texts) {
     if (find_macro(word) != nullptr || word.starts_with(hosts_prefix)) return;
     for (const Macro& macro : known_macros) {
       if (!one_edit_apart(word, macro.name)) continue;
-      std::string message = format("{{{}}} is not a macro; {{{}}} is", word, macro.name);
+      std::string message = format("{{{}}} ({{{}}}?)", word, macro.name);
       if (std::ranges::find(found, message) == found.end()) found.push_back(std::move(message));
       return;
     }

@@ -62,8 +62,8 @@ uint64_t expanded_bytes_max(std::string_view text, const std::map<std::string, i
 Result<> check_macros(std::string_view text, std::string_view role, bool ranked,
                       const std::set<std::string>& roles);
 
-/// Returns a warning for each word in braces that is one edit away from a macro: "{wrank} is not a
-/// macro; {rank} is".
+/// Returns a warning for each word in braces that is one edit away from a macro: "{wrank}
+/// ({rank}?)".
 std::vector<std::string> misspelt_macros(std::span<const std::string> texts);
 
 }  // namespace dt

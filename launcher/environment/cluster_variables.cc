@@ -153,7 +153,8 @@ Result<std::vector<std::string>> check_cluster_variables(const RunConfig& config
   const std::vector<std::string> misspelt = misspelt_macros(plain);
   if (misspelt.empty()) return std::vector<std::string>();
   return std::vector<std::string>{
-      format("{}; it stays as it is (--no-macros turns this off)", join(misspelt, ", "))};
+      format("no such macros: {}; they stay as they are (--no-macros turns this off)",
+             join(misspelt, ", "))};
 }
 
 uint64_t macro_growth_max(const RunConfig& config, const Plan& plan) {

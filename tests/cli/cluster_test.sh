@@ -85,7 +85,7 @@ test_a_word_that_is_nearly_a_macro_is_reported_and_stays() {
   run_dtrain run -np 2 --no-tag echo '{rank}' '{wrank}'
   expect_status 0
   expect_stdout_lines '0 {wrank}' '1 {wrank}'
-  expect_stderr 'dtrain: warning: {wrank} is not a macro; {rank} is; it stays as it is (--no-macros turns this off)'
+  expect_stderr 'dtrain: warning: no such macros: {wrank} ({rank}?); they stay as they are (--no-macros turns this off)'
 }
 
 test_no_macros_leaves_all_braces() {

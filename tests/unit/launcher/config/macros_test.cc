@@ -105,10 +105,9 @@ TEST_CASE("macros that mean nothing for a role are refused") {
 TEST_CASE("a word that is nearly a macro causes one warning") {
   const std::vector<std::string> texts = {"{wrank}",       "{wrank}{rol}", "{inedx} {index}",
                                           R"({"ran": 1})", "{localrank}",  "{lr}"};
-  CHECK(misspelt_macros(texts) ==
-        std::vector<std::string>{
-            "{wrank} is not a macro; {rank} is", "{rol} is not a macro; {role} is",
-            "{inedx} is not a macro; {index} is", "{localrank} is not a macro; {local_rank} is"});
+  CHECK(misspelt_macros(texts) == std::vector<std::string>{"{wrank} ({rank}?)", "{rol} ({role}?)",
+                                                           "{inedx} ({index}?)",
+                                                           "{localrank} ({local_rank}?)"});
 }
 
 }  // namespace

@@ -192,8 +192,8 @@ TEST_CASE("macros for roles that the job lacks are refused, with the place of th
 TEST_CASE("texts that are nearly macros are reported in one line") {
   CHECK(
       check_cluster_variables(running({"x", "{roles}", "{lr}", "{indx}"}), sample_plan()).value() ==
-      std::vector<std::string>{"{roles} is not a macro; {role} is, {indx} is not a macro; "
-                               "{index} is; it stays as it is (--no-macros turns this off)"});
+      std::vector<std::string>{"no such macros: {roles} ({role}?), {indx} ({index}?); they stay as "
+                               "they are (--no-macros turns this off)"});
   CHECK(check_cluster_variables(running({"x", "{role}"}), sample_plan()).value().empty());
 }
 
