@@ -3,6 +3,7 @@
 #include "base/io/fd.h"
 #include "comm/include/dtrain/dtrain_ps.h"
 
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 
 #include <csignal>
@@ -42,6 +43,8 @@ Errc errc_of(int code) {
 }  // namespace
 
 Result<> run_ps(const PsOptions& options, Log& log) {
+  // The kernel names a process by its file, which was /proc/self/exe.
+  prctl(PR_SET_NAME, "dtrain-ps");
   const Fd stop = TRY(stop_signals());
   dtrain_ps_serve_options serve = {};
   serve.struct_size = sizeof serve;

@@ -17,6 +17,14 @@ run_ps() {
   run_dtrain run --role "ps=$servers,worker=$workers" --strategy parameter_server --no-tag "${options[@]}" "$worker" "$@"
 }
 
+test_the_process_of_a_server_has_a_name() {
+  start_dtrain run --role ps=1,worker=1 --strategy parameter_server --no-tag \
+    --role-command "ps=sh -c 'echo \$\$ >ps.pid; exec \"$DTRAIN\" ps'" sleep 30
+  wait_for sh -c 'grep -qx dtrain-ps "/proc/$(cat ps.pid)/comm"'
+  signal INT
+  finish
+}
+
 test_asynchronous_pushes_of_all_workers_count() {
   run_ps 2 3 -- 20 async 0
   expect_status 0
