@@ -147,7 +147,11 @@ void AgentLink::connection_ended(const AgentConnection::CloseReason& reason) {
 std::string AgentLink::why_not_started(const AgentConnection::CloseReason& reason) {
   if (!reason.logged_in) return reason.why;
   if (!reason.stderr_text.empty()) starting_->take(as_bytes(reason.stderr_text + "\n"));
-  return starting_->silent() ? "no agent started there: " + reason.why : starting_->why();
+  if (!starting_->silent()) return starting_->why();
+  const bool by_itself = reason.why.starts_with("its process ended: exit status");
+  return format(
+      "no agent started there: {}{}", reason.why,
+      by_itself ? "; does the login shell end at once (exit in ~/.bashrc, /bin/false)?" : "");
 }
 
 void AgentLink::write(ByteSpan frames) {
