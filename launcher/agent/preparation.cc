@@ -22,6 +22,9 @@ namespace dt {
 namespace {
 
 Result<> check_entry(const std::string& folder) {
+  if (folder.empty()) {
+    return fail(Errc::input, "the current folder has been removed; cd elsewhere, or use --chdir");
+  }
   const Fd opened(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (opened && ::access(folder.c_str(), X_OK) == 0) return {};
   return fail(Errc::input, format("cannot enter the working directory {}: {} (use --chdir)",
@@ -79,7 +82,11 @@ Result<> Preparation::find_programs() {
 Result<LocalTasks::Program> Preparation::program_of(const std::vector<std::string>& command,
                                                     const std::string& path) const {
   LocalTasks::Program program = {.executable = {}, .command = command};
-  program.executable = TRY(find_executable(command.front(), path, wanted_.cwd));
+  auto found = find_executable(command.front(), path, wanted_.cwd);
+  const bool searched = command.front().find('/') == std::string::npos;
+  if (!found && found.error().code == Errc::not_found && searched)
+    found.error().message += "\n  PATH=" + printable(path, 300);
+  program.executable = TRY(std::move(found));
   TRY(check_argument_space(command,
                            wanted_.environment_bytes + argument_bytes(local_host_environment()),
                            own_argument_bytes_max()));

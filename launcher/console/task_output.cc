@@ -178,8 +178,18 @@ void TaskOutput::line_typed() {
   }
 }
 
+void TaskOutput::note_lines(const Channel& channel, TaskStream stream, std::string_view text) {
+  constexpr size_t recent_max = 3 * Tail::lines_max;
+  if (&sink(stream) != &err_) return;
+  const auto lines = static_cast<size_t>(std::ranges::count(text, '\n'));
+  recent_.insert(recent_.end(), std::min(lines, recent_max), &channel);
+  while (recent_.size() > recent_max)
+    recent_.pop_front();
+}
+
 void TaskOutput::show(Channel& channel, TaskStream stream, std::string text,
                       std::function<void()> on_done) {
+  note_lines(channel, stream, text);
   sink(stream).write_part(std::move(text), std::move(on_done),
                           {.writer = &channel, .unfinished = channel.tagger.in_line()});
 }
@@ -246,6 +256,13 @@ bool TaskOutput::all_ended(size_t task) const {
 
 std::vector<std::string> TaskOutput::last_errors(size_t task) const {
   return tasks_[task].tail.lines();
+}
+
+bool TaskOutput::shows_last_errors(size_t task) const {
+  const TaskStream stream = options_.merged ? TaskStream::output : TaskStream::error;
+  const Channel& channel = tasks_[task].streams[stream];
+  const auto lines = static_cast<size_t>(std::ranges::count(recent_, &channel));
+  return options_.tags && !err_.is_broken() && lines >= last_errors(task).size();
 }
 
 /// Returns how many of the bytes did not reach the file.

@@ -12,6 +12,7 @@
 #include "launcher/protocol/message.h"
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <initializer_list>
 #include <map>
@@ -68,6 +69,8 @@ class TaskOutput {
   const std::optional<Error>& lost() const { return lost_; }
   /// Returns the last lines of the task's stderr, or of its only stream.
   std::vector<std::string> last_errors(size_t task) const;
+  /// True if these lines are among the last that standard error has shown, with their tag.
+  bool shows_last_errors(size_t task) const;
 
  private:
   struct Channel {
@@ -102,6 +105,7 @@ class TaskOutput {
   void empty_file(Channel& channel);
   void note_loss(Channel& channel);
   void log_losses() const;
+  void note_lines(const Channel& channel, TaskStream stream, std::string_view text);
   void show(Channel& channel, TaskStream stream, std::string text, std::function<void()> on_done);
   void join_line(Channel& channel, TaskStream stream);
   void flush_later(Channel& channel, Stream which);
@@ -116,7 +120,8 @@ class TaskOutput {
   std::vector<TaskChannels> tasks_;
   size_t open_ = 0;  ///< streams that have not ended
   std::optional<Error> lost_;
-  std::vector<Stream> waiting_;  ///< streams with a flush_at
+  std::deque<const Channel*> recent_;  ///< the channels of the last lines on standard error
+  std::vector<Stream> waiting_;        ///< streams with a flush_at
   Timer flush_timer_;
 };
 

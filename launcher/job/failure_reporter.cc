@@ -19,6 +19,15 @@ bool is_end_of_input(std::string_view line) {
   return line.starts_with("EOFError") || line.find("BdbQuit") != std::string_view::npos;
 }
 
+/// True for how Gloo (as in JAX on CPUs) and TensorPipe fail where a host's own name leads others
+/// elsewhere.
+bool is_wrong_name(std::string_view line) {
+  constexpr std::string_view signs[] = {"gloo/transport/tcp", "Gloo context initialization failed",
+                                        "tensorpipe/transport"};
+  return std::ranges::any_of(
+      signs, [line](std::string_view sign) { return line.find(sign) != std::string_view::npos; });
+}
+
 }  // namespace
 
 void FailureReporter::report_soon() {
@@ -36,13 +45,26 @@ void FailureReporter::report_now() {
   timer_ = Timer();
   if (!parts_.verdict.has_unreported_failure()) return;
   parts_.verdict.failure_reported();
-  parts_.record.last_stderr = parts_.output.last_errors(parts_.verdict.failed_task());
+  const size_t task = parts_.verdict.failed_task();
+  parts_.record.last_stderr = parts_.output.last_errors(task);
   const Failure& failure = *parts_.verdict.outcome().failure;
-  parts_.log.error(
-      "{}", failure_text(failure, parts_.record.last_stderr, stream_name_) + advice(failure));
+  const std::vector<std::string> unseen = parts_.output.shows_last_errors(task)
+                                              ? std::vector<std::string>()
+                                              : parts_.record.last_stderr;
+  parts_.log.error("{}", failure_text(failure, unseen, stream_name_) + advice(failure));
 }
 
 std::string FailureReporter::advice(const Failure& failure) const {
+  // The exit status of TensorFlow's PreemptionCheckpointHandler.
+  constexpr std::string_view saved_and_left = "exit status 42";
+  if (parts_.python && failure.cause == saved_and_left)
+    return "\nPreemptionCheckpointHandler exits with it when its work is saved and its host is "
+           "being taken away: start the job again";
+  if (std::ranges::any_of(parts_.record.last_stderr, is_wrong_name))
+    return format(
+        "\nthe own name of a host may lead other hosts elsewhere, or nowhere; dtrain "
+        "check -H {} shows it, and the line for /etc/hosts",
+        failure.host);
   const bool reads = wants_input({.id = failure.task, .rank = failure.rank}, parts_.input);
   const bool ended = std::ranges::any_of(parts_.record.last_stderr, is_end_of_input) ||
                      (failure.error && is_end_of_input(failure.error->message));

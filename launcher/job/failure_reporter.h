@@ -23,6 +23,7 @@ class FailureReporter {
     Log& log;
     JobRecord& record;
     StdinTarget input = {};
+    bool python = false;  ///< the tasks' command names Python
   };
   /// `stream_name`: the stream that the last lines come from, "stderr" or "output".
   FailureReporter(Dependencies parts, std::string stream_name)

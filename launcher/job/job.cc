@@ -35,6 +35,14 @@ Duration finish_patience(const RunConfig& config) {
   return config.success.clean == CleanUp::all ? config.grace : Sweep::usual_patience;
 }
 
+bool names_python(const RunConfig& config) {
+  const auto python = [](const std::string& word) {
+    return word.find("python") != std::string::npos || word.ends_with(".py");
+  };
+  const auto of_role = [&](const Role& role) { return std::ranges::any_of(role.command, python); };
+  return std::ranges::any_of(config.command, python) || std::ranges::any_of(config.roles, of_role);
+}
+
 tl::unexpected<Error> repeated_start(const TaskId& task) {
   return fail(Errc::protocol, format("reported the start of {} twice", task.text()));
 }
@@ -56,7 +64,7 @@ Job::Job(Dependencies parts, Plan plan, const RunConfig& config, Time start_dead
                              [this] { return any_writes_checkpoint(parts_.rendezvous, plan_); }),
           parts_.loop.now()),
       failures_({parts_.loop, supervisor_.verdict(), parts_.output, parts_.log, parts_.record,
-                 config.stdin_target},
+                 config.stdin_target, names_python(config)},
                 config.merge_stderr ? "output" : "stderr"),
       stalls_({parts_.loop,
                [this](size_t agent, const StatesWanted& wanted) { ask_agent(agent, wanted); },

@@ -14,9 +14,12 @@ namespace dt {
 /// the message about tasks that a time limit ends.
 class LastSigns {
  public:
-  LastSigns(size_t tasks, Time now) : tasks_(tasks, Sign{.output = now, .state = {}}) {}
+  LastSigns(size_t tasks, Time now) : tasks_(tasks, Sign{.output = now}) {}
 
-  void wrote(size_t task, Time now) { tasks_[task].output = now; }
+  void wrote(size_t task, Time now) {
+    tasks_[task].output = now;
+    tasks_[task].wrote = true;
+  }
   void seen(size_t task, ProcessState state) { tasks_[task].state = std::move(state); }
   /// Returns a line for each of these tasks, and one for those beyond the eighth: "rank 0 on node1:
   /// silent for 19 s, in futex_wait".
@@ -25,8 +28,9 @@ class LastSigns {
 
  private:
   struct Sign {
-    Time output;
-    std::optional<ProcessState> state;
+    Time output;  ///< of its last output, else of its start
+    bool wrote = false;
+    std::optional<ProcessState> state = {};
   };
   std::vector<Sign> tasks_;
 };

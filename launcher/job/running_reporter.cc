@@ -38,6 +38,12 @@ void RunningReporter::ask() {
 
 void RunningReporter::report() {
   if (!parts_.supervisor.verdict().timed_out() || std::exchange(reported_, true)) return;
+  JobVerdict& verdict = parts_.supervisor.verdict();
+  const Outcome& outcome = verdict.outcome();
+  if (!outcome.reason.empty() && !outcome.reason_reported) {
+    parts_.log.error("{}", outcome.reason);
+    verdict.reason_reported();
+  }
   for (const std::string& line :
        signs_.lines(parts_.plan, parts_.supervisor.lives().running(), parts_.loop.now()))
     parts_.log.print("{}", line);

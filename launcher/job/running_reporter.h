@@ -11,8 +11,8 @@
 
 namespace dt {
 
-/// Logs at the time limit which tasks still run, and their last signs of life. Asks the agents for
-/// the states of the processes just before, since the limit ends them.
+/// Logs that the time limit is reached, which tasks still run then, and their last signs of life.
+/// Asks the agents for the states of the processes just before, since the limit ends them.
 class RunningReporter {
  public:
   /// All of it outlives this object.
@@ -20,7 +20,7 @@ class RunningReporter {
     Loop& loop;
     std::function<void(size_t agent, const StatesWanted& wanted)> ask_agent;
     Log& log;
-    const Supervisor& supervisor;
+    Supervisor& supervisor;
     const Plan& plan;
   };
   explicit RunningReporter(Dependencies parts);

@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "launcher/process/child_main.h"
+#include "launcher/process/executable.h"
 #include "launcher/process/kernel_call.h"
 #include "launcher/process/pidfd.h"
 #include "launcher/process/topology.h"
@@ -186,9 +187,10 @@ std::optional<Result<>> Child::executed() const {
   if (order.failed == ChildOrder::Step::binding)
     return fail_errno("cannot bind to cpus " + ranges_text(request.cpus), order.error);
   const bool missing = order.error == ENOENT || order.error == ENOTDIR;
-  return fail(
-      missing ? Errc::not_found : Errc::not_runnable,
-      format("cannot run {}: {}", shell_quote(printable(request.path)), errno_text(order.error)));
+  const std::string part = missing ? missing_part(request.path) : "";
+  return fail(missing ? Errc::not_found : Errc::not_runnable,
+              format("cannot run {}: {}", shell_quote(printable(request.path)),
+                     part.empty() ? errno_text(order.error) : part));
 }
 
 Result<ExitStatus> Child::reap() {

@@ -11,13 +11,6 @@
 namespace dt {
 
 std::string failure_cause(const ExitStatus& status) {
-  // The exit status of TensorFlow's PreemptionCheckpointHandler.
-  constexpr int saved_and_left = 42;
-  if (status.signal == 0 && status.code == saved_and_left)
-    return status.text() +
-           " (PreemptionCheckpointHandler exits with it when its work is saved and its host is "
-           "being "
-           "taken away: start the job again)";
   if (status.shell_status() == 128 + SIGTERM)
     return status.text() +
            " (SIGTERM not sent by dtrain: is its host being taken away? Then start the job again)";

@@ -324,7 +324,7 @@ test_without_open_mpi_a_comparison_names_what_to_install() {
   run env PATH="$PWD/bin" "$DTRAIN" bench all_reduce -np 2 -e 64 --compare mpirun
   expect_status 127
   expect_stdout ''
-  expect_stderr_contains '--compare mpirun: cannot run mpirun: not found in PATH='
+  expect_stderr_contains '--compare mpirun: cannot run mpirun: not found in PATH'
   expect_stderr_contains 'apt-get install openmpi-bin'
   expect_no_processes
 }

@@ -102,9 +102,17 @@ test_the_status_is_that_of_the_first_worker_that_failed() {
 test_a_failure_is_reported_once_with_the_last_lines_of_its_stderr() {
   run_dtrain run -np 3 sh -c 'test $RANK = 2 || exec sleep 30; echo first >&2; echo the cause >&2; exit 1'
   expect_status 1
+  expect_stderr_contains '[2]<stderr>:the cause'
+  [[ $(grep -c 'the cause' "$out/stderr") -eq 1 ]] || fail 'shown more than once'
+  [[ $(grep -c 'failed' "$out/stderr") -eq 1 ]] || fail 'reported more than once'
+  run_dtrain run -np 3 --no-tag sh -c 'test $RANK = 2 || exec sleep 30; echo the cause >&2; exit 1'
   expect_stderr_contains 'last lines of its stderr:'
   expect_stderr_contains 'dtrain:   the cause'
-  [[ $(grep -c 'failed' "$out/stderr") -eq 1 ]] || fail 'reported more than once'
+}
+
+test_a_failure_to_connect_names_what_the_hosts_name_may_lead_to() {
+  run_dtrain run -np 1 sh -c 'echo "[enforce fail at /gloo/transport/tcp/device.cc] rv == 0. -2 vs 0" >&2; exit 1'
+  expect_stderr_contains 'dtrain check -H localhost shows it, and the line for /etc/hosts'
 }
 
 test_a_worker_killed_by_a_signal_gives_128_plus_n_and_its_name() {
@@ -124,7 +132,24 @@ test_a_missing_command_gives_127_before_anything_starts() {
   run_dtrain run -np 2 no-such-command-here
   expect_status 127
   expect_stdout ''
-  expect_stderr_contains 'cannot run no-such-command-here: not found in PATH='
+  expect_stderr_contains $'cannot run no-such-command-here: not found in PATH\ndtrain:   PATH=/'
+}
+
+test_an_error_names_the_part_of_a_program_that_is_missing() {
+  printf '#!/no/python\r\n' >dos
+  chmod +x dos
+  run_dtrain run -np 1 ./dos
+  expect_status 127
+  expect_stderr_contains "its interpreter '/no/python\x0D' does not exist; its lines end in CR LF"
+}
+
+test_a_removed_folder_is_named_as_such() {
+  mkdir removed
+  cd removed || return
+  rmdir ../removed
+  run_dtrain run -np 1 true
+  expect_status 2
+  expect_stderr_contains 'the current folder has been removed; cd elsewhere, or use --chdir'
 }
 
 test_a_folder_of_path_that_may_not_be_searched_has_no_command() {
@@ -135,7 +160,7 @@ test_a_folder_of_path_that_may_not_be_searched_has_no_command() {
   chmod 000 closed
   run env PATH="$PWD/closed:$PATH" "${as[@]}" "$DTRAIN" run -np 2 no-such-command-here
   expect_status 127
-  expect_stderr_contains 'cannot run no-such-command-here: not found in PATH='
+  expect_stderr_contains 'cannot run no-such-command-here: not found in PATH'
 }
 
 test_a_file_that_cannot_be_executed_gives_126() {

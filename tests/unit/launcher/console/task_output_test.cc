@@ -86,6 +86,16 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(done == 4);
 }
 
+TEST_CASE_FIXTURE(Fixture, "TaskOutput: no line stands behind another task's \\r in a file") {
+  const auto output = TaskOutput::open(plan, {}, *out, *err, log).value();
+  add(*output, 0, TaskStream::output, "10%\r20%\r");
+  add(*output, 1, TaskStream::output, "other\n");
+  add(*output, 0, TaskStream::output, "30%\r");
+  add(*output, 0, TaskStream::output, "\n");
+  CHECK(folder.read("out") ==
+        "[0]<stdout>:10%\r[0]<stdout>:20%\r\n[1]<stdout>:other\n[0]<stdout>:30%\r\n");
+}
+
 TEST_CASE_FIXTURE(Fixture, "TaskOutput: a line whose rest waits for a slow console stays whole") {
   VirtualTime time;
   const auto turns = VirtualLoop::create(time, {}).value();
@@ -120,6 +130,26 @@ TEST_CASE_FIXTURE(Fixture, "TaskOutput: a line whose rest waits for a slow conso
   pass(Duration::zero());
   read_all();
   CHECK(shown.substr(many.size()) == "other\nhalf\n");
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "TaskOutput knows whether the last errors are among the last lines shown") {
+  struct Case {
+    TaskOutput::Options options;
+    int lines_of_others;
+    bool shown;
+  };
+  for (const Case& c : {Case{{}, 0, true}, Case{{}, 10, true}, Case{{}, 100, false},
+                        Case{{.tags = false}, 0, false}, Case{{.quiet = true}, 0, false},
+                        Case{{.merged = true}, 0, false}}) {
+    const auto output = TaskOutput::open(plan, c.options, *out, *err, log).value();
+    const TaskStream stream = c.options.merged ? TaskStream::output : TaskStream::error;
+    add(*output, 1, stream, "why\nand where\n");
+    for (int i = 0; i < c.lines_of_others; ++i)
+      add(*output, 2, stream, "other\n");
+    CHECK(output->last_errors(1).size() == 2);
+    CHECK(output->shows_last_errors(1) == c.shown);
+  }
 }
 
 TEST_CASE_FIXTURE(Fixture, "TaskOutput: quiet shows nothing, without tags no tags") {

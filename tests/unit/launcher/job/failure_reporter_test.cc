@@ -25,7 +25,8 @@ struct Fixture {
   Log log{Log::Level::normal, [this](std::string_view line) { logged += line; }};
   Plan plan = two_workers();
   Supervisor supervisor{plan, {}, Time()};
-  std::unique_ptr<TaskOutput> output = TaskOutput::open(plan, {}, *sink, *sink, log).value();
+  std::unique_ptr<TaskOutput> output =
+      TaskOutput::open(plan, {.quiet = true}, *sink, *sink, log).value();
   JobRecord record;
   FailureReporter reporter{{*loop, supervisor.verdict(), *output, log, record}, "stderr"};
 

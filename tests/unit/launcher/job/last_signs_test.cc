@@ -20,6 +20,8 @@ TEST_CASE("LastSigns: the tasks that still ran, their silence and their state") 
   CHECK(signs.lines(plan, {0, 1, 10}, start + milliseconds(19500)) ==
         Lines{"rank 0 on node1: silent for 19 s, in futex_wait",
               "rank 1 on node2: still writing, running", "ps:0 on node2: silent for 19 s"});
+  signs.seen(2, {.pid = 9, .letter = 'S', .waits_at = "hrtimer_nanosleep"});
+  CHECK(signs.lines(plan, {2}, start) == Lines{"rank 2 on node1: no output yet, sleeping"});
   const Lines all = signs.lines(plan, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, start);
   CHECK(all.size() == 9);
   CHECK(all.back() == "and 2 more");

@@ -48,7 +48,8 @@ TEST_CASE_FIXTURE(Fixture, "RunningReporter asks for the tasks that run, and log
   reporter.seen(1, {.pid = 78, .letter = 'S', .waits_at = "pipe_read"});
   reporter.report();
   reporter.report();
-  CHECK(logged == "dtrain: rank 1 on b: still writing, in pipe_read\n");
+  CHECK(logged ==
+        "dtrain: time limit of 600ms reached\ndtrain: rank 1 on b: no output yet, in pipe_read\n");
 }
 
 TEST_CASE_FIXTURE(Fixture,
