@@ -224,12 +224,12 @@ int dispatch(const std::vector<std::string>& words) {
 namespace {
 
 /// Opens /dev/null for each standard stream that is closed. Otherwise a socket could get its
-/// number.
+/// number. Output to a closed stdout is lost, so that writing there must fail.
 void fill_standard_streams() {
-  dt::Fd null(::open("/dev/null", O_RDWR));
-  while (null && null.get() <= STDERR_FILENO) {
-    static_cast<void>(null.release());
-    null.reset(::open("/dev/null", O_RDWR));
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) >= 0) continue;
+    dt::Fd lowest(::open("/dev/null", stream == STDOUT_FILENO ? O_RDONLY : O_RDWR));
+    static_cast<void>(lowest.release());
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -33,9 +34,13 @@ std::string start_of(pid_t process) {
   return fields.size() > start_field ? std::string(fields[start_field]) : std::string();
 }
 
-/// Returns a folder in memory if there is one: an agent must not wait for a disk.
+/// Returns a folder in memory if there is one: an agent must not wait for a disk. In many
+/// containers its files cannot be executed, as the library of line_buffer.h must be.
 std::string all_folders() {
-  return ::access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";
+  struct statvfs memory = {};
+  const bool good = ::access("/dev/shm", W_OK | X_OK) == 0 && ::statvfs("/dev/shm", &memory) == 0 &&
+                    (memory.f_flag & ST_NOEXEC) == 0;
+  return good ? "/dev/shm" : "/tmp";
 }
 
 Fd lock_own_folder(const std::string& path) {

@@ -12,8 +12,9 @@
 
 namespace dt {
 
-/// A private folder (0700) of an agent, in which each of its tasks may write why it fails. It is in
-/// /dev/shm if possible. The destructor removes it; if the agent is killed, its keeper does.
+/// A private folder (0700) of an agent, in which each of its tasks may write why it fails. It also
+/// has the library that tasks preload. It is in /dev/shm if possible. The destructor removes it; if
+/// the agent is killed, its keeper does.
 class ErrorFolder {
  public:
   /// Returns null when no folder can be made. Tasks then have no place for their errors.

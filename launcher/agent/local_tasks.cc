@@ -4,6 +4,7 @@
 #include "base/wall_time.h"
 #include "launcher/agent/local_host.h"
 #include "launcher/agent/task_macros.h"
+#include "launcher/process/line_buffer.h"
 #include "launcher/process/sweep.h"
 #include "rendezvous/cluster/tf_config.h"
 
@@ -51,7 +52,8 @@ Result<> LocalTasks::launch(Launch wanted, Programs programs) {
   host_ = own_host_facts(launch_.excluded);
   host_.interface = launch_.interface;
   tasks_.resize(launch_.tasks.size());
-  if (launch_.error_files) errors_ = ErrorFolder::make();
+  if (launch_.error_files || launch_.line_buffer) errors_ = ErrorFolder::make();
+  if (errors_ && launch_.line_buffer) line_buffer_ = write_line_buffer(errors_->path());
   for (const TaskLaunch& task : launch_.tasks)
     ++sharers_[task.cpus];
   TRY(watch_execs());
@@ -143,8 +145,11 @@ void LocalTasks::start_one(uint32_t local_index, TaskProcess::Options options) {
       added_environment(launch_.common, wanted.environment, cluster_shown_to(wanted.id), wanted.id);
   Environment environment =
       worker_environment(forwarded_of_task(launch_, wanted), host_, added, share_of(wanted));
-  if (errors_) environment.emplace("TORCHELASTIC_ERROR_FILE", errors_->file_of(local_index));
+  if (errors_ && launch_.error_files)
+    environment.emplace("TORCHELASTIC_ERROR_FILE", errors_->file_of(local_index));
   const Program& program = program_of(wanted.id);
+  options.line_buffered = !line_buffer_.empty() && !leaves_our_files(program.command);
+  if (options.line_buffered) add_line_buffer(environment, line_buffer_);
   ChildRequest request = {.path = program.executable,
                           .arguments = command_of_task(program.command, launch_, wanted),
                           .environment = environment_entries(environment),

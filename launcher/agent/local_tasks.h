@@ -109,6 +109,7 @@ class LocalTasks {
   Pipe exec_pipe_;
   Watch exec_watch_;
   std::unique_ptr<ErrorFolder> errors_;  ///< null: it could not be made, or is not wanted
+  std::string line_buffer_;              ///< the library that tasks preload; empty: none
   std::optional<OomCounter> oom_;        ///< counts since the launch
   bool stop_sent_ = false;               ///< a stop signal was sent to the tasks
   bool had_output_ = false;

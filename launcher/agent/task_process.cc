@@ -4,6 +4,7 @@
 
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,6 +30,12 @@ Result<std::unique_ptr<TaskProcess>> TaskProcess::start(Loop& loop, ChildRequest
     pipes[TaskStream::result] = TRY(make_pipe());
     request.kept = pipes[TaskStream::result].write.get();
     request.environment.push_back(format("DTRAIN_RESULT_FD={}", request.kept));
+  }
+  if (options.line_buffered) {
+    // The library of line_buffer.h compares this text with the link of stdout in /proc.
+    struct stat pipe = {};
+    ::fstat(request.output, &pipe);
+    request.environment.push_back(format("DTRAIN_LINE_BUFFERED=pipe:[{}]", pipe.st_ino));
   }
   Child child = TRY(Child::start(std::move(request)));
   std::unique_ptr<TaskProcess> task(new TaskProcess(loop, std::move(child), std::move(handlers)));

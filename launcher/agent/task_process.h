@@ -38,7 +38,8 @@ class TaskProcess {
   };
   struct Options {
     bool wants_input = false;
-    bool merge_stderr = false;  ///< both streams use one pipe; there is no error stream
+    bool merge_stderr = false;   ///< both streams use one pipe; there is no error stream
+    bool line_buffered = false;  ///< the library of line_buffer.h is in its LD_PRELOAD
     /// A pipe whose number DTRAIN_RESULT_FD tells the task.
     bool wants_result = false;
     PerWrittenStream<Carried> carried = {};

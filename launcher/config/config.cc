@@ -36,6 +36,7 @@ Result<> read_flags(const OptionSources& sources, RunConfig& config) {
                             {"no-macros", &RunConfig::no_macros},
                             {"pass-local-rank", &RunConfig::pass_local_rank},
                             {"merge-stderr", &RunConfig::merge_stderr},
+                            {"no-line-buffer", &RunConfig::no_line_buffer},
                             {"dump-stacks", &RunConfig::dump_stacks},
                             {"no-tag", &RunConfig::no_tag},
                             {"timestamp", &RunConfig::timestamp},

@@ -89,6 +89,7 @@ struct RunConfig {
   std::optional<std::string> result_dir;
   std::optional<bool> end_on_lost_output;  ///< none: unless files have the output
   bool merge_stderr = false;
+  bool no_line_buffer = false;
   bool no_tag = false;
   bool timestamp = false;
   ColorChoice color = ColorChoice::automatic;

@@ -293,6 +293,10 @@ inline constexpr std::array own_options = {
     Option{"merge-stderr", "--merge-stderr", OptionKind::flag, "", OptionGroup::output,
            "Give each worker one stream for both: what it writes to stderr goes where its stdout "
            "goes, in the order written."},
+    Option{
+        "no-line-buffer", "--no-line-buffer", OptionKind::flag, "", OptionGroup::output,
+        "Let programs of C and C++ keep their stdout as they do for pipes: 4 KiB appear at once, "
+        "and are lost when the program is killed."},
     Option{"no-tag", "--no-tag", OptionKind::flag, "", OptionGroup::output,
            "Print workers' lines without [rank]<stdout>: before them."},
     Option{"timestamp",

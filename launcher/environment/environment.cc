@@ -6,6 +6,7 @@
 #include "launcher/environment/horovod_environment.h"
 #include "launcher/environment/paddle_environment.h"
 #include "launcher/environment/variable_names.h"
+#include "launcher/process/line_buffer.h"
 #include "rendezvous/cluster/tf_config.h"
 
 #include <algorithm>
@@ -126,6 +127,7 @@ Environment forwarded_environment(const Environment& launcher,
     if (!defaults.empty() && defaults.contains(format("{}={}", name, value))) continue;
     forwarded[name] = value;
   }
+  remove_line_buffer(forwarded);
   for (const EnvironmentSetting& setting : settings) {
     if (setting.value) {
       forwarded[setting.name] = *setting.value;

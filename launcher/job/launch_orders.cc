@@ -46,6 +46,7 @@ Result<std::vector<Bytes>> launch_orders(const RunConfig& config, const Plan& pl
                    .error_files = facts.job.env_sets.contains(EnvSet::torch),
                    .pass_local_rank = config.pass_local_rank,
                    .merge_stderr = config.merge_stderr,
+                   .line_buffer = !config.no_line_buffer,
                    .results = config.result_dir.has_value(),
                    .excluded = config.environment_excluded};
   TRY(add_cluster_variables(launch, config, plan, facts.job));

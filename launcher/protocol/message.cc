@@ -110,6 +110,7 @@ void get(Reader& reader, Launch& message) {
   message.error_files = reader.number<bool>();
   message.pass_local_rank = reader.number<bool>();
   message.merge_stderr = reader.number<uint8_t>() != 0;
+  message.line_buffer = reader.number<bool>();
   message.results = reader.number<bool>();
   message.excluded = reader.texts();
   message.interface = reader.text();
@@ -285,7 +286,8 @@ Bytes encode(const Launch& message) {
     put(writer, environment);
   }
   writer.number(message.error_files).number(message.pass_local_rank);
-  writer.number(static_cast<uint8_t>(message.merge_stderr)).number(message.results);
+  writer.number(static_cast<uint8_t>(message.merge_stderr));
+  writer.number(message.line_buffer).number(message.results);
   writer.texts(message.excluded).text(message.interface).number(message.relay);
   return writer.take();
 }

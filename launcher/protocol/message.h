@@ -211,6 +211,7 @@ struct Launch {
   bool error_files = false;           ///< tasks get a file for their error (TaskError)
   bool pass_local_rank = false;       ///< append --local_rank=N to a command with a rank
   bool merge_stderr = false;          ///< one pipe for stdout and stderr of a task
+  bool line_buffer = false;           ///< tasks write each line of stdout when it is whole
   bool results = false;               ///< tasks get a pipe for a result
   std::vector<std::string> excluded;  ///< patterns of variables that the agent must not add
   std::string interface;              ///< by which other hosts reach the tasks; empty: unknown

@@ -55,7 +55,7 @@ test_an_outer_jobs_place_does_not_reach_the_workers() {
 }
 
 test_a_job_within_a_job_finds_nothing_of_the_outer_one() {
-  local without_jobs_own='^DTRAIN_(JOB_ID|TOKEN|RENDEZVOUS)='
+  local without_jobs_own='^(DTRAIN_(JOB_ID|TOKEN|RENDEZVOUS|LINE_BUFFERED)|LD_PRELOAD)='
   run_dtrain run -np 1 --no-tag --env-set none env
   expect_status 0
   grep -vE "$without_jobs_own" "$out/stdout" | sort >alone

@@ -2,6 +2,8 @@
 # The output of workers: its destinations, and its bytes on the way.
 . "$(dirname "$0")/lib.sh"
 
+printing_worker=$(dirname "$DTRAIN")/tests/programs/printing_worker
+
 test_stdout_and_stderr_keep_their_streams() {
   run_dtrain run -np 1 sh -c 'echo out; echo err >&2'
   expect_stdout '[0]<stdout>:out'
@@ -11,6 +13,32 @@ test_stdout_and_stderr_keep_their_streams() {
 test_the_tag_starts_anew_after_a_carriage_return() {
   run_dtrain run -np 1 printf '10%%\r20%%\r\nend'
   expect_stdout $'[0]<stdout>:10%\r[0]<stdout>:20%\r\n[0]<stdout>:end'
+}
+
+test_printf_is_seen_line_by_line_also_of_a_program_that_aborts() {
+  run_dtrain run -np 2 --output-dir logs "$printing_worker"
+  expect_status 134
+  expect test "$(cat logs/rank.?/stdout | sort -u)" = $'step 1\nstep 2'
+  run_dtrain run -np 1 --env-set tf -x LD_PRELOAD= sh -c "$printing_worker"
+  expect_stdout_lines '[0]<stdout>:step 1' '[0]<stdout>:step 2'
+  run_dtrain run -np 1 --no-line-buffer "$printing_worker"
+  expect_stdout ''
+}
+
+test_only_the_stdout_of_a_task_is_line_buffered() {
+  run_dtrain run -np 1 --no-tag sh -c "$printing_worker >file; wc -c <file"
+  expect_stdout 0
+  run_dtrain run -np 1 --no-tag "$DTRAIN" run -np 1 --no-line-buffer --no-tag sh -c 'echo "<$LD_PRELOAD>"'
+  expect_stdout '<>'
+  run_dtrain run -np 1 --no-tag sh -c 'echo "<$LD_PRELOAD>"; : unshare' unshare
+  expect_stdout '<>'
+}
+
+test_bytes_of_any_kind_pass_line_buffered() {
+  head -c 300000 /dev/urandom >bytes
+  run_dtrain run -np 1 --no-tag --output-dir logs sort -z bytes
+  sort -z bytes | cmp - logs/rank.0/stdout || fail 'the file differs'
+  cmp logs/rank.0/stdout "$out/stdout" || fail 'the console differs'
 }
 
 test_quiet_keeps_workers_off_the_console_but_not_their_failure() {
@@ -192,11 +220,14 @@ END
   grep -F '[1]<stderr>:' console | sed 's/^[^:]*://' | cmp - <(seq -f '%030.0f' 30000) || fail 'rank 1 differs'
 }
 
-test_closed_standard_streams_are_as_if_to_dev_null() { # S14
-  run sh -c "'$DTRAIN' run -np 2 sh -c 'echo out; echo err >&2' >&-"
-  expect_status 0
-  expect_stderr_lines '[0]<stderr>:err' '[1]<stderr>:err'
-  run sh -c "'$DTRAIN' run -np 2 sh -c 'cat; echo out' <&- >&- 2>&-"
+test_output_to_a_closed_stream_is_lost_and_no_output_is_not() { # S14
+  run sh -c "'$DTRAIN' run -np 1 sh -c 'echo out' >&-"
+  expect_status 1
+  expect_stderr_contains 'output is lost: '
+  run sh -c "'$DTRAIN' run -np 1 --output-dir logs sh -c 'echo err >&2; sleep 0.2; echo out' >&-"
+  expect_stderr_contains '[0]<stderr>:err'
+  expect_file logs/rank.0/stdout out
+  run sh -c "'$DTRAIN' run -np 2 cat <&- >&- 2>&-"
   expect_status 0
 }
 

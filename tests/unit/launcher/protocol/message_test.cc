@@ -90,6 +90,7 @@ TEST_CASE("messages are read back as they were written") {
                           .error_files = true,
                           .pass_local_rank = true,
                           .merge_stderr = true,
+                          .line_buffer = true,
                           .results = true,
                           .excluded = {"C*"},
                           .interface = "eth0",
