@@ -294,6 +294,38 @@ Result<Bytes> Ed25519Key::sign(ByteSpan message) const {
   return signature;
 }
 
+struct Sha256::State {
+  struct Free {
+    void operator()(EVP_MD_CTX* owned) const { EVP_MD_CTX_free(owned); }
+  };
+  std::unique_ptr<EVP_MD_CTX, Free> context;
+};
+
+Sha256::Sha256() : state_(std::make_unique<State>()) {
+  state_->context.reset(EVP_MD_CTX_new());
+  const int good = EVP_DigestInit_ex(state_->context.get(), EVP_sha256(), nullptr);
+  assert(good == 1);
+  static_cast<void>(good);
+}
+
+Sha256::Sha256(Sha256&&) noexcept = default;
+Sha256& Sha256::operator=(Sha256&&) noexcept = default;
+Sha256::~Sha256() = default;
+
+void Sha256::add(ByteSpan bytes) {
+  const int good = EVP_DigestUpdate(state_->context.get(), bytes.data(), bytes.size());
+  assert(good == 1);
+  static_cast<void>(good);
+}
+
+Digest Sha256::finish() {
+  Digest digest;
+  const int good = EVP_DigestFinal_ex(state_->context.get(), raw(digest.data()), nullptr);
+  assert(good == 1);
+  static_cast<void>(good);
+  return digest;
+}
+
 Digest sha256(ByteSpan bytes) {
   Digest digest;
   const int good =

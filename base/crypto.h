@@ -37,6 +37,22 @@ Result<> random_bytes(std::span<std::byte> bytes);
 /// Returns `count` random bytes as hex text, for unguessable names.
 Result<std::string> random_name(size_t count);
 
+/// SHA-256 of bytes that come in pieces.
+class Sha256 {
+ public:
+  Sha256();
+  Sha256(Sha256&&) noexcept;
+  Sha256& operator=(Sha256&&) noexcept;
+  ~Sha256();
+  void add(ByteSpan bytes);
+  /// Returns the digest of all bytes. Called once, at the end.
+  Digest finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
 /// HMAC-SHA256 (RFC 2104) with one key, for many messages.
 class Hmac {
  public:

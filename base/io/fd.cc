@@ -53,4 +53,16 @@ Result<> write_all(int fd, std::span<const std::byte> bytes) {
   return {};
 }
 
+Result<> read_all_at(int fd, uint64_t offset, std::span<std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::pread(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail_errno("read");
+    if (n == 0) return fail(Errc::input, "it has become shorter");
+    bytes = bytes.subspan(static_cast<size_t>(n));
+    offset += static_cast<uint64_t>(n);
+  }
+  return {};
+}
+
 }  // namespace dt

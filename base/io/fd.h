@@ -50,5 +50,8 @@ Result<> set_nonblocking(int fd);
 Result<Fd> duplicate(int fd);
 /// Writes all bytes to a blocking descriptor; retries on EINTR.
 Result<> write_all(int fd, std::span<const std::byte> bytes);
+/// Fills `bytes` from a file's offset on; retries on EINTR. Fails with Errc::input where the file
+/// ends.
+Result<> read_all_at(int fd, uint64_t offset, std::span<std::byte> bytes);
 
 }  // namespace dt

@@ -53,8 +53,7 @@ class PartsWriter : public Writer {
   /// The parts of an array that is computed later: one is in the cache when it is sent.
   static constexpr size_t later_part_bytes = size_t{128} << 10;
 
-  /// Write what encode_aligned() writes.
-  void copy_aligned(ByteSpan bytes);
+  /// Writes what encode_aligned() writes.
   void borrow_aligned(ByteSpan bytes, std::shared_ptr<const void> owner = {});
   /// The same for an array that `later` computes.
   void borrow_later(ByteSpan bytes, std::shared_ptr<LazyBytes> later);
@@ -67,6 +66,7 @@ class PartsWriter : public Writer {
     LazyBytes* later = nullptr;
   };
   void begin_aligned(size_t size);
+  void copy_aligned(ByteSpan bytes);
 
   std::vector<Borrowed> borrowed_;
   size_t borrowed_bytes_ = 0;

@@ -23,8 +23,8 @@ class World {
   World()
       : state_({.workers = tasks(), .limits = limits}),
         replica_({.workers = tasks(), .limits = limits}, PartCopy::Role::replica) {
-    const Bytes empty = state_.save();
-    follow(encode_parts(1, PsStart{limits.bytes, empty}).joined());
+    const Bytes empty = state_.save().joined();
+    follow(encode_parts(1, PsStart{limits.bytes, empty, nullptr}).joined());
     // Most requests need a variable.
     const DeclareRequest request{.variables = {{.name = "w", .shape = {2, 2}}},
                                  .shards = {{.shard = {.rows = 2}, .initial = {}}},
@@ -74,15 +74,15 @@ class World {
     collect();
   }
   void load(ByteSpan bytes) {
-    const Result<> loaded = state_.load(bytes);
+    const Result<> loaded = state_.load(SavedBytes::in_memory(bytes));
     if (!loaded) check_message(loaded.error());
     collect();
   }
   /// A checkpoint of any state can be loaded.
   void end() {
-    const Bytes saved = state_.save();
-    assert(state_.load(saved));
-    assert(state_.save() == saved);
+    const Bytes saved = state_.save().joined();
+    assert(state_.load(SavedBytes::in_memory(saved)));
+    assert(state_.save().joined() == saved);
     replica_.take_over();
     assert(replica_.take_deliveries().empty());
   }

@@ -13,7 +13,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -95,36 +97,31 @@ Result<> try_checkpoint(const std::string& path, CheckpointPart part) {
                      printable(path), printable(folder_of(path).string()), made.error().message));
 }
 
-Result<> write_checkpoint(const std::string& path, ByteSpan content) {
+Result<> write_checkpoint(const std::string& path, const MessageParts& content) {
   const auto failed = [&path](Error why) {
     return tl::unexpected(std::move(why).during(format("checkpoint {}", printable(path))));
   };
   auto file = AtomicFile::create(path);
   if (!file) return failed(std::move(file).error());
-  Result<> written = file->write(content);
+  Result<> written;
+  for (const MessagePart& part : content.parts)
+    if (written) written = file->write(part.ready());
   if (written) written = file->commit();
   return written ? written : failed(std::move(written).error());
 }
 
-Result<Bytes> read_checkpoint(const std::string& file) {
+Result<SavedBytes> read_checkpoint(const std::string& file) {
   const std::string what = format("checkpoint {}", printable(file));
-  const Fd opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!opened && errno == ENOENT) return fail(Errc::not_found, what + ": there is no such file");
-  if (!opened) return fail_errno(what);
+  const auto opened = std::make_shared<const Fd>(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!*opened && errno == ENOENT) return fail(Errc::not_found, what + ": there is no such file");
+  if (!*opened) return fail_errno(what);
   struct stat facts = {};
-  if (::fstat(opened.get(), &facts) < 0) return fail_errno(what);
+  if (::fstat(opened->get(), &facts) < 0) return fail_errno(what);
   if (!S_ISREG(facts.st_mode)) return fail(Errc::input, what + ": it is no file");
-  Bytes content(static_cast<size_t>(facts.st_size));
-  size_t done = 0;
-  while (done < content.size()) {
-    const ssize_t n = ::read(opened.get(), content.data() + done, content.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail_errno(what);
-    if (n == 0) break;
-    done += static_cast<size_t>(n);
-  }
-  content.resize(done);
-  return content;
+  return SavedBytes{.size = static_cast<uint64_t>(facts.st_size),
+                    .read = [opened](uint64_t at, std::span<std::byte> into) -> Result<> {
+                      return read_all_at(opened->get(), at, into);
+                    }};
 }
 
 void remove_old_checkpoints(const std::string& path, CheckpointPart part, size_t kept,

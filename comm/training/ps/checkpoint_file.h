@@ -1,7 +1,8 @@
 #pragma once
 
-#include "base/bytes.h"
 #include "base/result.h"
+#include "comm/peer/message_parts.h"
+#include "comm/training/ps/state/saved_bytes.h"
 
 #include <cstdint>
 #include <string>
@@ -37,9 +38,9 @@ std::vector<uint64_t> checkpoint_steps(const std::string& path, CheckpointPart p
 /// when the folder is missing, or refuses it.
 Result<> try_checkpoint(const std::string& path, CheckpointPart part);
 /// Writes a file whole or not at all, and replaces an older one (AtomicFile). Errors name the path.
-Result<> write_checkpoint(const std::string& path, ByteSpan content);
-/// Fails with Errc::not_found when there is no such file.
-Result<Bytes> read_checkpoint(const std::string& file);
+Result<> write_checkpoint(const std::string& path, const MessageParts& content);
+/// Opens a file, which is read in pieces. Fails with Errc::not_found when there is no such file.
+Result<SavedBytes> read_checkpoint(const std::string& file);
 /// Removes the files of steps before `common`, but for the newest ones. `common` is a step of which
 /// all servers have a file.
 void remove_old_checkpoints(const std::string& path, CheckpointPart part, size_t kept,

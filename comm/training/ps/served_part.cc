@@ -17,7 +17,7 @@ ServedPart::ServedPart(PartCopy copy, Files files)
 
 Result<std::string> ServedPart::restore(uint64_t step) {
   std::string file = checkpoint_name(files_.checkpoint, step, file_part());
-  const Bytes content = TRY(read_checkpoint(file));
+  const SavedBytes content = TRY(read_checkpoint(file));
   if (Result<> loaded = copy_.restore(content); !loaded)
     return tl::unexpected(
         std::move(loaded).error().during(format("cannot restore {}", printable(file))));
@@ -29,13 +29,14 @@ Result<std::string> ServedPart::restore(uint64_t step) {
 void ServedPart::serve_files() {
   if (!is_head()) return;
   for (const PsFileRequest& request : copy_.take_file_requests()) {
-    Bytes content;
     PsFileAnswer answer{.worker = request.worker, .request = request.request};
-    const Result<> served = serve_file(request, answer, content);
+    const Result<SavedBytes> served = serve_file(request, answer);
     if (!served) answer.error = served.error();
-    const bool loads = served && !request.save && !request.check_only;
-    copy_.take(answer);
-    if (!loads) continue;
+    if (!served || request.save || request.check_only) {
+      copy_.take(answer);
+      continue;
+    }
+    copy_.load(answer, *served);
     // The values are not those of an own file, whichever step that has.
     saved_step_ = 0;
     const Result<> aside = put_later_aside();
@@ -57,23 +58,22 @@ Result<> ServedPart::put_later_aside() {
   return {};
 }
 
-/// Writes the file, or reads it to `content`.
-Result<> ServedPart::serve_file(const PsFileRequest& request, PsFileAnswer& answer,
-                                Bytes& content) const {
+/// Writes the file, or opens and checks it.
+Result<SavedBytes> ServedPart::serve_file(const PsFileRequest& request,
+                                          PsFileAnswer& answer) const {
   const std::string file = checkpoint_name(request.path, file_part());
-  if (request.save) return write_checkpoint(file, copy_.state().save());
-  content = TRY(read_checkpoint(file));
+  if (request.save) {
+    TRY(write_checkpoint(file, copy_.state().save()));
+    return SavedBytes();
+  }
+  SavedBytes content = TRY(read_checkpoint(file));
   const Result<uint64_t> step = copy_.state().check(content);
   if (!step) {
     Error why = step.error();
     return tl::unexpected(std::move(why).during(format("checkpoint {}", printable(file))));
   }
-  if (request.check_only) {
-    answer.step = *step;
-  } else {
-    answer.content = content;
-  }
-  return {};
+  if (request.check_only) answer.step = *step;
+  return content;
 }
 
 Result<> ServedPart::keep_checkpoint() {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "base/bytes.h"
 #include "base/result.h"
 #include "comm/training/ps/checkpoint_file.h"
 #include "comm/training/ps/state/part_copy.h"
@@ -45,7 +44,7 @@ class ServedPart {
   Result<> end();
 
  private:
-  Result<> serve_file(const PsFileRequest& request, PsFileAnswer& answer, Bytes& content) const;
+  Result<SavedBytes> serve_file(const PsFileRequest& request, PsFileAnswer& answer) const;
   Result<> save_step();
   Result<> put_later_aside();
 

@@ -8,7 +8,7 @@ namespace {
 
 void write(PartsWriter& writer, const PsStart& start) {
   writer.number(start.bytes_max);
-  writer.copy_aligned(start.checkpoint);
+  writer.borrow_aligned(start.checkpoint, start.owner);
 }
 
 void write(PartsWriter& writer, const PsIncoming& asked) {
@@ -21,7 +21,7 @@ void write(PartsWriter& writer, const PsFileAnswer& answer) {
   if (answer.error)
     writer.number(static_cast<uint8_t>(answer.error->code)).text(answer.error->message);
   writer.number(answer.step.has_value()).number(answer.step.value_or(0));
-  writer.copy_aligned(answer.content);
+  writer.borrow_aligned(answer.content, answer.owner);
 }
 
 void write(Writer& writer, const Notice& notice) {

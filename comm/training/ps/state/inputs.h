@@ -17,6 +17,7 @@ namespace dt {
 struct PsStart {
   uint64_t bytes_max = 0;    ///< as PsLimits::bytes
   ByteSpan checkpoint = {};  ///< of PsServerState::save()
+  std::shared_ptr<const Bytes> owner = {};
 };
 /// A server's result for a PsFileRequest.
 struct PsFileAnswer {
@@ -25,6 +26,7 @@ struct PsFileAnswer {
   std::optional<Error> error = {};
   std::optional<uint64_t> step = {};  ///< of a file that was only checked
   ByteSpan content = {};              ///< of a file to be loaded
+  std::shared_ptr<const Bytes> owner = {};
 };
 /// All that changes a PsServerState. A server sends its inputs to its replica in their order, so
 /// that both are equal.
@@ -35,7 +37,7 @@ struct NumberedInput {
   PsInput input;
 };
 
-/// A request is not copied: its owner keeps it.
+/// Long arrays are not copied: their owners keep them.
 MessageParts encode_parts(uint64_t number, const PsInput& input);
 /// Fails with Errc::protocol. The views of the result refer to `message`, as does `owner`.
 Result<NumberedInput> decode_ps_input(const std::shared_ptr<const Bytes>& message);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <memory>
 #include <utility>
 
 namespace dt {
@@ -21,10 +22,10 @@ PartCopy::PartCopy(PsServerState::Options options, Role role)
 
 void PartCopy::start_replica(uint64_t bytes_max) {
   assert(role_ == Role::head && number_ == 0);
-  const Bytes checkpoint = state_.save();
+  const auto checkpoint = std::make_shared<const Bytes>(state_.save().joined());
   state_.limit_bytes(bytes_max);
   has_replica_ = true;
-  outgoing_.push_back(encode_parts(++number_, PsStart{bytes_max, checkpoint}));
+  outgoing_.push_back(encode_parts(++number_, PsStart{bytes_max, *checkpoint, checkpoint}));
 }
 
 /// Returns false when nothing has changed.
@@ -37,7 +38,7 @@ bool PartCopy::apply(const PsInput& input) {
   const auto& file = std::get<PsFileAnswer>(input);
   Result<> result;
   if (file.error) result = tl::unexpected(*file.error);
-  if (result && !file.content.empty()) result = state_.load(file.content);
+  if (result && !file.content.empty()) result = state_.load(SavedBytes::in_memory(file.content));
   state_.answer({.worker = file.worker, .request = file.request, .path = {}}, result, file.step);
   return true;
 }
@@ -45,6 +46,20 @@ bool PartCopy::apply(const PsInput& input) {
 void PartCopy::take(const PsInput& input) {
   assert(role_ == Role::head);
   if (apply(input) && has_replica_) outgoing_.push_back(encode_parts(++number_, input));
+  hold_deliveries();
+}
+
+void PartCopy::load(PsFileAnswer answer, const SavedBytes& saved) {
+  if (const Result<> loaded = state_.load(saved); !loaded) answer.error = loaded.error();
+  state_.answer({.worker = answer.worker, .request = answer.request, .path = {}},
+                answer.error ? tl::unexpected(*answer.error) : Result<>());
+  if (has_replica_) {
+    if (!answer.error) {
+      answer.owner = std::make_shared<const Bytes>(state_.save().joined());
+      answer.content = *answer.owner;
+    }
+    outgoing_.push_back(encode_parts(++number_, answer));
+  }
   hold_deliveries();
 }
 
@@ -88,7 +103,7 @@ void PartCopy::replica_lost() {
 
 Result<> PartCopy::start(const PsStart& start) {
   state_.limit_bytes(start.bytes_max);
-  return state_.load(start.checkpoint);
+  return state_.load(SavedBytes::in_memory(start.checkpoint));
 }
 
 Result<> PartCopy::follow(const std::shared_ptr<const Bytes>& message) {

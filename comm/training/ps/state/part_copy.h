@@ -46,13 +46,15 @@ class PartCopy {
   // The head:
 
   /// Restores a checkpoint, as PsServerState::load(). Requires a head without a replica.
-  Result<> restore(ByteSpan checkpoint) { return state_.load(checkpoint); }
+  Result<> restore(const SavedBytes& checkpoint) { return state_.load(checkpoint); }
   /// Begins to send everything to a replica. `bytes_max` is the limit that both can keep.
   void start_replica(uint64_t bytes_max);
   /// True while some inputs are not acknowledged.
   bool awaits_replica() const { return has_replica_ && acknowledged_ < number_; }
   /// Carries out an input, which is no PsStart.
   void take(const PsInput& input);
+  /// Loads a checkpoint, and answers the request for it. A replica gets the values in memory.
+  void load(PsFileAnswer answer, const SavedBytes& saved);
   /// As PsServerState::refuse().
   void refuse(uint32_t worker, uint32_t request, std::string why);
   /// Returns the replies that may leave.

@@ -5,40 +5,33 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
+#include <memory>
 #include <utility>
 
 namespace dt {
 
 namespace {
 
-constexpr std::string_view checkpoint_magic = "dtrain parameters 1";
+// A checkpoint is the magic, the length of the head, the head, the arrays, and the digest of all.
+constexpr std::string_view checkpoint_magic = "dtrain parameters 2";
+constexpr size_t magic_bytes = sizeof(uint32_t) + checkpoint_magic.size();
+constexpr uint64_t head_bytes_max = uint64_t{1} << 30;
 
-/// Loads a checkpoint of this server. Returns the step.
-Result<uint64_t> load_into(VariableStore& store, ByteSpan saved,
-                           const PsServerState::Options& options) {
-  constexpr size_t digest_bytes = sizeof(Digest);
-  Reader start(saved);
-  if (start.text() != checkpoint_magic)
+/// Reads the magic and the head.
+Result<Bytes> read_head(SavedReader& reader) {
+  std::array<std::byte, magic_bytes + sizeof(uint64_t)> start = {};
+  const bool read = reader.read(start).has_value();
+  Reader fields(start);
+  if (!read || fields.text() != checkpoint_magic)
     return fail(Errc::protocol, "it is no checkpoint of this version of dtrain");
-  const bool whole = saved.size() > digest_bytes &&
-                     std::ranges::equal(sha256(saved.first(saved.size() - digest_bytes)),
-                                        saved.last(digest_bytes));
-  if (!whole) return fail(Errc::protocol, "its checksum does not fit: it is damaged or cut short");
-  const ByteSpan content = saved.first(saved.size() - digest_bytes);
-  Reader reader(content);
-  static_cast<void>(reader.text());
-  const auto server = reader.number<uint32_t>();
-  const auto servers = reader.number<uint32_t>();
-  const auto step = reader.number<uint64_t>();
-  if (server != options.server || servers != options.servers) {
-    return fail(Errc::mismatch,
-                format("it is of parameter server {} of {}, and this one is {} of {}", server,
-                       servers, options.server, options.servers));
-  }
-  TRY(store.load(reader, content));
-  TRY(reader.finish("the checkpoint"));
-  return step;
+  const auto length = fields.number<uint64_t>();
+  if (length > std::min(head_bytes_max, reader.left()))
+    return fail(Errc::protocol, "its checksum does not fit: it is damaged or cut short");
+  Bytes head(length);
+  TRY(reader.read(head));
+  return head;
 }
 
 }  // namespace
@@ -325,27 +318,63 @@ uint64_t PsServerState::step() const {
   return coordinates() ? coordinator_.step() : store_.step();
 }
 
-Bytes PsServerState::save() const {
-  Writer writer;
-  writer.text(checkpoint_magic).number(options_.server).number(options_.servers).number(step());
-  store_.save(writer);
-  const Digest digest = sha256(writer.view());
-  writer.raw(digest);
-  return writer.take();
+MessageParts PsServerState::save() const {
+  Writer head;
+  head.number(options_.server).number(options_.servers).number(step());
+  store_.save(head);
+  Writer start;
+  start.text(checkpoint_magic).number(uint64_t{head.view().size()}).raw(head.view());
+  MessageParts saved = MessageParts::of(start.take());
+  for (const ByteSpan array : store_.arrays())
+    if (!array.empty()) saved.parts.push_back({array});
+  Sha256 sum;
+  for (const MessagePart& part : saved.parts)
+    sum.add(part.bytes);
+  const auto digest = std::make_shared<const Digest>(sum.finish());
+  saved.parts.push_back({*digest});
+  saved.owners.push_back(digest);
+  return saved;
 }
 
-Result<> PsServerState::load(ByteSpan saved) {
-  VariableStore loaded = store_;
-  const uint64_t step = TRY(load_into(loaded, saved, options_));
-  store_ = std::move(loaded);
-  coordinator_.set_step(step);
+/// The head of a checkpoint that fits to this server.
+struct PsServerState::Saved {
+  uint64_t step = 0;
+  SavedStore store = {};
+};
+
+/// Reads the head, and leaves the arrays.
+Result<PsServerState::Saved> PsServerState::check_head(SavedReader& reader) const {
+  const Bytes head = TRY(read_head(reader));
+  Reader fields(head);
+  const auto server = fields.number<uint32_t>();
+  const auto servers = fields.number<uint32_t>();
+  if (server != options_.server || servers != options_.servers) {
+    return fail(Errc::mismatch,
+                format("it is of parameter server {} of {}, and this one is {} of {}", server,
+                       servers, options_.server, options_.servers));
+  }
+  Saved saved{.step = fields.number<uint64_t>()};
+  saved.store = TRY(store_.check(fields, reader.left()));
+  return saved;
+}
+
+Result<uint64_t> PsServerState::check(const SavedBytes& saved) const {
+  SavedReader start(saved);
+  TRY(read_head(start));
+  TRY(SavedReader(saved).check_digest());
+  SavedReader reader(saved);
+  const Saved head = TRY(check_head(reader));
+  return head.step;
+}
+
+Result<> PsServerState::load(const SavedBytes& saved) {
+  TRY(check(saved));
+  SavedReader reader(saved);
+  const Saved head = TRY(check_head(reader));
+  TRY(store_.load(head.store, [&](std::span<std::byte> array) { return reader.read(array); }));
+  coordinator_.set_step(head.step);
   answer_declares();
   return {};
-}
-
-Result<uint64_t> PsServerState::check(ByteSpan saved) const {
-  VariableStore loaded = store_;
-  return load_into(loaded, saved, options_);
 }
 
 }  // namespace dt

@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "comm/training/ps/state/messages.h"
+#include "comm/training/ps/state/saved_bytes.h"
 #include "comm/training/ps/state/step_coordinator.h"
 #include "comm/training/ps/state/variable_store.h"
 #include "comm/training/ps/state/worker_sessions.h"
@@ -87,13 +88,15 @@ class PsServerState {
 
   /// The number of updates so far.
   uint64_t step() const;
-  /// Encodes all variables with their slots: of equal states, the same bytes.
-  Bytes save() const;
+  /// Encodes all variables with their slots: of equal states, the same bytes. The arrays are not
+  /// copied, so the result is valid until the next change.
+  MessageParts save() const;
   /// Restores what save() of the server with this index has encoded. Fails, and changes nothing,
-  /// when the job has another number of servers or other variables.
-  Result<> load(ByteSpan saved);
-  /// Checks as load() does, and returns the step. Changes nothing.
-  Result<uint64_t> check(ByteSpan saved) const;
+  /// when check() does. When the bytes cannot be read again, the variables have no values.
+  Result<> load(const SavedBytes& saved);
+  /// Returns the step. Fails for a damaged checkpoint, one of a job with another number of servers,
+  /// and one with other variables.
+  Result<uint64_t> check(const SavedBytes& saved) const;
 
  private:
   using Asked = PsIncoming;
@@ -114,6 +117,8 @@ class PsServerState {
   Verdict on(const Asked& asked, const LeaveRequest& request);
   Verdict on(const Asked& asked, const AttachRequest& request);
 
+  struct Saved;
+  Result<Saved> check_head(SavedReader& reader) const;
   bool coordinates() const { return options_.server == 0; }
   void restarted(uint32_t worker, uint32_t attempt);
   Result<> require_coordinator() const;

@@ -231,28 +231,36 @@ Bytes Shard::rows(ByteSpan rows) const {
   return copied;
 }
 
-void Shard::save(Writer& writer) const {
-  settle();
-  encode(writer, spec_);
-  writer.number(initialized_).number(updates_);
-  encode_aligned(writer, value_.view());
-  for (size_t slot = 0; slot < slots_used_; ++slot)
-    encode_aligned(writer, slots_[slot].view());
+SavedShard SavedShard::decode(Reader& reader) {
+  SavedShard saved{.spec = decode_shard(reader)};
+  saved.initialized = reader.number<bool>();
+  saved.updates = reader.number<uint64_t>();
+  return saved;
 }
 
-void Shard::load(Reader& reader, ByteSpan whole) {
+void Shard::save(Writer& writer) const {
+  encode(writer, spec_);
+  writer.number(initialized_).number(updates_);
+}
+
+std::vector<ByteSpan> Shard::arrays() const {
   settle();
-  if (decode_shard(reader) != spec_) return reader.refuse();
-  initialized_ = reader.number<bool>();
-  updates_ = reader.number<uint64_t>();
-  const auto read_into = [&](std::span<std::byte> bytes) {
-    const ByteSpan saved = decode_aligned(reader, whole);
-    if (saved.size() != bytes.size()) return reader.refuse();
-    if (!saved.empty()) std::memcpy(bytes.data(), saved.data(), saved.size());
-  };
-  read_into(value_.writable());
+  std::vector<ByteSpan> all = {value_.view()};
   for (size_t slot = 0; slot < slots_used_; ++slot)
-    read_into(slots_[slot].writable());
+    all.push_back(slots_[slot].view());
+  return all;
+}
+
+Result<> Shard::load(const SavedShard& saved,
+                     const std::function<Result<>(std::span<std::byte> array)>& read) {
+  settle();
+  drop_values();
+  TRY(read(value_.writable()));
+  for (size_t slot = 0; slot < slots_used_; ++slot)
+    TRY(read(slots_[slot].writable()));
+  initialized_ = saved.initialized;
+  updates_ = saved.updates;
+  return {};
 }
 
 }  // namespace dt

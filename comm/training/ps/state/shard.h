@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -23,6 +24,15 @@ struct GradientSum {
   /// Sorted, each once: the rows of `values`. Not of a dense sum, which has all of them.
   std::vector<int64_t> rows = {};
   bool dense = false;
+};
+
+/// A shard that was saved, without its arrays.
+struct SavedShard {
+  ShardSpec spec = {};
+  bool initialized = false;
+  uint64_t updates = 0;
+
+  static SavedShard decode(Reader& reader);
 };
 
 /// The values of a shard and the numbers that its optimiser keeps.
@@ -42,6 +52,7 @@ class Shard {
   bool initialized() const { return initialized_; }
   /// Requires as many bytes as the values have; empty: zeros.
   void initialize(ByteSpan values);
+  void drop_values() { initialized_ = false; }
 
   /// Fail with Errc::input when the bytes are not those of the rows, or a row is not here.
   Result<> check(const ShardGradient& gradient) const;
@@ -67,10 +78,14 @@ class Shard {
   /// Copies the rows of a sparse pull.
   Bytes rows(ByteSpan rows) const;
 
-  /// Appends the state: of equal states, the same bytes.
+  /// Appends the state but for the arrays: of equal states, the same bytes.
   void save(Writer& writer) const;
-  /// Reads what save() wrote. Makes the reader bad when it is another shard's.
-  void load(Reader& reader, ByteSpan whole);
+  /// Returns the values and the slots.
+  std::vector<ByteSpan> arrays() const;
+  /// Replaces the state by what save() wrote of an equal shard. `read` fills one array after the
+  /// other. If it fails, the shard has no values.
+  Result<> load(const SavedShard& saved,
+                const std::function<Result<>(std::span<std::byte> array)>& read);
 
  private:
   Result<> check_rows(bool sparse, ByteSpan rows) const;

@@ -4,6 +4,8 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <utility>
 
 namespace dt {
@@ -88,8 +90,9 @@ Result<> VariableStore::check_new(const DeclareRequest& request) const {
   return {};
 }
 
-Result<> VariableStore::declare(const std::string& by, const DeclareRequest& request) {
-  std::map<std::string, uint32_t> added;
+Result<> VariableStore::check_declaration(const std::string& by,
+                                          const DeclareRequest& request) const {
+  std::set<std::string> names;
   for (size_t i = 0; i < request.variables.size(); ++i) {
     const VariableSpec& variable = request.variables[i];
     TRY(check_ps_variable(variable));
@@ -100,15 +103,19 @@ Result<> VariableStore::declare(const std::string& by, const DeclareRequest& req
       return declared_twice(variable);
     }
     if (number < variables_.size()) TRY(check_same(by, variables_[number], variable));
-    if (!added.emplace(variable.name, static_cast<uint32_t>(number)).second)
-      return declared_twice(variable);
+    if (!names.insert(variable.name).second) return declared_twice(variable);
   }
-  TRY(check_new(request));
+  return check_new(request);
+}
+
+Result<> VariableStore::declare(const std::string& by, const DeclareRequest& request) {
+  TRY(check_declaration(by, request));
   for (size_t i = 0; i < request.variables.size(); ++i) {
-    if (request.first_variable + i >= variables_.size())
-      variables_.push_back({request.variables[i], by});
+    const size_t number = request.first_variable + i;
+    if (number < variables_.size()) continue;
+    variables_.push_back({request.variables[i], by});
+    numbers_.emplace(request.variables[i].name, static_cast<uint32_t>(number));
   }
-  numbers_.merge(added);
   for (const ShardDeclaration& declared : request.shards) {
     const VariableSpec& variable = variables_[declared.shard.variable].spec;
     const auto [at, made] = shards_.try_emplace(declared.shard.number, variable, declared.shard);
@@ -244,56 +251,62 @@ void VariableStore::save(Writer& writer) const {
   for (const Declared& variable : variables_)
     encode(writer, variable.spec);
   writer.number(static_cast<uint32_t>(shards_.size()));
-  for (const auto& [number, shard] : shards_) {
-    writer.number(number);
+  for (const auto& [number, shard] : shards_)
     shard.save(writer);
-  }
 }
 
-Result<> VariableStore::load(Reader& reader, ByteSpan whole) {
-  VariableStore loaded(limits_);
-  loaded.step_ = reader.number<uint64_t>();
-  DeclareRequest request;
+std::vector<ByteSpan> VariableStore::arrays() const {
+  std::vector<ByteSpan> all;
+  for (const auto& [number, shard] : shards_)
+    std::ranges::copy(shard.arrays(), std::back_inserter(all));
+  return all;
+}
+
+Result<SavedStore> VariableStore::check(Reader& reader, uint64_t array_bytes) const {
+  SavedStore saved{.step = reader.number<uint64_t>()};
   constexpr size_t variable_bytes_min = 90;
-  request.variables.resize(reader.count(variable_bytes_min));
-  for (VariableSpec& variable : request.variables)
+  saved.declared.variables.resize(reader.count(variable_bytes_min));
+  for (VariableSpec& variable : saved.declared.variables)
     variable = decode_variable(reader);
-  TRY(loaded.declare("the checkpoint", request));
-  constexpr size_t shard_bytes_min = 40;
-  for (uint32_t left = reader.count(shard_bytes_min); left > 0 && reader.ok(); --left) {
-    const auto number = reader.number<uint32_t>();
-    Reader ahead = reader;
-    const ShardSpec spec = decode_shard(ahead);
-    if (spec.number != number || spec.variable >= request.variables.size())
-      return fail(Errc::protocol, format("shard {} is of no variable", number));
-    const DeclareRequest one{.shards = {{.shard = spec, .initial = {}}}};
-    // A length that the file does not have would allocate memory.
-    const VariableSpec& variable = request.variables[spec.variable];
-    if (spec.rows > reader.rest().size() / variable.row_bytes()) reader.refuse();
-    if (!reader.ok()) break;
-    TRY(loaded.declare("the checkpoint", one));
-    loaded.shards_.at(number).load(reader, whole);
+  constexpr size_t shard_bytes_min = 33;
+  saved.shards.resize(reader.count(shard_bytes_min));
+  for (SavedShard& shard : saved.shards) {
+    shard = SavedShard::decode(reader);
+    saved.declared.shards.push_back({.shard = shard.spec});
   }
-  if (!reader.ok()) return fail(Errc::protocol, "it is cut short");
-  for (size_t i = 0; i < std::min(variables_.size(), loaded.variables_.size()); ++i)
-    TRY(check_same("the checkpoint", variables_[i], loaded.variables_[i].spec));
-  const bool same = variables_.empty() || (variables_.size() == loaded.variables_.size() &&
-                                           shards_.size() == loaded.shards_.size());
+  TRY(reader.finish("the checkpoint"));
+  const auto& variables = saved.declared.variables;
+  for (size_t i = 0; i < std::min(variables_.size(), variables.size()); ++i)
+    TRY(check_same("the checkpoint", variables_[i], variables[i]));
+  const bool same = variables_.empty() || (variables_.size() == variables.size() &&
+                                           shards_.size() == saved.shards.size());
   if (!same) {
-    return fail(Errc::mismatch, format("it has {} variables and {} shards, this server {} and {}",
-                                       loaded.variables_.size(), loaded.shards_.size(),
-                                       variables_.size(), shards_.size()));
+    return fail(Errc::mismatch,
+                format("it has {} variables and {} shards, this server {} and {}", variables.size(),
+                       saved.shards.size(), variables_.size(), shards_.size()));
   }
-  for (const auto& [number, shard] : shards_) {
-    const auto other = loaded.shards_.find(number);
-    if (other == loaded.shards_.end() || other->second.spec() != shard.spec())
-      return fail(Errc::mismatch, format("it has no shard {} with the same rows", number));
+  TRY(check_declaration("the checkpoint", saved.declared));
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < saved.shards.size(); ++i) {
+    const ShardSpec& spec = saved.shards[i].spec;
+    if (i > 0 && saved.shards[i - 1].spec.number >= spec.number)
+      return fail(Errc::protocol, "its shards are in no order");
+    if (!variables_.empty() && !shards_.contains(spec.number))
+      return fail(Errc::mismatch, format("this server has no shard {}", spec.number));
+    bytes += Shard::bytes_of(variables[spec.variable], spec.rows);
   }
-  for (size_t i = 0; i < variables_.size(); ++i)
-    loaded.variables_[i].by = variables_[i].by;
-  loaded.applied_round_ = applied_round_;
-  loaded.held_ = std::move(held_);
-  *this = std::move(loaded);
+  if (bytes == array_bytes) return saved;
+  return fail(Errc::protocol, format("its arrays have {} bytes, expected {}", array_bytes, bytes));
+}
+
+Result<> VariableStore::load(const SavedStore& saved,
+                             const std::function<Result<>(std::span<std::byte> array)>& read) {
+  TRY(declare("the checkpoint", saved.declared));
+  step_ = saved.step;
+  for (auto& [number, shard] : shards_)
+    shard.drop_values();
+  for (const SavedShard& shard : saved.shards)
+    TRY(shards_.at(shard.spec.number).load(shard, read));
   return {};
 }
 

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -22,6 +23,13 @@ struct PsLimits {
   uint64_t bytes = uint64_t{1} << 48;  ///< of values and slots together
   size_t requests_per_worker = 16;     ///< under way
   bool operator==(const PsLimits&) const = default;
+};
+
+/// A store that was saved, without the arrays of its shards.
+struct SavedStore {
+  uint64_t step = 0;
+  DeclareRequest declared = {};
+  std::vector<SavedShard> shards = {};
 };
 
 /// The variables of one parameter server: what is declared, pushed and pulled. No I/O, no clock.
@@ -72,10 +80,17 @@ class VariableStore {
   uint64_t bytes() const { return bytes_; }
   size_t variables() const { return variables_.size(); }
 
+  /// Appends everything but the arrays of the shards.
   void save(Writer& writer) const;
-  /// Replaces everything but held pushes by what save() wrote. Fails with Errc::protocol, and
-  /// changes nothing. Where variables are declared, fails with Errc::mismatch when they differ.
-  Result<> load(Reader& reader, ByteSpan whole);
+  /// Returns the arrays of all shards, in their order.
+  std::vector<ByteSpan> arrays() const;
+  /// Reads what save() wrote, to which arrays of so many bytes belong. Fails with Errc::protocol.
+  /// Where variables are declared, fails with Errc::mismatch when they differ.
+  Result<SavedStore> check(Reader& reader, uint64_t array_bytes) const;
+  /// Replaces everything but held pushes by what check() has accepted. `read` fills one array after
+  /// the other. If it fails, variables have no values.
+  Result<> load(const SavedStore& saved,
+                const std::function<Result<>(std::span<std::byte> array)>& read);
 
  private:
   struct Declared {
@@ -91,6 +106,7 @@ class VariableStore {
   Result<> check_same(const std::string& by, const Declared& known,
                       const VariableSpec& variable) const;
   Result<> check_new(const DeclareRequest& request) const;
+  Result<> check_declaration(const std::string& by, const DeclareRequest& request) const;
   Result<> check_shard(const DeclareRequest& request, const ShardDeclaration& declared) const;
   const VariableSpec* find(const DeclareRequest& request, uint32_t variable) const;
   Result<const Shard*> shard(uint32_t number) const;

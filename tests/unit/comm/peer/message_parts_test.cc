@@ -66,14 +66,5 @@ TEST_CASE("a message keeps the owners of what it borrows") {
   CHECK(values.use_count() == 1);
 }
 
-TEST_CASE("an array that is copied needs no owner, however long it is") {
-  PartsWriter writer;
-  {
-    const Bytes values(long_bytes, std::byte{1});
-    writer.copy_aligned(values);
-  }
-  CHECK(writer.take_parts().joined().back() == std::byte{1});
-}
-
 }  // namespace
 }  // namespace dt

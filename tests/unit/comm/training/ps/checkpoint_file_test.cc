@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <string>
 
 namespace dt {
@@ -17,8 +18,11 @@ TEST_CASE("a checkpoint is written whole, replaces an older one, and leaves no o
   const std::string file = checkpoint_name(folder.path() + "/model", {1, 3});
   CHECK(file == folder.path() + "/model.ps-1-of-3");
   for (const std::string text : {"first", "second"}) {
-    REQUIRE(write_checkpoint(file, as_bytes(text)));
-    CHECK(read_checkpoint(file).value() == to_bytes(text));
+    REQUIRE(write_checkpoint(file, MessageParts::of(to_bytes(text))));
+    const SavedBytes saved = read_checkpoint(file).value();
+    std::string content(saved.size, ' ');
+    REQUIRE(saved.read(0, std::as_writable_bytes(std::span(content))));
+    CHECK(content == text);
   }
   const std::filesystem::directory_iterator files(folder.path());
   CHECK(std::distance(begin(files), end(files)) == 1);
@@ -70,7 +74,7 @@ TEST_CASE("the steps of a server's own checkpoints are found, and old ones remov
   const std::string path = folder.path() + "/model";
   const CheckpointPart part{0, 2};
   for (const uint64_t step : {9, 100, 20})
-    REQUIRE(write_checkpoint(checkpoint_name(path, step, part), as_bytes("x")));
+    REQUIRE(write_checkpoint(checkpoint_name(path, step, part), MessageParts::of(to_bytes("x"))));
   for (const std::string other : {"/model.ps-0-of-2", "/model-7.ps-1-of-2", "/model-x.ps-0-of-2",
                                   "/model-.ps-0-of-2", "/model-5.ps-0-of-2x", "/other-5.ps-0-of-2"})
     std::ofstream(folder.path() + other) << "x";

@@ -1,14 +1,21 @@
 #include "comm/training/ps/served_part.h"
 
+#include "base/io/fd.h"
 #include "tests/unit/comm/training/ps/state/tensors.h"
 #include "tests/unit/temporary_folder.h"
 
 #include <doctest/doctest.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <filesystem>
+#include <fstream>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dt {
@@ -60,7 +67,7 @@ TEST_CASE("workers save and load the file of a part") {
   CHECK(part.copy().state().step() == 0);
   CHECK(answer(part, LoadRequest{.path = path + "2"}) ==
         "checkpoint " + path + "2.ps-0-of-1: there is no such file");
-  REQUIRE(write_checkpoint(path + ".ps-0-of-1", to_bytes("other")));
+  REQUIRE(write_checkpoint(path + ".ps-0-of-1", MessageParts::of(to_bytes("other"))));
   CHECK(answer(part, LoadRequest{.path = path}) ==
         "checkpoint " + path + ".ps-0-of-1: it is no checkpoint of this version of dtrain");
 }
@@ -80,7 +87,7 @@ TEST_CASE("a part keeps a checkpoint of every so many steps, and one at the end"
   CHECK(checkpoint_steps(path, {}) == std::vector<uint64_t>{3, 2});
   ServedPart again = part_with(files);
   CHECK(again.restore(3).value() == path + "-3.ps-0-of-1");
-  CHECK(again.copy().state().save() == part.copy().state().save());
+  CHECK(again.copy().state().save().joined() == part.copy().state().save().joined());
   CHECK_FALSE(again.restore(4));
 }
 
@@ -121,6 +128,64 @@ TEST_CASE("files without a newer one that all parts have are kept") {
   push(part);
   CHECK(part.keep_checkpoint());
   CHECK(checkpoint_steps(path, {}) == std::vector<uint64_t>{6, 5, 4, 3, 2});
+}
+
+/// Returns a size of this process in KiB.
+long memory_field(std::string_view field) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with(field)) return std::stol(line.substr(field.size()));
+  return 0;
+}
+
+/// Returns how much memory the call needs at most, in KiB, in a process of its own.
+long memory_of(const std::function<bool()>& call) {
+  const Pipe pipe = make_pipe().value();
+  const pid_t child = fork();
+  if (child == 0) {
+    const long before = memory_field("VmRSS:");
+    const long needed = call() ? memory_field("VmHWM:") - before : 0;
+    _exit(write(pipe.write.get(), &needed, sizeof needed) == sizeof needed ? 0 : 1);
+  }
+  long needed = 0;
+  REQUIRE(read(pipe.read.get(), &needed, sizeof needed) == sizeof needed);
+  waitpid(child, nullptr, 0);
+  return needed;
+}
+
+TEST_CASE("checkpoints need little memory beside the variables") {
+  const TemporaryFolder folder;
+  const ServedPart::Files files{.checkpoint = folder.path() + "/model", .checkpoint_every = 1};
+  const auto train = [](ServedPart& part) {
+    VariableSpec variable = plain_variable("w", {uint64_t{13} << 20});
+    variable.optimizer = {.kind = OptimizerKind::adagrad, .learning_rate = 0.1};
+    ask(part, 1,
+        DeclareRequest{.variables = {variable},
+                       .shards = {{.shard = {.rows = variable.rows()}}},
+                       .initializes = true});
+    const Bytes row(sizeof(int64_t));
+    const Bytes value = bytes_of<float>({1});
+    ask(part, 2,
+        PushRequest{.gradients = {{.shard = 0, .sparse = true, .rows = row, .values = value}}});
+    return part.copy().state().step() == 1;
+  };
+  const long without = memory_of([&] {
+    ServedPart part = part_with({});
+    return train(part);
+  });
+  CHECK(without > 100'000);
+  const long saving = memory_of([&] {
+    ServedPart part = part_with(files);
+    return train(part) && part.keep_checkpoint().has_value();
+  });
+  const long restoring = memory_of([&] {
+    ServedPart part = part_with(files);
+    return part.restore(1).has_value();
+  });
+  for (const long with : {saving, restoring}) {
+    CHECK(with > 100'000);
+    CHECK(with < without / 5 * 6);
+  }
 }
 
 TEST_CASE("a replica makes no files") {

@@ -121,7 +121,7 @@ TEST_CASE("checkpoints of another number of servers keep a server from starting 
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/model";
   for (const CheckpointPart part : {CheckpointPart{0, 2}, CheckpointPart{1, 2}})
-    REQUIRE(write_checkpoint(checkpoint_name(path, 48, part), to_bytes("x")));
+    REQUIRE(write_checkpoint(checkpoint_name(path, 48, part), MessageParts::of(to_bytes("x"))));
   RendezvousFixture rendezvous(table_with_servers(1, 1));
   const auto client = rendezvous.join({"ps", 0});
   const auto server =

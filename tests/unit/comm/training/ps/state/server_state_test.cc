@@ -121,9 +121,9 @@ TEST_CASE("long replies have the values after their own push, however late they 
     CHECK(only_value(server.state.take_deliveries()[0]) == -1);
   }
   SUBCASE("behind a checkpoint and its restoration") {
-    const Bytes saved = server.state.save();
+    const Bytes saved = server.state.save().joined();
     server.push(1, 10);
-    REQUIRE(server.state.load(saved));
+    REQUIRE(server.state.load(SavedBytes::in_memory(saved)));
     server.handle(1, PullRequest{.pulls = {{.shard = 0}}});
     CHECK(only_value(server.state.take_deliveries().back()) == -1);
   }
@@ -214,10 +214,10 @@ TEST_CASE("synchronous pushes wait for the decision, which the next request forw
 TEST_CASE("a checkpoint is refused when it is damaged, foreign or another server's") {
   Server server;
   server.declare();
-  const Bytes saved = server.state().save();
+  const Bytes saved = server.state().save().joined();
   Server fresh;
-  REQUIRE(fresh.state().load(saved));
-  CHECK(fresh.state().save() == saved);
+  REQUIRE(fresh.state().load(SavedBytes::in_memory(saved)));
+  CHECK(fresh.state().save().joined() == saved);
 
   Bytes damaged = saved;
   damaged[saved.size() / 2] ^= std::byte{1};
@@ -233,15 +233,15 @@ TEST_CASE("a checkpoint is refused when it is damaged, foreign or another server
       {{}, "it is no checkpoint of this version of dtrain"},
   };
   for (const Case& which : cases) {
-    const Result<> loaded = fresh.state().load(which.bytes);
+    const Result<> loaded = fresh.state().load(SavedBytes::in_memory(which.bytes));
     REQUIRE_FALSE(loaded);
     CHECK(loaded.error().message == which.message);
   }
   Server of_two({}, 2);
-  const Result<> other = of_two.state().load(saved);
+  const Result<> other = of_two.state().load(SavedBytes::in_memory(saved));
   REQUIRE_FALSE(other);
   CHECK(other.error().message == "it is of parameter server 0 of 1, and this one is 0 of 2");
-  CHECK(fresh.state().save() == saved);
+  CHECK(fresh.state().save().joined() == saved);
 }
 
 TEST_CASE("a client that comes back repeats its last request, which has its effect once") {
@@ -303,9 +303,9 @@ TEST_CASE("another client of a worker ends the waits of the one before") {
 TEST_CASE("a checkpoint gives values to variables that have none") {
   Server server;
   server.declare();
-  const Bytes saved = server.state().save();
+  const Bytes saved = server.state().save().joined();
   Server fresh;
-  REQUIRE(fresh.state().load(saved));
+  REQUIRE(fresh.state().load(SavedBytes::in_memory(saved)));
   DeclaredWhole pair(0, plain_variable("w", {2}), {0, 0});
   pair.request.initializes = false;
   CHECK_FALSE(fresh.ask(1, pair.request).error);

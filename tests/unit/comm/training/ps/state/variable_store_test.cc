@@ -4,7 +4,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace dt {
 namespace {
@@ -252,6 +255,32 @@ TEST_CASE("beyond its limits a store refuses variables") {
   CHECK(small.variables() == 1);
 }
 
+/// A saved store, with all arrays one after the other.
+struct SavedWhole {
+  Bytes head;
+  Bytes arrays;
+  bool operator==(const SavedWhole&) const = default;
+};
+
+SavedWhole save(const VariableStore& store) {
+  Writer head;
+  store.save(head);
+  Writer arrays;
+  for (const ByteSpan array : store.arrays())
+    arrays.raw(array);
+  return {head.take(), arrays.take()};
+}
+
+Result<> load(VariableStore& store, const SavedWhole& saved) {
+  Reader head(saved.head);
+  Reader arrays(saved.arrays);
+  const SavedStore checked = TRY(store.check(head, saved.arrays.size()));
+  return store.load(checked, [&](std::span<std::byte> array) {
+    std::ranges::copy(arrays.raw(array.size()), array.begin());
+    return Result<>();
+  });
+}
+
 TEST_CASE("a saved store is loaded bit for bit") {
   VariableStore store;
   VariableSpec variable = plain_variable("w", {2});
@@ -260,44 +289,51 @@ TEST_CASE("a saved store is loaded bit for bit") {
   REQUIRE(store.declare("worker:0", declared.request));
   const auto [push, body] = dense_push({1, 2});
   REQUIRE(store.push(push));
-  Writer writer;
-  store.save(writer);
-  const Bytes saved = writer.take();
+  const SavedWhole saved = save(store);
 
   VariableStore fresh;
-  Reader reader(saved);
-  REQUIRE(fresh.load(reader, saved));
+  REQUIRE(load(fresh, saved));
   CHECK(fresh.step() == 1);
   REQUIRE(store.push(push));
   REQUIRE(fresh.push(push));
   CHECK(values_of(fresh, 0) == values_of(store, 0));
-  Writer again;
-  fresh.save(again);
-  Writer expected;
-  store.save(expected);
-  CHECK(again.take() == expected.take());
+  CHECK(save(fresh) == save(store));
+  REQUIRE(load(fresh, saved));
+  CHECK(save(fresh) == saved);
 
   VariableStore other;
   const DeclaredWhole shape(0, plain_variable("w", {3}), {0, 0, 0});
   REQUIRE(other.declare("worker:0", shape.request));
-  Reader second(saved);
-  const Result<> loaded = other.load(second, saved);
+  const Result<> loaded = load(other, saved);
   REQUIRE_FALSE(loaded);
   CHECK(loaded.error().code == Errc::mismatch);
   CHECK(values_of(other, 0) == std::vector<float>{0, 0, 0});
 }
 
+TEST_CASE("a store whose arrays cannot be read has no values") {
+  VariableStore store;
+  declare_pair(store);
+  const SavedWhole saved = save(store);
+  Reader head(saved.head);
+  const SavedStore checked = store.check(head, saved.arrays.size()).value();
+  CHECK_FALSE(store.load(checked, [](std::span<std::byte>) { return fail(Errc::os, "read"); }));
+  CHECK(store.check(std::vector<ShardPull>{{.shard = 0}}).error().message ==
+        "variable w has no initial value yet");
+}
+
 TEST_CASE("no beginning of a saved store can be loaded") {
   VariableStore store;
   declare_pair(store);
-  Writer writer;
-  store.save(writer);
-  const Bytes saved = writer.take();
-  for (size_t length = 0; length < saved.size(); ++length) {
+  const SavedWhole saved = save(store);
+  for (size_t length = 0; length < saved.head.size(); ++length) {
     VariableStore fresh;
-    const ByteSpan part = ByteSpan(saved).first(length);
-    Reader reader(part);
-    CHECK_FALSE(fresh.load(reader, part));
+    Reader reader(ByteSpan(saved.head).first(length));
+    CHECK_FALSE(fresh.check(reader, saved.arrays.size()));
+  }
+  for (size_t length = 0; length < saved.arrays.size(); ++length) {
+    VariableStore fresh;
+    Reader reader(saved.head);
+    CHECK_FALSE(fresh.check(reader, length));
   }
 }
 
