@@ -1,7 +1,6 @@
 #include "base/io/file.h"
 
 #include "base/format.h"
-#include "base/io/fd.h"
 #include "base/text.h"
 
 #include <fcntl.h>
@@ -11,16 +10,40 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 
 namespace dt {
 
+namespace {
+
+Result<Fd> open_to_read(const std::string& path, int flags) {
+  Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | flags));
+  if (file) return file;
+  const bool missing = errno == ENOENT || errno == ENOTDIR;
+  return fail(missing ? Errc::not_found : Errc::os, errno_text(errno));
+}
+
+}  // namespace
+
 Result<std::string> read_text_file(const std::string& path, size_t bytes_max) {
-  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-  if (!file) {
-    const bool missing = errno == ENOENT || errno == ENOTDIR;
-    return fail(missing ? Errc::not_found : Errc::os, errno_text(errno));
-  }
+  const Fd file = TRY(open_to_read(path, 0));
   return read_text(file.get(), bytes_max);
+}
+
+Result<Fd> open_trusted_file(const std::string& path) {
+  Fd file = TRY(open_to_read(path, O_NONBLOCK));
+  struct stat status = {};
+  if (fstat(file.get(), &status) != 0) return fail(Errc::os, errno_text(errno));
+  if (!S_ISREG(status.st_mode)) return fail(Errc::input, "it is not a regular file");
+  if (status.st_uid == 0 || status.st_uid == geteuid()) return file;
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  struct stat folder = {};
+  if (stat(parent.empty() ? "." : parent.c_str(), &folder) != 0)
+    return fail(Errc::os, errno_text(errno));
+  if ((folder.st_mode & (S_IWGRP | S_IWOTH)) == 0) return file;
+  return fail(Errc::refused, format("it belongs to the user {}, and other users may write to its "
+                                    "folder; copy it to a folder of your own",
+                                    status.st_uid));
 }
 
 Result<std::string> read_text(int fd, size_t bytes_max) {
@@ -58,9 +81,9 @@ Result<> make_folders(const std::string& path) {
 }
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd file = TRY(open_trusted_file(path));
   struct stat status = {};
-  if (!file || fstat(file.get(), &status) != 0) return fail(Errc::os, errno_text(errno));
+  if (fstat(file.get(), &status) != 0) return fail(Errc::os, errno_text(errno));
   const auto size = static_cast<size_t>(status.st_size);
   if (size == 0) return MappedFile({});
   void* const at = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/bytes.h"
+#include "base/io/fd.h"
 #include "base/result.h"
 
 #include <cstddef>
@@ -15,11 +16,17 @@ Result<std::string> read_text_file(const std::string& path, size_t bytes_max);
 /// Returns the rest of an open file, as above.
 Result<std::string> read_text(int fd, size_t bytes_max);
 
+/// Opens a regular file for reading, and waits for no FIFO. Fails with Errc::not_found when there
+/// is no such file. Fails with Errc::refused for one of another user than this one and root, if its
+/// folder is open to others: each of them could have put it there. Errors contain errno's text, or
+/// the reason.
+Result<Fd> open_trusted_file(const std::string& path);
+
 /// Makes a folder and its parents, for this user alone; existing ones stay as they are.
 Result<> make_folders(const std::string& path);
 
-/// A file mapped into memory, for files that do not change, such as a running program. If a file
-/// becomes shorter, an access to its lost bytes kills the process.
+/// A file of open_trusted_file(), mapped into memory, for files that do not change, such as a
+/// running program. If a file becomes shorter, an access to its lost bytes kills the process.
 class MappedFile {
  public:
   static Result<MappedFile> open(const std::string& path);

@@ -3,9 +3,9 @@
 #include "base/format.h"
 #include "base/io/atomic_file.h"
 #include "base/io/fd.h"
+#include "base/io/file.h"
 #include "base/text.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -110,17 +110,23 @@ Result<> write_checkpoint(const std::string& path, const MessageParts& content) 
   return written ? written : failed(std::move(written).error());
 }
 
-Result<SavedBytes> read_checkpoint(const std::string& file) {
+Result<SavedBytes> read_checkpoint(const std::string& file, uint64_t array_bytes_max) {
   const std::string what = format("checkpoint {}", printable(file));
-  const auto opened = std::make_shared<const Fd>(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!*opened && errno == ENOENT) return fail(Errc::not_found, what + ": there is no such file");
-  if (!*opened) return fail_errno(what);
+  Result<Fd> opened = open_trusted_file(file);
+  if (!opened && opened.error().code == Errc::not_found)
+    return fail(Errc::not_found, what + ": there is no such file");
+  if (!opened) return tl::unexpected(std::move(opened).error().during(what));
   struct stat facts = {};
   if (::fstat(opened->get(), &facts) < 0) return fail_errno(what);
-  if (!S_ISREG(facts.st_mode)) return fail(Errc::input, what + ": it is no file");
-  return SavedBytes{.size = static_cast<uint64_t>(facts.st_size),
-                    .read = [opened](uint64_t at, std::span<std::byte> into) -> Result<> {
-                      return read_all_at(opened->get(), at, into);
+  const auto size = static_cast<uint64_t>(facts.st_size);
+  if (size > array_bytes_max + saved_head_bytes_max) {
+    return fail(Errc::input, format("{}: it has {} bytes, and there is memory for {}", what, size,
+                                    array_bytes_max));
+  }
+  const auto shared = std::make_shared<const Fd>(*std::move(opened));
+  return SavedBytes{.size = size,
+                    .read = [shared](uint64_t at, std::span<std::byte> into) -> Result<> {
+                      return read_all_at(shared->get(), at, into);
                     }};
 }
 

@@ -39,8 +39,9 @@ std::vector<uint64_t> checkpoint_steps(const std::string& path, CheckpointPart p
 Result<> try_checkpoint(const std::string& path, CheckpointPart part);
 /// Writes a file whole or not at all, and replaces an older one (AtomicFile). Errors name the path.
 Result<> write_checkpoint(const std::string& path, const MessageParts& content);
-/// Opens a file, which is read in pieces. Fails with Errc::not_found when there is no such file.
-Result<SavedBytes> read_checkpoint(const std::string& file);
+/// Opens a file, which is read in pieces, as open_trusted_file() does. Fails with Errc::input for
+/// one that is too large for so many bytes of arrays.
+Result<SavedBytes> read_checkpoint(const std::string& file, uint64_t array_bytes_max);
 /// Removes the files of steps before `common`, but for the newest ones. `common` is a step of which
 /// all servers have a file.
 void remove_old_checkpoints(const std::string& path, CheckpointPart part, size_t kept,

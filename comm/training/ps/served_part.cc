@@ -17,7 +17,7 @@ ServedPart::ServedPart(PartCopy copy, Files files)
 
 Result<std::string> ServedPart::restore(uint64_t step) {
   std::string file = checkpoint_name(files_.checkpoint, step, file_part());
-  const SavedBytes content = TRY(read_checkpoint(file));
+  const SavedBytes content = TRY(read_checkpoint(file, copy_.state().bytes_max()));
   if (Result<> loaded = copy_.restore(content); !loaded)
     return tl::unexpected(
         std::move(loaded).error().during(format("cannot restore {}", printable(file))));
@@ -66,7 +66,7 @@ Result<SavedBytes> ServedPart::serve_file(const PsFileRequest& request,
     TRY(write_checkpoint(file, copy_.state().save()));
     return SavedBytes();
   }
-  SavedBytes content = TRY(read_checkpoint(file));
+  SavedBytes content = TRY(read_checkpoint(file, copy_.state().bytes_max()));
   const Result<uint64_t> step = copy_.state().check(content);
   if (!step) {
     Error why = step.error();

@@ -10,6 +10,9 @@
 
 namespace dt {
 
+/// The most bytes of a checkpoint beside its arrays.
+inline constexpr uint64_t saved_head_bytes_max = uint64_t{1} << 30;
+
 /// A checkpoint in a file or in memory, which is read in pieces and does not change meanwhile.
 struct SavedBytes {
   uint64_t size = 0;

@@ -17,7 +17,6 @@ namespace {
 // A checkpoint is the magic, the length of the head, the head, the arrays, and the digest of all.
 constexpr std::string_view checkpoint_magic = "dtrain parameters 2";
 constexpr size_t magic_bytes = sizeof(uint32_t) + checkpoint_magic.size();
-constexpr uint64_t head_bytes_max = uint64_t{1} << 30;
 
 /// Reads the magic and the head.
 Result<Bytes> read_head(SavedReader& reader) {
@@ -27,7 +26,7 @@ Result<Bytes> read_head(SavedReader& reader) {
   if (!read || fields.text() != checkpoint_magic)
     return fail(Errc::protocol, "it is no checkpoint of this version of dtrain");
   const auto length = fields.number<uint64_t>();
-  if (length > std::min(head_bytes_max, reader.left()))
+  if (length > std::min(saved_head_bytes_max, reader.left()))
     return fail(Errc::protocol, "its checksum does not fit: it is damaged or cut short");
   Bytes head(length);
   TRY(reader.read(head));

@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace dt {
@@ -36,6 +37,26 @@ TEST_CASE("a mapped file has the bytes of the file, none when it is empty") {
   CHECK(MappedFile::open(folder.path() + "/gone").error().message == "No such file or directory");
   const MappedFile moved = std::move(some);
   CHECK(as_text(moved.bytes()) == "bytes");
+}
+
+TEST_CASE("files that others may have put there are not opened, and no FIFO is awaited") {
+  const TemporaryFolder folder;
+  folder.write("file", "bytes");
+  const std::string file = folder.path() + "/file";
+  const std::string fifo = folder.path() + "/fifo";
+  REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
+  CHECK(open_trusted_file(fifo).error().message == "it is not a regular file");
+  CHECK(MappedFile::open(fifo).error().message == "it is not a regular file");
+  CHECK(open_trusted_file(folder.path()).error().message == "it is not a regular file");
+  // Only root can make a file of another user.
+  if (chown(file.c_str(), 65534, 65534) != 0) return;
+  CHECK(open_trusted_file(file));
+  for (const mode_t mode : {0777U, 0720U}) {
+    REQUIRE(chmod(folder.path().c_str(), mode) == 0);
+    CHECK(MappedFile::open(file).error().message ==
+          "it belongs to the user 65534, and other users may write to its folder; copy it to a "
+          "folder of your own");
+  }
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ TEST_CASE("a checkpoint is written whole, replaces an older one, and leaves no o
   CHECK(file == folder.path() + "/model.ps-1-of-3");
   for (const std::string text : {"first", "second"}) {
     REQUIRE(write_checkpoint(file, MessageParts::of(to_bytes(text))));
-    const SavedBytes saved = read_checkpoint(file).value();
+    const SavedBytes saved = read_checkpoint(file, 1000).value();
     std::string content(saved.size, ' ');
     REQUIRE(saved.read(0, std::as_writable_bytes(std::span(content))));
     CHECK(content == text);
@@ -34,13 +34,24 @@ TEST_CASE("a file that cannot be written or read is named") {
   const Result<> written = write_checkpoint(missing, {});
   REQUIRE_FALSE(written);
   CHECK(written.error().message == "checkpoint " + missing + ": No such file or directory");
-  const auto read = read_checkpoint(missing);
+  const auto read = read_checkpoint(missing, 1000);
   REQUIRE_FALSE(read);
   CHECK(read.error().code == Errc::not_found);
   CHECK(read.error().message == "checkpoint " + missing + ": there is no such file");
-  const auto of_folder = read_checkpoint(folder.path());
+  const auto of_folder = read_checkpoint(folder.path(), 1000);
   REQUIRE_FALSE(of_folder);
-  CHECK(of_folder.error().message == "checkpoint " + folder.path() + ": it is no file");
+  CHECK(of_folder.error().message == "checkpoint " + folder.path() + ": it is not a regular file");
+}
+
+TEST_CASE("a file that is too large for the memory is refused before it is read") {
+  const TemporaryFolder folder;
+  folder.write("model", "");
+  std::filesystem::resize_file(folder.path() + "/model", uint64_t{40} << 30);
+  const auto read = read_checkpoint(folder.path() + "/model", 1000);
+  REQUIRE_FALSE(read);
+  CHECK(read.error().message ==
+        "checkpoint " + folder.path() +
+            "/model: it has 42949672960 bytes, and there is memory for 1000");
 }
 
 TEST_CASE("a folder that takes no checkpoint is named before there is one") {

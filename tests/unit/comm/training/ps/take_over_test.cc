@@ -175,7 +175,7 @@ TEST_CASE("checkpoints of a part are made and loaded by the server that has take
   push(*worker.ps, "w", {5});
   must(worker.ps->save(path + "2"));
   CHECK(checkpoint_steps(path, {0, 2}).empty());
-  CHECK(read_checkpoint(path + "2.ps-0-of-2"));
+  CHECK(read_checkpoint(path + "2.ps-0-of-2", 1000));
 }
 
 TEST_CASE("a server's last checkpoint has the parts that it has taken over") {
