@@ -99,7 +99,11 @@ Result<> check_answered_options(const OptionSources& by_precedence) {
     const auto given = find_option(by_precedence, option.name);
     if (!given) continue;
     const bool on = TRY(is_on(option, *given));
-    if (!on || option.effect == Effect::agrees) continue;
+    if (option.effect == Effect::agrees) {
+      if (!on) return given->refuse(format("cannot be turned off; it means: {}", option.help));
+      continue;
+    }
+    if (!on) continue;
     const auto same = std::ranges::find(all, option.refusal, &Refused::why);
     if (same == all.end()) {
       all.push_back({.origins = given->origin, .why = option.refusal});
