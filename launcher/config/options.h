@@ -3,7 +3,7 @@
 #include "choices/strategy_name.h"
 #include "launcher/config/horovod_options.h"
 #include "launcher/config/option.h"
-#include "launcher/config/torchrun_options.h"
+#include "launcher/config/other_launcher_options.h"
 
 #include <algorithm>
 #include <array>
