@@ -158,7 +158,8 @@ std::vector<std::string> cwd_fallback_warnings(const Plan& plan, const std::vect
   }
   if (hosts.empty()) return {};
   return {
-      format("{} cannot be entered on {}; workers start in the home directory there (see --chdir)",
+      format("{} cannot be entered on {}; workers start in the home directory there (dtrain "
+             "copies only itself; see --chdir)",
              shell_quote(printable(orders.front().cwd, 300)), join(hosts, ", "))};
 }
 

@@ -108,7 +108,7 @@ test_a_folder_that_hosts_lack_is_one_warning_and_their_home() {
   run_on_launcher "$DTRAIN" run -H node1:1,node2:1,node3:1 -- sh -c 'echo "$PWD $(pwd)"'
   expect_status 0
   expect_stdout_lines '[0]<stdout>:/root /root' '[1]<stdout>:/root /root' "[2]<stdout>:$PWD $PWD"
-  expect_stderr "dtrain: warning: '$PWD' cannot be entered on node1, node2; workers start in the home directory there (see --chdir)"
+  expect_stderr "dtrain: warning: '$PWD' cannot be entered on node1, node2; workers start in the home directory there (dtrain copies only itself; see --chdir)"
   run_on_launcher "$DTRAIN" run -H node1:1 --chdir "$PWD" pwd
   expect_status 2
   expect_stderr "dtrain: node1: cannot enter the working directory '$PWD': No such file or directory (use --chdir)"

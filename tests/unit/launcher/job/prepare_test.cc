@@ -89,7 +89,7 @@ TEST_CASE("cwd_fallback_warnings is one warning for all hosts that lack the fold
   CHECK(cwd_fallback_warnings(plan, orders, prepared) ==
         std::vector<std::string>{
             "'/data/my job' cannot be entered on a, c; workers start in the home "
-            "directory there (see --chdir)"});
+            "directory there (dtrain copies only itself; see --chdir)"});
 }
 
 }  // namespace
