@@ -4,11 +4,17 @@
 #include "base/text.h"
 #include "base/wall_time.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
 #include <system_error>
 
 namespace dt {
@@ -40,6 +46,21 @@ std::vector<fs::path> copies_in(const std::string& folder) {
   return copies;
 }
 
+/// True for a folder that no other user can fill, as a host looks at it before it runs a copy. In
+/// /tmp, the last name may be a link of another user.
+bool is_own(const std::string& folder) {
+  struct stat link = {};
+  struct stat target = {};
+  if (::lstat(folder.c_str(), &link) != 0 || ::stat(folder.c_str(), &target) != 0) return false;
+  return (link.st_uid == 0 || link.st_uid == ::geteuid()) && target.st_uid == ::geteuid() &&
+         (target.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+std::string left_out(const std::string& folder) {
+  return format("{} is left out: it must be yours, and no other may write there\n",
+                printable(folder, 4096));
+}
+
 uintmax_t bytes_of(const fs::path& copy) {
   std::error_code failed;
   const uintmax_t bytes = fs::file_size(copy / "dtrain", failed);
@@ -50,10 +71,11 @@ std::string megabytes(uintmax_t bytes) {
   return format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
 }
 
-std::string day_of(const fs::path& file) {
+/// None when the copy has not become whole.
+std::optional<std::string> day_of(const fs::path& file) {
   std::error_code failed;
   const auto when = fs::last_write_time(file, failed);
-  if (failed) return "unknown";
+  if (failed) return std::nullopt;
   const auto time = std::chrono::file_clock::to_sys(when);
   return utc_text(std::chrono::time_point_cast<WallClock::duration>(time)).substr(0, 10);
 }
@@ -76,10 +98,16 @@ std::vector<std::string> cache_folders(const Environment& environment) {
 std::string list_cache(const std::vector<std::string>& folders) {
   std::string text;
   for (const std::string& folder : folders) {
-    for (const fs::path& copy : copies_in(folder)) {
+    const std::vector<fs::path> copies = copies_in(folder);
+    if (!copies.empty() && !is_own(folder)) {
+      text += left_out(folder);
+      continue;
+    }
+    for (const fs::path& copy : copies) {
       const fs::path file = copy / "dtrain";
-      text += format("{:>8}  last used {}  {}\n", megabytes(bytes_of(copy)), day_of(file),
-                     printable(file.string(), 4096));
+      const std::optional<std::string> day = day_of(file);
+      text += format("{:>8}  {:<20}  {}\n", megabytes(bytes_of(copy)),
+                     day ? "last used " + *day : "unfinished", printable(file.string(), 4096));
     }
   }
   return text.empty() ? "no copies of dtrain\n" : text;
@@ -89,6 +117,10 @@ Result<std::string> clear_cache(const std::vector<std::string>& folders) {
   std::string text;
   for (const std::string& folder : folders) {
     const std::vector<fs::path> copies = copies_in(folder);
+    if (!copies.empty() && !is_own(folder)) {
+      text += left_out(folder);
+      continue;
+    }
     uintmax_t bytes = 0;
     for (const fs::path& copy : copies) {
       bytes += bytes_of(copy);
@@ -120,6 +152,30 @@ Result<std::string> answer_cache(std::string_view verb, const Environment& envir
     if (!line.empty()) lines += format("{}: {}\n", printable(host->second), line);
   }
   return lines;
+}
+
+Result<std::string> make_answer_folder() {
+  std::error_code failed;
+  const fs::path temporary = fs::temp_directory_path(failed);
+  std::string name = (failed ? "/tmp" : temporary) / "dtrain-cache-XXXXXX";
+  if (::mkdtemp(name.data()) == nullptr)
+    return fail(Errc::os, format("cannot make a folder {}: {}", name, errno_text(errno)));
+  return name;
+}
+
+std::string take_answers(const std::string& folder) {
+  std::vector<fs::path> ranks;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored))
+    ranks.push_back(entry.path());
+  std::ranges::sort(ranks);
+  std::string text;
+  for (const fs::path& rank : ranks) {
+    std::ifstream file(rank / "stdout");
+    text.append(std::istreambuf_iterator<char>(file), {});
+  }
+  fs::remove_all(folder, ignored);
+  return text;
 }
 
 }  // namespace dt

@@ -146,7 +146,8 @@ int bench_command(const Invocation& invocation) {
   return status ? *status : print_error(status.error(), typed_color(invocation));
 }
 
-/// On other hosts, the command is a job of one process on each.
+/// On other hosts, the command is a job of one process on each, which leaves no copy there. The
+/// answers come in the order of the hosts.
 int cache_command(const Invocation& invocation) {
   const std::vector<std::string> environment = own_environment();
   const auto& values = invocation.flags.values;
@@ -154,14 +155,20 @@ int cache_command(const Invocation& invocation) {
     const auto answer = answer_cache(invocation.words.front(), parse_environment(environment));
     return answer ? print(*answer) : print_error(answer.error(), typed_color(invocation));
   }
-  const auto config = load_run_config({.flags = invocation.flags,
-                                       .command = {"self", "cache", invocation.words.front()},
-                                       .environment = environment,
-                                       .notice = log_notices(invocation),
-                                       .takes = is_check_option,
-                                       .defaults = {{"ppn", {"1"}}, {"no-tag", {"true"}}}});
+  auto config = load_run_config({.flags = invocation.flags,
+                                 .command = {"self", "cache", invocation.words.front()},
+                                 .environment = environment,
+                                 .notice = log_notices(invocation),
+                                 .takes = is_check_option,
+                                 .defaults = {{"ppn", {"1"}}, {"quiet", {"true"}}}});
   if (!config) return print_error(config.error(), typed_color(invocation));
-  return run(*config, parse_environment(environment));
+  const auto answers = make_answer_folder();
+  if (!answers) return print_error(answers.error(), config->color);
+  config->output_dir = *answers;
+  config->ssh.keeps_agent = false;
+  const int status = run(*config, parse_environment(environment));
+  const int printed = print(take_answers(*answers));
+  return status != 0 ? status : printed;
 }
 
 int ps_command(const PsOptions& options) {

@@ -11,10 +11,10 @@ Result<> read_hosts(const OptionSources& sources, const TextReader& read_text, R
 Result<> read_networks(const OptionSources& sources, RunConfig& config);
 Result<> read_port_range(const OptionSources& sources, RunConfig& config);
 Result<> read_ssh(const OptionSources& sources, LoginOptions& ssh);
-/// Reads torchrun's options for hosts and processes (launcher/config/other_launcher_options.h).
-/// Requires that hosts and --ppn are read. True for a command line of torchrun: it has an option
-/// that only torchrun has.
+/// True for a command line of torchrun: it has an option that only torchrun has.
 bool is_torchrun(const OptionSources& sources);
+/// Reads torchrun's options for hosts and processes (launcher/config/other_launcher_options.h).
+/// Requires that hosts and --ppn are read.
 Result<> read_torchrun_layout(const OptionSources& sources, RunConfig& config);
 /// Reads torchrun's options for the command and its output. Requires that --output-dir is read.
 Result<> read_torchrun_command(const OptionSources& sources, RunConfig& config);

@@ -33,7 +33,9 @@ AgentLink::AgentLink(Loop& loop, Host host, const ConnectOptions& options, Handl
       handlers_(std::move(handlers)),
       starting_(options.architecture),
       lease_(options.heartbeat, host_.here ? options.local_dead_after : options.dead_after,
-             loop_.now()) {
+             loop_.now()),
+      cached_executable_(options.ssh.keeps_agent ? CachedExecutable::trusted
+                                                 : CachedExecutable::unused) {
 }
 
 AgentConnection::Handlers AgentLink::connection_handlers() {
@@ -136,7 +138,7 @@ void AgentLink::push_some() {
 void AgentLink::connection_ended(const AgentConnection::CloseReason& reason) {
   if (!starting_) return lose(reason.why);
   const bool was_cached = starting_->ran_cached_copy() && !reason.timed_out;
-  if (!was_cached || cached_executable_ == CachedExecutable::untrusted)
+  if (!was_cached || cached_executable_ != CachedExecutable::trusted)
     return lose(why_not_started(reason));
   cached_executable_ = CachedExecutable::untrusted;
   // The cached executable is broken: start once more, and have it sent again.

@@ -101,7 +101,7 @@ class AgentLink {
   ByteSpan unpushed_;  ///< the rest of the executable that is not queued yet
   MessageAssembler assembler_;
   Lease lease_;
-  CachedExecutable cached_executable_ = CachedExecutable::trusted;
+  CachedExecutable cached_executable_;
   Bytes early_;  ///< frames that wait for the magic line
   bool pushed_ = false;
   bool closed_ = false;

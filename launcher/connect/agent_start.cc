@@ -22,7 +22,7 @@ constexpr std::string_view run_prefix = "dtrain-run ";
 constexpr std::string_view push_prefix = "dtrain-push ";
 constexpr std::string_view cannot_prefix = "dtrain-cannot ";
 
-/// The script behind s=DIGEST n=SIZE fresh=. It has no single quotes, exclamation marks,
+/// The script behind s=DIGEST n=SIZE fresh= once=. It has no single quotes, exclamation marks,
 /// backslashes or line breaks, since shells read those differently. It has these functions.
 ///
 /// `own FOLDER` enters the folder, and fails unless the user owns it and no other may write there.
@@ -41,6 +41,8 @@ constexpr std::string_view cannot_prefix = "dtrain-cannot ";
 /// the file is whole its name contains the host's name and a pid, since hosts may share the folder.
 /// The file gets its final name unless another host was faster: that copy may be running.
 ///
+/// `leave FOLDER` removes the executable and what put has made, and becomes the agent.
+///
 /// `try FOLDER` makes and enters the folder, and calls put.
 ///
 /// Without any folder, python3 runs the executable from a file in memory: a shell cannot make one.
@@ -53,6 +55,8 @@ constexpr std::string_view script =
     R"sh(no() { [ -z "$f" ] || rm -f "$f"; f=; echo "dtrain-cannot $1: $2"; }; )sh"
     R"sh(good() { case $(sha256sum <"$1" 2>/dev/null || wc -c <"$1") in )sh"
     R"sh("$s  -"|"$2") return 0;; esac; return 1; }; )sh"
+    R"sh(leave() { exec 9<"$f"; rm -f "$f"; rmdir $s 2>/dev/null; umask $u; )sh"
+    R"sh(cd /; rmdir "$1" 2>/dev/null; exec /proc/self/fd/9 agent; }; )sh"
     R"sh(put() { e=$(mkdir -p $s 2>&1) || { no "$1" "${e##*: }"; return; }; )sh"
     R"sh(f=./$s/new.$(uname -n).$$; )sh"
     R"sh(e=$( (echo exit 0 >"$f") 2>&1) || { no "$1" "${e##*: }"; return; }; )sh"
@@ -61,6 +65,7 @@ constexpr std::string_view script =
     R"sh(head -c $n | { cat 2>/dev/null >"$f" || cat >/dev/null; }; )sh"
     R"sh([ "$(wc -c <"$f")" -eq $n ] || { no "$1" "no room for $n bytes"; return; }; )sh"
     R"sh(good "$f" $n || { no "$1" "what was written is not what was sent"; return; }; )sh"
+    R"sh([ -z "$once" ] || leave "$1"; )sh"
     R"sh(ln "$f" "$p" 2>/dev/null || good "$p" $fresh$n || mv -f "$f" "$p"; rm -f "$f"; f=; )sh"
     R"sh(umask $u; run "$1"; umask 077; no "$1" "it does not run there"; }; )sh"
     R"sh(try() { f=; e=$(mkdir -p "$1" 2>&1) || { no "$1" "${e##*: }"; return; }; )sh"
@@ -82,8 +87,9 @@ constexpr std::string_view script =
 
 std::string with_values(const AgentBinary& binary, CachedExecutable cached) {
   // Without sha256sum only sizes are compared. "-" makes the size of an untrusted copy wrong.
-  return format("s={} n={} fresh={}; {}", binary.sha256(), binary.bytes().size(),
-                cached == CachedExecutable::untrusted ? "-" : "", script);
+  return format("s={} n={} fresh={} once={}; {}", binary.sha256(), binary.bytes().size(),
+                cached == CachedExecutable::trusted ? "" : "-",
+                cached == CachedExecutable::unused ? "-" : "", script);
 }
 
 }  // namespace

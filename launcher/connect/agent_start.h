@@ -14,7 +14,8 @@ namespace dt {
 
 /// Whether a host may run its cached executable as it is. A copy that did not become an agent is
 /// untrusted. The host asks for the executable again, and compares contents before it runs one.
-enum class CachedExecutable : uint8_t { trusted, untrusted };
+/// With `unused`, the host touches no copy, asks for the executable, and keeps none.
+enum class CachedExecutable : uint8_t { trusted, untrusted, unused };
 
 /// Returns the command that starts an agent, for a login shell of any kind: /bin/sh with a script.
 /// The script runs ~/.cache/dtrain/SHA256/dtrain, and asks for the executable first if it is not

@@ -18,7 +18,8 @@ struct LoginOptions {
   std::optional<std::string> config;                                ///< ssh -F
   /// --rsh-agent: a program with its first arguments, used instead of ssh; empty: none.
   std::vector<std::string> program;
-  size_t parallel = 64;  ///< number of hosts that it logs in to at once
+  bool keeps_agent = true;  ///< false: hosts keep no copy of dtrain
+  size_t parallel = 64;     ///< number of hosts that it logs in to at once
   /// For all tries of one host together; none: ssh's ConnectTimeout, else 10 s.
   std::optional<Duration> connect_timeout;
   bool operator==(const LoginOptions&) const = default;

@@ -28,6 +28,11 @@ test_copies_on_hosts_are_removed_by_the_copy_that_runs_there() {
   expect_status 0
   expect_stdout_contains '127.0.0.2: removed 1 copy ('
   expect_not test -e "$HOME/.cache/dtrain"
+  DTRAIN_OPT_RSH_AGENT=$PWD/rsh run_dtrain cache list -H 127.0.0.3,127.0.0.2
+  expect_status 0
+  expect_stdout '127.0.0.3: no copies of dtrain
+127.0.0.2: no copies of dtrain'
+  expect_not test -e "$HOME/.cache/dtrain"
   run_dtrain cache shrink
   expect_status 2
   expect_stderr 'dtrain: cache: "shrink" is not one of its commands; use list or clear'

@@ -230,6 +230,17 @@ TEST_CASE("a cached copy that is not the executable is found by its digest and r
   CHECK(pushes_until_agent(home.path(), binary, CachedExecutable::trusted) == 0);
 }
 
+TEST_CASE("an agent that is not kept leaves nothing, and touches no copy") {
+  const TemporaryFolder home;
+  const AgentBinary binary = small_binary();
+  const std::string cache = home.path() + "/.cache/dtrain";
+  CHECK(pushes_until_agent(home.path(), binary, CachedExecutable::unused) == 1);
+  CHECK_FALSE(std::filesystem::exists(cache));
+  CHECK(pushes_until_agent(home.path(), binary, CachedExecutable::trusted) == 1);
+  CHECK(pushes_until_agent(home.path(), binary, CachedExecutable::unused) == 1);
+  CHECK(std::filesystem::exists(format("{}/{}/dtrain", cache, binary.sha256())));
+}
+
 TEST_CASE("a folder of /tmp that others may write to is not used") {
   const TemporaryFolder home;
   std::ofstream(home.path() + "/.cache") << "in the way";
@@ -311,7 +322,7 @@ TEST_CASE("this executable has a digest and goes into the command with its size"
   CHECK(own->bytes().size() == std::filesystem::file_size("/proc/self/exe"));
   const std::string command = agent_command(*own);
   CHECK(command.starts_with(
-      format("exec /bin/sh -c 's={} n={} fresh=;", own->sha256(), own->bytes().size())));
+      format("exec /bin/sh -c 's={} n={} fresh= once=;", own->sha256(), own->bytes().size())));
   CHECK(std::ranges::count(command, '\'') == 2);
   CHECK(command.find('!') == std::string::npos);
   CHECK(command.find('\\') == std::string::npos);
