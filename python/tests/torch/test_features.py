@@ -121,7 +121,7 @@ def test_the_number_of_passes_may_change():
 
 def test_the_trace_shows_a_reduction_that_left_before_backward_ended(tmp_path):
     model = network()
-    optimizer = wrapped(model)
+    optimizer = wrapped(model, groups=[])
     path = tmp_path / "trace.json"
     hvd.start_timeline(str(path))
     model(batch(hvd.rank(), 0)).sum().backward()

@@ -187,7 +187,7 @@ def test_parameters_are_added_to_a_wrapped_optimizer(named):
     for step in range(3):
         optimizer.zero_grad()
         loss_of(model, batch(hvd.rank(), step)).backward()
-        assert len(optimizer._dtrain._pending) == 6
+        assert len(optimizer._dtrain._pending) == 2  # groups of small gradients
         optimizer.step()
     assert close(model, single(torch.optim.SGD, 3, lr=0.1))
 
@@ -350,7 +350,8 @@ def test_schedulers_and_scaled_losses():
 
 def test_gradients_leave_before_backward_has_ended():
     model = network()
-    optimizer = hvd.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.1), model.named_parameters())
+    plain = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer = hvd.DistributedOptimizer(plain, model.named_parameters(), groups=[])
     seen = []
 
     def see(_):
@@ -360,6 +361,23 @@ def test_gradients_leave_before_backward_has_ended():
     loss_of(model, batch(0, 0)).backward()
     assert 0 < seen[0] < 6
     optimizer.step()
+
+
+def test_small_gradients_are_reduced_together():
+    small = [torch.nn.Parameter(torch.ones(2, 3)) for _ in range(70)]
+    large, double = torch.nn.Parameter(torch.ones(20000)), torch.nn.Parameter(torch.ones(5, dtype=torch.float64))
+    parameters = [*small[:40], large, double, *small[40:]]
+    optimizer = hvd.DistributedOptimizer(torch.optim.SGD(parameters, lr=1.0, weight_decay=0.5))
+    frozen = small[3]
+    frozen.requires_grad = False
+    sum((one * (1 + hvd.rank())).sum() for one in parameters).backward()
+    # The large one, the double one and the second group have left. The first group waits for the frozen one.
+    assert len(optimizer._dtrain._pending) == 3
+    optimizer.step()
+    assert frozen.grad is None
+    average = (1 + hvd.size()) / 2
+    for one in parameters:
+        assert one.detach().eq(1.0 if one is frozen else 1 - average - 0.5).all()
 
 
 WRONG = {
