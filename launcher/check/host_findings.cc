@@ -51,6 +51,10 @@ Finding agent_finding(const HostSeen& seen) {
   if (!seen.silent.empty()) return {"agent", Grade::failure, seen.silent};
   const std::string& path = seen.diagnosis->found.facts.executable;
   if (seen.host.here) return {"agent", Grade::ok, printable(path, 200)};
+  if (path.starts_with("/memfd:")) {
+    return {"agent", Grade::warning, "sent, and kept in memory",
+            "no folder there is writable and can run programs, so each job sends it again"};
+  }
   // A cached executable is in a folder of ~/.cache/dtrain with its digest as name.
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   const std::string shown = is_digest(folder.filename().string()) ? folder.parent_path() : folder;

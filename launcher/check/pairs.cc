@@ -1,6 +1,7 @@
 #include "launcher/check/pairs.h"
 
 #include "base/format.h"
+#include "base/io/network.h"
 #include "base/text.h"
 #include "launcher/check/units.h"
 
@@ -21,11 +22,13 @@ double rate_of(const Speed& speed) {
   return static_cast<double>(speed.bytes) / std::chrono::duration<double>(speed.elapsed).count();
 }
 
+/// A loopback address leads to no other host, so it is left out.
 std::string texts_of(const std::vector<Address>& addresses) {
   std::vector<std::string> ips;
-  for (const Address& address : addresses)
-    ips.push_back(printable(address.ip));
-  return join(ips, ", ");
+  for (const Address& address : addresses) {
+    if (!is_loopback(address.ip)) ips.push_back(printable(address.ip));
+  }
+  return ips.empty() ? "any address" : join(ips, ", ");
 }
 
 /// Each host with each other, by the circle method: one host keeps its position while the others
@@ -68,8 +71,7 @@ PairReport pair_report(const PairSeen& seen) {
   PairReport report = {.from = seen.from, .to = seen.to, .address = {}, .speed = seen.speed};
   if (seen.reached.empty()) {
     report.grade = Grade::failure;
-    report.text = format("{} cannot reach {} at {}", seen.from, seen.to,
-                         seen.tried.empty() ? "any address" : texts_of(seen.tried));
+    report.text = format("{} cannot reach {} at {}", seen.from, seen.to, texts_of(seen.tried));
     report.remedy = format(
         "a firewall must let TCP connections from {} to {}, to any port or to "
         "those of --port-range",

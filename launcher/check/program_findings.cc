@@ -52,8 +52,12 @@ void warn(Finding& finding, std::string remedy) {
 
 Finding path_finding(const HostDiagnostics& host, const CommonPrograms& common) {
   if (host.path_missing.empty()) return {"path", Grade::ok, "all folders exist"};
+  const size_t missing = host.path_missing.size();
+  const std::string first = printable(host.path_missing.front(), 200);
   Finding finding = {"path", Grade::ok,
-                     format("missing here: {}", printable(some_of(host.path_missing), 400))};
+                     missing == 1
+                         ? format("missing here: {}", first)
+                         : format("{} folders are missing here, such as {}", missing, first)};
   for (const std::string& folder : host.path_missing) {
     const auto others = common.folders.find(folder);
     if (others == common.folders.end() || others->second.empty()) continue;

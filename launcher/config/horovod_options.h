@@ -10,8 +10,8 @@ namespace dt {
 /// the option and a colon.
 namespace refusal {
 inline constexpr std::string_view not_elastic =
-    "not in this version, whose jobs have as many processes as they start with; leave it out and "
-    "give -np N and, if you like, -H HOST:SLOTS,…";
+    "not in this version, which has no elastic jobs; without it -np N stays N, on -H "
+    "HOST:SLOTS,…";
 inline constexpr std::string_view mpi =
     "dtrain starts the processes itself, without MPI; leave it out, or start MPI programs with "
     "mpirun";

@@ -203,6 +203,14 @@ Result<> check_known(const RunConfig& config) {
   const bool known =
       task_count(config.roles) != 0 || config.placement.per_host || !config.hosts.empty();
   if (known) return {};
+  constexpr std::string_view spellings[] = {"-np", "--np", "-n"};
+  const auto typed = std::ranges::find_first_of(config.command, spellings);
+  if (typed != config.command.end()) {
+    return fail(Errc::input,
+                format("{0} stands in the command ({1}); options come first: dtrain run "
+                       "{0} N COMMAND",
+                       *typed, printable(config.command.front())));
+  }
   return fail(Errc::input, format("-np: missing; without hosts give the number of processes, 1..{}",
                                   processes_max));
 }

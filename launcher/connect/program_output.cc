@@ -18,9 +18,11 @@ Result<> ProgramOutput::start(Loop& loop, const std::vector<std::string>& comman
     ended_well_ = facts.status && facts.status->good();
     std::string stderr_text = facts.stderr_text;
     std::erase(stderr_text, '\r');
+    // ssh names the fault in its first line. The others only repeat that it ends.
+    const std::string_view first = trim(trim(stderr_text).substr(0, trim(stderr_text).find('\n')));
     const std::string how = facts.status ? facts.status->text() : "it closed its output";
     return AgentConnection::CloseReason{
-        .why = format("{}: {} ({})", name, printable(trim(stderr_text), 300), how)};
+        .why = format("{}: {} ({})", name, printable(first, 300), how)};
   };
   SpawnedProcess process = TRY(start_client(command));
   process_ = TRY(ProcessConnection::open(

@@ -81,7 +81,8 @@ void SshLogin::choose(std::vector<Bytes> agent_keys) {
   }
   for (const auto& identity : files) {
     if (!identity->problem.empty()) {
-      problems_.push_back(identity->problem);
+      if (std::ranges::find(problems_, identity->problem) == problems_.end())
+        problems_.push_back(identity->problem);
       continue;
     }
     const std::string label = format("{} from {}", short_key_type(identity->type), identity->path);

@@ -227,7 +227,12 @@ Result<OptionSource> read_toml_options(std::string_view text, std::string_view p
   OptionSource options;
   for (const auto& [key, node] : parsed.table()) {
     const std::string at = place(path, key.source());
-    if (node.is_table() || node.is_array_of_tables()) {
+    const toml::table* table = node.as_table();
+    if (table != nullptr && table->is_inline()) {
+      return fail(Errc::input, format("{0}: {1}: expected no table; write: {1} = [\"NAME=VALUE\"]",
+                                      at, printable(key.str())));
+    }
+    if (table != nullptr || node.is_array_of_tables()) {
       return fail(Errc::input,
                   format("{}: [{}]: dtrain.toml has no tables; write each option as a line of its "
                          "own, such as: np = 4",

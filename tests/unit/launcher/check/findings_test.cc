@@ -68,6 +68,14 @@ std::string complaints(const std::vector<Finding>& findings) {
   return join(lines, "\n");
 }
 
+TEST_CASE("an agent that a host keeps in memory only is a warning") {
+  HostSeen seen = good_seen();
+  seen.diagnosis->found.facts.executable = "/memfd:dtrain (deleted)";
+  CHECK(complaints(host_findings(seen, usual)) ==
+        "agent warning: sent, and kept in memory → no folder there is writable and can run "
+        "programs, so each job sends it again");
+}
+
 TEST_CASE("a host that has all that a job needs is ok in every topic") {
   const std::vector<Finding> findings = host_findings(good_seen(), usual);
   CHECK(complaints(findings) == "");

@@ -34,7 +34,7 @@ TEST_CASE(
 }
 
 TEST_CASE("the grade of a pair is that of the network between its hosts") {
-  const std::vector<Address> tried = {{"10.0.0.2", 1}, {"fd00::2", 1}};
+  const std::vector<Address> tried = {{"10.0.0.2", 1}, {"fd00::2", 1}, {"::1", 1}};
   const auto report = [&](std::vector<Address> reached, std::optional<Speed> speed,
                           std::string failure) {
     const PairReport pair = pair_report({.from = "a",

@@ -117,6 +117,9 @@ TEST_CASE(
   const CommonPrograms common = common_programs({{"a", &first}, {"b", &second}});
   CHECK(program_findings(first, common)[0] ==
         Finding{"path", Grade::ok, "missing here: /opt/cuda/bin"});
+  first.path_missing.push_back("/b");
+  CHECK(program_findings(first, common)[0].text ==
+        "2 folders are missing here, such as /opt/cuda/bin");
   CHECK(common.python_path == CommonValue{"/usr/bin/python3", {"a"}});
   CHECK(common.python_path.hosts_have() == "a has");
   CHECK(common_programs({}) == CommonPrograms());

@@ -120,13 +120,13 @@ TEST_CASE("an option that would change the job is refused") {
        "--jsrun: dtrain starts the processes itself, without jsrun; leave it out, or start the "
        "job with jsrun"},
       {{{"min-np", {"2"}}},
-       "--min-np: not in this version, whose jobs have as many processes as they start "
-       "with; leave it out and give -np N and, if you like, -H HOST:SLOTS,…"},
+       "--min-np: not in this version, which has no elastic jobs; without it -np N stays N, on -H "
+       "HOST:SLOTS,…"},
       {{{"min-np", {"2"}}, {"reset-limit", {"3"}}, {"mpi", {"true"}}},
        "--mpi: dtrain starts the processes itself, without MPI; leave it out, or start MPI "
        "programs with mpirun\n"
-       "--min-np, --reset-limit: not in this version, whose jobs have as many processes as they "
-       "start with; leave it out and give -np N and, if you like, -H HOST:SLOTS,…"},
+       "--min-np, --reset-limit: not in this version, which has no elastic jobs; without it -np N "
+       "stays N, on -H HOST:SLOTS,…"},
   };
   for (const auto& [values, message] : cases) {
     CAPTURE(message);

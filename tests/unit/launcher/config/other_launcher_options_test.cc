@@ -78,8 +78,8 @@ TEST_CASE("an option of torchrun or mpirun that cannot be honoured is refused in
       {{{"np", {"2"}}, {"nnodes", {"2"}}},
        "--nnodes: 2, but the job has 1 host; name all of them: -H HOST,HOST,…"},
       {{{"np", {"2"}}, {"nnodes", {"1:2"}}},
-       "--nnodes: not in this version, whose jobs have as many processes as they start with; leave "
-       "it out and give -np N and, if you like, -H HOST:SLOTS,…"},
+       "--nnodes: not in this version, which has no elastic jobs; without it -np N stays N, on -H "
+       "HOST:SLOTS,…"},
       {{{"np", {"2"}}, {"nnodes", {"x"}}},
        "--nnodes: expected a number of hosts from 1, got \"x\""},
       {{{"np", {"2"}}, {"node-rank", {"1"}}},
@@ -97,6 +97,13 @@ TEST_CASE("an option of torchrun or mpirun that cannot be honoured is refused in
        "--map-by: expected ppr:N:node with N of 1..4096, got \"ppr:0:node\""},
   };
   expect_refused(cases);
+}
+
+TEST_CASE("-np behind the command is named when it is missing before") {
+  const auto decided = make_run_config({flags({})}, {"true", "-np", "2"}, few_files);
+  REQUIRE_FALSE(decided);
+  CHECK(decided.error().message ==
+        "-np stands in the command (true); options come first: dtrain run -np N COMMAND");
 }
 
 TEST_CASE("--mca is a warning, and an error where dtrain has an option for it") {

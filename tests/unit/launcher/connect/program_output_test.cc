@@ -25,9 +25,9 @@ TEST_CASE("the whole output of a program is reported when it has ended") {
   CHECK(output_of({"head", "-c", "3000000", "/dev/zero"}).size() == ProgramOutput::bytes_max);
 }
 
-TEST_CASE("the error of a program that fails has its stderr") {
-  CHECK(output_of({"sh", "-c", "echo out; echo why >&2; exit 3"}) ==
-        "sh -c echo out; echo why >&2; exit 3: why (exit status 3)");
+TEST_CASE("the error of a program that fails has the first line of its stderr") {
+  CHECK(output_of({"sh", "-c", "echo out; echo why >&2; echo end >&2; exit 3"}) ==
+        "sh -c echo out; echo why >&2; echo end >&2; exit 3: why (exit status 3)");
   CHECK(output_of({"no-such-program"}).find("no-such-program") != std::string::npos);
 }
 

@@ -60,6 +60,8 @@ TEST_CASE("a TOML file's faults are named with line and column") {
       {"np = 1\n[grace]\na = 1",
        "dtrain.toml:2:2: [grace]: dtrain.toml has no tables; write each option as a line of its "
        "own, such as: np = 4"},
+      {"env = {A = \"1\"}",
+       "dtrain.toml:1:1: env: expected no table; write: env = [\"NAME=VALUE\"]"},
       {"np = 2\ntiemout = 5", "dtrain.toml:2:1: unknown option \"tiemout\"; did you mean timeout?"},
       {"num-proc = 2", "dtrain.toml:1:1: unknown option \"num-proc\"; did you mean np?"},
       {"zebra = 5", "dtrain.toml:1:1: unknown option \"zebra\""},
