@@ -270,7 +270,7 @@ std::string overview() {
       "commands\n";
   for (const CommandHelp& topic : topics)
     text += entry(std::string(topic.name), topic.summary);
-  text += "\nmore: dtrain help run, man dtrain-run\n";
+  text += "\nmore: dtrain help run, dtrain help -np, man dtrain-run\n";
   return text;
 }
 
@@ -343,6 +343,10 @@ std::optional<std::string> page_text(std::string_view topic) {
   const auto* const found = std::ranges::find(pages, topic, &Page::topic);
   if (found == std::end(pages)) return std::nullopt;
   return format("The manual page for {} ({}): man {}\n", topic, found->subject, found->page);
+}
+
+std::string option_help(const Option& option) {
+  return option_entry(option);
 }
 
 std::string help_text(std::string_view topic) {

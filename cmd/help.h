@@ -28,6 +28,8 @@ std::span<const OptionGroupTitle> option_groups();
 /// Returns the output of `dtrain help TOPIC`, at most 80 columns wide. An empty topic is the
 /// overview. Requires a topic of command_names().
 std::string help_text(std::string_view topic);
+/// Returns the part of `dtrain help run` on one option.
+std::string option_help(const Option& option);
 /// Returns the line for a topic that only a manual page has: environment, toml, report.
 std::optional<std::string> page_text(std::string_view topic);
 

@@ -31,6 +31,24 @@ bool is_version(std::string_view word) {
   return word == "version" || word == "--version" || word == "-v";
 }
 
+/// Returns the error for the words that CLI11 did not expect.
+tl::unexpected<Error> unexpected_words(const CLI::App& app) {
+  const std::vector<std::string> words = app.remaining();
+  const auto option = std::ranges::find_if(
+      words, [](const std::string& word) { return word.size() > 1 && word.starts_with('-'); });
+  const bool has_option = option != words.end();
+  if (!has_option) {
+    return fail(Errc::input, format("{}: nothing stands there; see: dtrain help",
+                                    printable(join(words, " "), 400)));
+  }
+  std::vector<std::string> names;
+  for (const CLI::Option* known : app.get_options())
+    names.push_back(known->get_name());
+  const auto guess = nearest(option->substr(0, option->find('=')), names);
+  return fail(Errc::input, format("{}: no such option; {}", printable(*option, 400),
+                                  guess ? format("did you mean {}?", *guess) : "see: dtrain help"));
+}
+
 /// Converts CLI11's exceptions to a Result.
 Result<> parse_with(CLI::App& app, std::vector<std::string> words) {
   try {
@@ -38,6 +56,8 @@ Result<> parse_with(CLI::App& app, std::vector<std::string> words) {
     std::ranges::reverse(words);  // CLI11 takes them from the back
     app.parse(std::move(words));
     return {};
+  } catch (const CLI::ExtrasError&) {
+    return unexpected_words(app);
   } catch (const CLI::Error& error) {
     return fail(Errc::input, format("{}; see: dtrain help", printable(error.what(), 400)));
   }
@@ -79,21 +99,58 @@ Result<Invocation> parse_version(Words words) {
   return invocation;
 }
 
-tl::unexpected<Error> unknown_command(std::string_view word) {
+std::string quoted_line(Words words) {
+  std::vector<std::string> quoted(words.size());
+  std::ranges::transform(words, quoted.begin(),
+                         [](const std::string& word) { return shell_quote(word); });
+  return printable(join(quoted, " "), 400);
+}
+
+tl::unexpected<Error> unknown_command(Words line) {
+  const std::string& word = line.front();
   const std::optional<std::string> guess = nearest(word, command_names());
-  return fail(Errc::input, format("\"{}\": no such command; {}", printable(word),
-                                  guess ? format("did you mean dtrain {}?", *guess)
-                                        : "to start a program: dtrain run -np 4 " +
-                                              shell_quote(printable(word))));
+  return fail(Errc::input,
+              format("\"{}\": no such command; {}", printable(word),
+                     guess ? format("did you mean dtrain {}?", *guess)
+                           : "to start a program: dtrain run -np 4 " + quoted_line(line)));
+}
+
+tl::unexpected<Error> unknown_topic(std::string_view topic) {
+  std::vector<std::string> names = command_names();
+  const std::optional<std::string> guess = nearest(topic, names);
+  for (const std::string_view page : {"environment", "report", "toml"})
+    names.emplace_back(page);
+  return fail(Errc::input,
+              format("no help on \"{}\"; {}", printable(topic),
+                     guess ? format("did you mean dtrain help {}?", *guess)
+                           : format("topics are {}, and the options of run", join(names, ", "))));
+}
+
+/// Returns the option of run with this name or spelling: timeout, --timeout or -np.
+const Option* option_named(std::string_view word) {
+  for (const Option& option : run_options) {
+    const auto spellings = spellings_of(option);
+    if (option.name == word || std::ranges::count(spellings, word) > 0) return &option;
+  }
+  return nullptr;
 }
 
 Result<Invocation> parse_help(Words words) {
-  CLI::App app;
-  std::string topic;
-  app.add_option("topic", topic);
   std::vector<std::string> plain;
   std::ranges::copy_if(words, std::back_inserter(plain), std::not_fn(is_help));
-  TRY(parse_with(app, std::move(plain)));
+  const bool of_run = plain.size() == 2 && plain.front() == "run";
+  const std::string topic = plain.empty() ? "" : plain[of_run ? 1 : 0];
+  if (plain.size() > (of_run ? 2 : 1)) {
+    return fail(Errc::input, format("help: one topic, not {}; see: dtrain help",
+                                    printable(join(plain, " "), 400)));
+  }
+  const Option* option = of_run || topic.starts_with('-') ? option_named(topic) : nullptr;
+  if (option != nullptr) {
+    Invocation invocation;
+    invocation.help = option_help(*option);
+    return invocation;
+  }
+  if (of_run) return unknown_topic(topic);
   const std::vector<std::string> names = command_names();
   if (auto page = page_text(topic)) {
     Invocation invocation;
@@ -101,7 +158,7 @@ Result<Invocation> parse_help(Words words) {
     return invocation;
   }
   const bool known = topic.empty() || std::ranges::count(names, topic) > 0;
-  if (!known) return unknown_command(topic);
+  if (!known) return unknown_topic(topic);
   return help_for(topic);
 }
 
@@ -210,11 +267,8 @@ tl::unexpected<Error> forgotten_command(Words words) {
   if (!is_run_option(words[0])) {
     return fail(Errc::input, format("{}: no such option; see: dtrain help", printable(words[0])));
   }
-  std::vector<std::string> quoted(words.size());
-  std::ranges::transform(words, quoted.begin(),
-                         [](const std::string& word) { return shell_quote(word); });
   return fail(Errc::input, format("{}: a command comes first; did you mean: dtrain run {}",
-                                  printable(words[0]), printable(join(quoted, " "))));
+                                  printable(words[0]), quoted_line(words)));
 }
 
 }  // namespace
@@ -232,7 +286,7 @@ Result<Invocation> parse_command_line(const std::vector<std::string>& arguments)
   if (arguments[0] == "completion") return parse_completion(words);
   if (arguments[0] == "help") return parse_help(words);
   if (arguments[0].starts_with('-')) return forgotten_command(arguments);
-  return unknown_command(arguments[0]);
+  return unknown_command(arguments);
 }
 
 }  // namespace dt

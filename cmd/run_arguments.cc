@@ -161,6 +161,11 @@ Result<> read_into(RunArguments& result, std::span<const std::string> words,
     const Option& option = *spelled->option;
     if (dialect.takes != nullptr && !dialect.takes(option)) return not_taken(*spelled, dialect);
     if (option.effect == Effect::prints) {
+      if (option.name == "version" && !words.empty()) {
+        return fail(Errc::input, format("{}: prints the version, and starts nothing; leave it out, "
+                                        "or write --verbose for more messages",
+                                        spelled->spelling));
+      }
       result.prints = &option;
       return {};
     }

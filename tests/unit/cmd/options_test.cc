@@ -153,15 +153,25 @@ TEST_CASE("B15: an unknown or incomplete option is refused, with the probable op
       {{"--zebra"}, "--zebra: no such option; see: dtrain help"},
       {{"rum", "-np", "4"}, "\"rum\": no such command; did you mean dtrain run?"},
       {{"python", "a.py"},
-       "\"python\": no such command; to start a program: dtrain run -np 4 python"},
-      {{"help", "vresion"}, "\"vresion\": no such command; did you mean dtrain version?"},
+       "\"python\": no such command; to start a program: dtrain run -np 4 python a.py"},
+      {{"help", "vresion"}, "no help on \"vresion\"; did you mean dtrain help version?"},
+      {{"help", "exit"},
+       "no help on \"exit\"; topics are run, check, bench, ps, config, cache, completion, version, "
+       "help, environment, report, toml, and the options of run"},
+      {{"ps", "--checkpont", "x"}, "--checkpont: no such option; did you mean --checkpoint?"},
+      {{"version", "now"}, "now: nothing stands there; see: dtrain help"},
+      {{"run", "-np", "2", "-v", "false"},
+       "-v: prints the version, and starts nothing; leave it out, or write --verbose for more "
+       "messages"},
   };
   for (const Case& c : cases) {
     CAPTURE(join(c.line, " "));
     CHECK(error_of(c.line) == c.message);
   }
-  CHECK(error_of({"version", "--jason"}).ends_with("see: dtrain help"));
-  CHECK(error_of({"help", "run", "twice"}).ends_with("see: dtrain help"));
+  CHECK(error_of({"version", "--jason"}) == "--jason: no such option; did you mean --json?");
+  CHECK(error_of({"help", "check", "twice"}).ends_with("see: dtrain help"));
+  CHECK(parsed({"help", "run", "timeout"}).help == parsed({"help", "--timeout"}).help);
+  CHECK(parsed({"help", "-np"}).help.starts_with("  -np, -n"));
 }
 
 TEST_CASE("version and help are found under their usual names") {
@@ -182,7 +192,7 @@ TEST_CASE("version and help are found under their usual names") {
 
 TEST_CASE("--version and --check-build of run print and start nothing") {
   for (const char* word : {"-v", "--version"}) {
-    CHECK(parsed({"run", word, "-np", "x"}).command == Invocation::Command::version);
+    CHECK(parsed({"run", "-np", "2", word}).command == Invocation::Command::version);
   }
   for (const char* word : {"-cb", "--check-build"}) {
     CHECK(parsed({"run", "-np", "2", word}).command == Invocation::Command::check_build);
