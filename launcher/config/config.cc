@@ -207,6 +207,24 @@ Result<> read_min_workers(const OptionSources& sources, RunConfig& config) {
   return {};
 }
 
+/// Servers' options without servers change nothing, which a user would not notice.
+void warn_of_unused_server_options(const OptionSources& sources, RunConfig& config) {
+  const auto other = StrategyName::parameter_server;
+  const bool serves =
+      config.external_cluster ||
+      (std::ranges::any_of(config.roles, [](const Role& role) { return role.name == "ps"; }) &&
+       config.strategy.value_or(other) == other);
+  if (serves) return;
+  for (const std::string_view name : {"ps-mode", "ps-replicas"}) {
+    const auto given = find_option(sources, name);
+    if (!given) continue;
+    config.warnings.push_back(
+        format("{}: no effect without --role ps=N and --strategy "
+               "parameter_server",
+               given->origin));
+  }
+}
+
 Result<> read_texts(const OptionSources& sources, RunConfig& config) {
   if (const auto given = find_option(sources, "chdir")) config.chdir = TRY(given->text("a folder"));
   if (const auto given = find_option(sources, "output-dir")) {
@@ -296,6 +314,7 @@ Result<RunConfig> make_run_config(const OptionSources& by_precedence,
   TRY(read_texts(by_precedence, config));
   TRY(read_success(by_precedence, config.success));
   TRY(read_min_workers(by_precedence, config));
+  warn_of_unused_server_options(by_precedence, config);
   TRY(read_color(by_precedence, config));
   TRY(read_ssh(by_precedence, config.ssh));
   TRY(read_durations(by_precedence, config));

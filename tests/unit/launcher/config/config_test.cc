@@ -7,6 +7,16 @@ namespace {
 
 using namespace std::string_literals;
 
+TEST_CASE("options of parameter servers without servers are a warning") {
+  const auto warnings = [](const OptionValues& values) {
+    return decide({flags(values)}).value().warnings;
+  };
+  CHECK(warnings({{"np", {"2"}}, {"ps-mode", {"async"}}}) ==
+        std::vector<std::string>{
+            "--ps-mode: no effect without --role ps=N and --strategy parameter_server"});
+  CHECK(warnings({{"role", {"ps=1,worker=2"}}, {"ps-mode", {"async"}}}).empty());
+}
+
 TEST_CASE("defaults stand where no source names an option") {
   const RunConfig config = decide({flags({{"np", {"2"}}})}).value();
   RunConfig expected;

@@ -48,13 +48,20 @@ TEST_CASE("variables that choose what runs are known, and those that only tune i
                            "OPAL_PREFIX",
                            "CUDA_CACHE_PATH",
                            "PYTORCH_KERNEL_CACHE_PATH",
+                           "CUPY_CACHE_DIR",
+                           "JAX_COMPILATION_CACHE_DIR",
+                           "TRITON_OVERRIDE_DIR",
+                           "TORCH_HOME",
+                           "HDF5_PLUGIN_PATH",
+                           "OCL_ICD_FILENAMES",
+                           "I_MPI_HYDRA_BOOTSTRAP_EXEC",
                            "RDMAV_DRIVERS"}) {
     CAPTURE(name);
     CHECK(chooses_code(name, "x"));
   }
   for (const char* name : {"NCCL_DEBUG", "OMP_NUM_THREADS", "PYTHONUNBUFFERED", "PYTHONHASHSEED",
                            "OMPI_MCA_btl", "MY_PATH", "PATHS", "path", "LDFLAGS",
-                           "CUDA_VISIBLE_DEVICES", "HTTPS_PROXY", "TORCH_HOME", ""}) {
+                           "CUDA_VISIBLE_DEVICES", "HTTPS_PROXY", "I_MPI_DEBUG", ""}) {
     CAPTURE(name);
     CHECK_FALSE(chooses_code(name, "x"));
   }
