@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 namespace dt {
 namespace {
@@ -25,7 +27,10 @@ std::vector<std::string> matching_paths(const std::string& pattern) {
   return paths;
 }
 
+/// None for a FIFO, too, whose reader would wait: nobody has named the file yet.
 std::optional<std::string> text_of(const std::string& path) {
+  std::error_code unknown;
+  if (!std::filesystem::is_regular_file(path, unknown)) return std::nullopt;
   Result<std::string> text = read_text_file(path, hostfile_bytes_max);
   if (!text) return std::nullopt;
   return *std::move(text);

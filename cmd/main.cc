@@ -111,7 +111,9 @@ std::optional<std::string> advice_for(const std::vector<std::string>& words,
 /// As soon as the option is read, since anything later can fail.
 void remove_stale_report(const OptionSources& sources) {
   const auto report = find_option(sources, "report");
-  if (report && !find_option(sources, "dry-run")) ReportFile::remove_stale(report->value());
+  const auto dry_run = find_option(sources, "dry-run");
+  const bool stays = dry_run && dry_run->flag().value_or(true);
+  if (report && !stays) ReportFile::remove_stale(report->value());
 }
 
 int run_command(const Invocation& invocation, const std::vector<std::string>& words) {

@@ -158,4 +158,10 @@ test_an_unknown_shell_is_refused_by_name() {
   expect_stderr_contains 'needs one shell'
 }
 
+test_a_fifo_is_no_hostfile() {
+  mkfifo hostfile
+  run timeout 60 "$DTRAIN" __complete bash dtrain run -H ''
+  expect_status 0
+}
+
 run_tests "$@"

@@ -34,7 +34,8 @@ test_a_report_has_hosts_tasks_times_and_counts() {
 
 test_a_stale_report_never_survives() {
   local wrong
-  for wrong in '' '--timout 3' '--np x' '--hosts' '-np 2 --env-file nothing'; do
+  for wrong in '' '--timout 3' '--np x' '--hosts' '-np 2 --env-file nothing' \
+    '--dry-run=false --np x'; do
     echo '{"exit_status": 0}' >report.json
     # shellcheck disable=SC2086 # several words
     run_dtrain run --report report.json $wrong true
