@@ -63,7 +63,7 @@ test_packages_install_run_and_leave_nothing_behind() {
   expect_status 0
   expect_stdout "$("$DTRAIN" version | sed 's/dtrain //')"
 
-  for page in man1/dtrain.1.gz man1/dtrain-run.1.gz man1/dtrain-check.1.gz man1/dtrain-bench.1.gz man5/dtrain.toml.5.gz man5/dtrain-report.5.gz man7/dtrain-environment.7.gz; do
+  for page in man1/dtrain.1.gz man1/dtrain-run.1.gz man1/dtrain-check.1.gz man1/dtrain-bench.1.gz man1/dtrain-cache.1.gz man1/dtrain-config.1.gz man3/libdtrain.3.gz man5/dtrain.toml.5.gz man5/dtrain-report.5.gz man7/dtrain-environment.7.gz; do
     expect test -s "root/usr/share/man/$page"
   done
   expect test -s root/usr/share/zsh/vendor-completions/_dtrain
