@@ -28,16 +28,27 @@ std::vector<std::pair<bool, Timing>> timings_of(const SizeResult& result) {
 
 /// The four columns of nccl-tests for one mode.
 std::string columns_of(const std::optional<Timing>& timing, const Bandwidth& bandwidth) {
-  if (!timing) return format("  {:>7}  {:>6}  {:>6}  {:>6}", "N/A", "N/A", "N/A", "N/A");
-  return format("  {:>7}  {:>6}  {:>6}  {:>6}", fitted(timing->mean_us, time_width),
+  if (!timing) return format("  {:>7} {:>6} {:>6} {:>6}", "N/A", "N/A", "N/A", "N/A");
+  return format("  {:>7} {:>6} {:>6} {:>6}", fitted(timing->mean_us, time_width),
                 fitted(bandwidth.algorithm, bandwidth_width),
                 fitted(bandwidth.bus, bandwidth_width), timing->wrong);
 }
 
-std::string percentiles_of(const std::optional<Timing>& timing) {
-  if (!timing) return format("  {:>7}  {:>7}", "N/A", "N/A");
-  return format("  {:>7}  {:>7}", fitted(timing->p50_us, time_width),
-                fitted(timing->p99_us, time_width));
+/// The table of single calls. Its lines begin with #, so that readers of nccl-tests' table pass
+/// them over.
+std::string percentiles_of(const std::vector<SizeResult>& results) {
+  std::string text = "#\n# Single calls (us)    out-of-place          in-place\n";
+  text += format("# {:>10}  {:>9} {:>9} {:>9} {:>9}\n", "size", "p50", "p99", "p50", "p99");
+  for (const SizeResult& result : results) {
+    text += format("# {:>10} ", result.shape.bytes);
+    for (const auto* timing : {&result.out_of_place, &result.in_place}) {
+      const bool measured = timing->has_value();
+      text += format(" {:>9} {:>9}", measured ? fitted((*timing)->p50_us, time_width) : "N/A",
+                     measured ? fitted((*timing)->p99_us, time_width) : "N/A");
+    }
+    text += "\n";
+  }
+  return text + "#\n";
 }
 
 std::string fusion_text(const BenchOptions& options) {
@@ -112,8 +123,9 @@ std::string BenchReport::end(const std::vector<SizeResult>& results) const {
   if (subject_.options.format == BenchFormat::json) return document(results);
   if (subject_.options.format != BenchFormat::table) return "";
   const uint64_t wrong = wrong_in(results);
-  return format("# Out of bounds values : {} {}\n# Avg bus bandwidth    : {:.6g}\n", wrong,
-                wrong == 0 ? "OK" : "FAILED", average_bus(row_, results, subject_.size()));
+  return format("{}# Out of bounds values : {} {}\n# Avg bus bandwidth    : {:.6g}\n",
+                percentiles_of(results), wrong, wrong == 0 ? "OK" : "FAILED",
+                average_bus(row_, results, subject_.size()));
 }
 
 std::string BenchReport::table_begin() const {
@@ -130,33 +142,26 @@ std::string BenchReport::table_begin() const {
     text += rank_line(rank, subject_.ranks[rank]);
   for (const std::string& sentence : shared_devices(subject_.ranks))
     text += format("# {}\n", sentence);
-  // Below it stand the columns of nccl-tests; p50 and p99 of single calls follow.
-  text += format("#\n#{:>51}{:^33}{:^33}{:^18}{:^18}\n", "", "out-of-place", "in-place",
-                 "out-of-place", "in-place");
-  text += format("# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}", "size", "count", "type", "redop", "root");
+  // Below it stand the columns of nccl-tests.
+  text += format("#\n#{:>49}{:^30}{:^30}\n", "", "out-of-place", "in-place");
+  text += format("# {:>10}  {:>12}  {:>8}  {:>6}  {:>4}", "size", "count", "type", "redop", "root");
   for (int mode = 0; mode < 2; ++mode)
-    text += format("  {:>7}  {:>6}  {:>6}  {:>6}", "time", "algbw", "busbw", "#wrong");
+    text += format("  {:>7} {:>6} {:>6} {:>6}", "time", "algbw", "busbw", "#wrong");
+  text += format("\n# {:>10}  {:>12}  {:>8}  {:>6}  {:>4}", "(B)", "(elements)", "", "", "");
   for (int mode = 0; mode < 2; ++mode)
-    text += format("  {:>7}  {:>7}", "p50", "p99");
-  text += format("\n# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}", "(B)", "(elements)", "", "", "");
-  for (int mode = 0; mode < 2; ++mode)
-    text += format("  {:>7}  {:>6}  {:>6}  {:>6}", "(us)", "(GB/s)", "(GB/s)", "");
-  for (int mode = 0; mode < 2; ++mode)
-    text += format("  {:>7}  {:>7}", "(us)", "(us)");
+    text += format("  {:>7} {:>6} {:>6} {:>6}", "(us)", "(GB/s)", "(GB/s)", "");
   return text + "\n";
 }
 
 std::string BenchReport::table_row(const SizeResult& result) const {
   std::string text =
-      format("{:>12}  {:>12}  {:>8}  {:>6}  {:>6}", result.shape.bytes, result.shape.count,
+      format("{:>12}  {:>12}  {:>8}  {:>6}  {:>4}", result.shape.bytes, result.shape.count,
              subject_.options.type, row_.reduces ? subject_.options.reduction : "none",
              row_.rooted ? 0 : -1);
   for (const auto* timing : {&result.out_of_place, &result.in_place}) {
     const double us = *timing ? (*timing)->mean_us : 0;
     text += columns_of(*timing, bandwidth_of(row_, result.shape.bytes, us, subject_.size()));
   }
-  for (const auto* timing : {&result.out_of_place, &result.in_place})
-    text += percentiles_of(*timing);
   return text + "\n";
 }
 
