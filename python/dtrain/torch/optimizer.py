@@ -190,7 +190,8 @@ class Reducer:
         if gradients is None:
             return
         small, ctx = self.compression.compress(_flatten_dense_tensors(gradients))
-        handle = allreduce_async_(small, name=f"gradients.{self.names[members[0]]}", **self._terms())
+        # A rank that reduces them one by one uses this name, too, so that both get an error instead of a wait.
+        handle = allreduce_async_(small, name=f"gradient.{self.names[members[0]]}", **self._terms())
 
         def finish() -> None:
             result = self.compression.decompress(synchronize(handle), ctx)
@@ -243,7 +244,9 @@ def _groups_of_small(parameters: Sequence[Any]) -> list[list[Any]]:
         if one.requires_grad and one.numel() * one.element_size() <= _SMALL_BYTES:
             kinds.setdefault((one.dtype, one.device), []).append(one)
     return [
-        rows[begin : begin + _GROUP_LENGTH] for rows in kinds.values() for begin in range(0, len(rows), _GROUP_LENGTH)
+        rows[begin : begin + _GROUP_LENGTH]
+        for rows in kinds.values()
+        for begin in range(0, len(rows) - 1, _GROUP_LENGTH)  # one that is left over is reduced alone
     ]
 
 
