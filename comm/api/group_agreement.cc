@@ -215,9 +215,14 @@ Result<> GroupAgreement::erase(const std::string& id) {
   return {};
 }
 
+/// A member that has arrived and not read yet erases it at its own end.
 void GroupAgreement::erase_failed() {
-  for (const std::string& id : std::exchange(failed_, {}))
-    if (!erase(id)) return;
+  for (const std::string& id : std::exchange(failed_, {})) {
+    const Result<Reply> arrived = ask(AddRequest{id + std::string(arrived_part), 0});
+    const Result<Reply> read = ask(AddRequest{id + std::string(read_part), 0});
+    if (!arrived || !read) return;
+    if (read->number >= arrived->number && !erase(id)) return;
+  }
 }
 
 Result<GroupAgreement::Decision> GroupAgreement::await(const Round& round) {
