@@ -56,8 +56,8 @@ void FailureReporter::report_now() {
 
 std::string FailureReporter::advice(const Failure& failure) const {
   // The exit status of TensorFlow's PreemptionCheckpointHandler.
-  constexpr std::string_view saved_and_left = "exit status 42";
-  if (parts_.python && failure.cause == saved_and_left)
+  const ExitStatus saved_and_left{.code = 42};
+  if (parts_.python && failure.cause == saved_and_left.text())
     return "\nPreemptionCheckpointHandler exits with it when its work is saved and its host is "
            "being taken away: start the job again";
   if (std::ranges::any_of(parts_.record.last_stderr, is_wrong_name))

@@ -13,8 +13,8 @@ inline constexpr std::string_view own_command = "self";
 
 /// Returns the absolute path of the file that a shell in folder `cwd` would run for `command`.
 /// `path` is the value of PATH. Fails with Errc::not_found (a shell exits 127) or
-/// Errc::not_runnable (126). The path for own_command
-/// is that of a link. The kernel resolves it in the process that runs it or in a clone of it.
+/// Errc::not_runnable (126). The path for own_command is that of a link. The kernel
+/// resolves it in the process that runs it or in a clone of it.
 Result<std::string> find_executable(std::string_view command, std::string_view path,
                                     std::string_view cwd);
 

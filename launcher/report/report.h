@@ -12,8 +12,8 @@
 
 namespace dt {
 
-/// Returns the cause of a failure in words. Explains exit status 42 and SIGTERM, by which training
-/// ends on a host that is being preempted. Requires an end that dtrain has not caused.
+/// Returns the cause of a failure in words. Explains SIGTERM, by which training ends on a host
+/// that is being preempted. Requires an end that dtrain has not caused.
 std::string failure_cause(const ExitStatus& status);
 
 /// Returns "rank 3 (host a, pid 77) failed: killed by SIGSEGV", followed by the last lines of its

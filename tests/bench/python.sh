@@ -12,7 +12,7 @@ set -euo pipefail
 . "$(dirname "$0")/places.sh"
 
 keeps=0 rounds=5 steps=10 tables='horovod torch init reinit hosts'
-figures='import submit blocking resnet50 many training wakeups counting'
+figures='import submit blocking resnet50 many training small wakeups counting'
 while getopts kr:n:t:f: option; do
   case $option in
     k) keeps=1 ;;

@@ -443,7 +443,8 @@ def DistributedOptimizer(  # noqa: N802
     """Return an optimizer that steps with the gradients of all ranks, which are reduced during backward.
 
     It is of a class derived from that of `optimizer`, and has its state, its options and its hooks. `groups` is a
-    number, or a list of lists of parameters: the gradients of a group are reduced together.
+    number, or a list of lists of parameters: the gradients of a group are reduced together. Without it, small ones
+    are reduced in groups of 64; with an empty list, each is reduced alone.
     """
     if op_of(op) != Average and gradient_predivide_factor != 1.0:
         raise ArgumentError("gradient_predivide_factor: only with op=Average")

@@ -182,6 +182,19 @@ TEST_CASE("a split that has failed on one rank is made on none") {
   }
 }
 
+TEST_CASE("a failure stays for a member that has arrived and not read it") {
+  const SharedStore store;
+  GroupAgreement zero(*store.driver, 0, 1);
+  GroupAgreement one(*store.driver, 1, 1);
+  const std::string split = zero.split_key(0, std::array{0, 1}, 7);
+  one.refuse(split, {Errc::timeout, "timed out after 1s"});
+  must(store.driver->ask(AddRequest{split + "/arrived", 1}, Time::max()));
+  one.erase_failed();
+  const auto made = zero.make({.ranks = {0, 1}, .timeout = milliseconds(10), .split = split});
+  REQUIRE(!made);
+  CHECK(made.error() == Error{Errc::timeout, "split: rank 1: timed out after 1s", 1});
+}
+
 TEST_CASE("numbers that are used up are an error on every member") {
   const SharedStore store;
   store.driver->create_group(Groups::numbers_max - 1, {0});
