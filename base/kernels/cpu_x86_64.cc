@@ -11,25 +11,34 @@ namespace dt {
 
 namespace {
 
-// __builtin_cpu_supports also asks whether the operating system saves the registers. In clang
-// 14 it does not know "f16c". With AVX2, the bit of the CPU is enough.
+struct Features {
+  bool avx2 = false;
+  bool avx512 = false;
+};
 
-bool has_f16c() {
+/// The registers that the operating system saves, as bits of XCR0.
+__attribute__((target("xsave"))) uint64_t saved_registers() {
+  return _xgetbv(0);
+}
+
+// With __builtin_cpu_supports, libgcc would ask the CPU at the start of each program. On a virtual
+// machine each question costs microseconds, and a launcher needs no answer.
+Features find_features() {
+  constexpr uint64_t avx_registers = 0x6;
+  constexpr uint64_t avx512_registers = 0xe6;
+  constexpr unsigned avx512_bits = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
   unsigned eax = 0;
   unsigned ebx = 0;
   unsigned ecx = 0;
   unsigned edx = 0;
-  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
-}
-
-bool has_avx2() {
-  return __builtin_cpu_supports("avx2") != 0 && has_f16c();
-}
-
-bool has_avx512() {
-  return has_avx2() && __builtin_cpu_supports("avx512f") != 0 &&
-         __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
-         __builtin_cpu_supports("avx512vl") != 0;
+  if (__get_cpuid(1, &eax, &ebx, &ecx, &edx) == 0) return {};
+  if ((ecx & bit_OSXSAVE) == 0 || (ecx & bit_F16C) == 0) return {};
+  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0) return {};
+  const uint64_t saved = saved_registers();
+  const bool avx2 = (ebx & bit_AVX2) != 0 && (saved & avx_registers) == avx_registers;
+  return {.avx2 = avx2,
+          .avx512 = avx2 && (ebx & avx512_bits) == avx512_bits &&
+                    (saved & avx512_registers) == avx512_registers};
 }
 
 struct UsableKernels {
@@ -39,8 +48,9 @@ struct UsableKernels {
 
 UsableKernels find_usable() {
   UsableKernels usable;
-  if (has_avx512()) usable.sets[usable.count++] = &avx512_kernels;
-  if (has_avx2()) usable.sets[usable.count++] = &avx2_kernels;
+  const Features features = find_features();
+  if (features.avx512) usable.sets[usable.count++] = &avx512_kernels;
+  if (features.avx2) usable.sets[usable.count++] = &avx2_kernels;
   usable.sets[usable.count++] = &portable_kernels;
   return usable;
 }
