@@ -110,6 +110,22 @@ int usable_cpus() {
   return std::clamp(cpu_quota().value_or(allowed), 1, allowed);
 }
 
+size_t largest_cache_bytes(const std::string& root) {
+  constexpr size_t caches_max = 8;
+  size_t most = 0;
+  for (size_t i = 0; i < caches_max; ++i) {
+    // "32768K"
+    const std::string text =
+        text_of(root + "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(i) + "/size");
+    std::string_view size = trim(text);
+    if (!size.ends_with('K')) continue;
+    size.remove_suffix(1);
+    const auto kib = parse_integer(size);
+    if (kib && *kib > 0) most = std::max(most, static_cast<size_t>(*kib) << 10);
+  }
+  return most;
+}
+
 bool ranks_share(const Cores& cores, int ranks) {
   return ranks > std::min(cores.cpus, cores.quota.value_or(cores.cpus));
 }

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,6 +25,9 @@ std::optional<int> cpu_quota(const std::string& root = "");
 /// Returns how many CPUs this process has at the same time: at most those of its affinity mask, and
 /// at most its quota. At least 1.
 int usable_cpus();
+/// Returns the size of the largest cache of the first CPU; 0 where the kernel does not show it.
+/// `root` as above.
+size_t largest_cache_bytes(const std::string& root = "");
 /// True when so many ranks cannot all run at the same time.
 bool ranks_share(const Cores& cores, int ranks);
 

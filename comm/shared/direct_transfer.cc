@@ -1,5 +1,6 @@
 #include "comm/shared/direct_transfer.h"
 
+#include "base/io/cores.h"
 #include "base/kernels/copy.h"
 #include "base/kernels/cpu.h"
 #include "base/kernels/reducer.h"
@@ -29,10 +30,16 @@ constexpr size_t copied_bytes_max = size_t{256} << 10;
 /// A small call is cut into this many blocks, so that members copy one block while others reduce
 /// the next.
 constexpr size_t blocks_min = 2;
-/// From this size on, copies do not fit into the caches.
-constexpr size_t past_caches_bytes = size_t{32} << 20;
 /// Parts begin on their own cache lines.
 constexpr size_t part_alignment = 64;
+
+/// From this size on, copies go past the caches. In a larger cache, copies through it take half of
+/// the time.
+size_t past_caches_bytes() {
+  constexpr size_t least = size_t{32} << 20;
+  static const size_t bytes = std::max(least, largest_cache_bytes());
+  return bytes;
+}
 
 bool share_bytes(const void* one, size_t one_bytes, const void* other, size_t other_bytes) {
   const auto a = reinterpret_cast<uintptr_t>(one);
@@ -126,8 +133,8 @@ void DirectTransfer::cut() {
   const size_t chosen = std::clamp(wanted, part_bytes_min, most);
   chunk_elements_ = (reduces ? chosen : copied_bytes_max) / element_bytes_;
   const bool gathers = request_->kind == OperationKind::all_gather;
-  past_caches_ =
-      (gathers ? whole_elements(*request_, members) * element_bytes_ : bytes) >= past_caches_bytes;
+  const size_t copied = gathers ? whole_elements(*request_, members) * element_bytes_ : bytes;
+  past_caches_ = copied >= past_caches_bytes();
   end_ = begin_ + ceil_div(elements, chunk_elements_ * (splits ? members : 1));
 }
 

@@ -115,5 +115,30 @@ TEST_CASE("the allowed CPUs are those of this thread and of the other processes"
   }).join();
 }
 
+TEST_CASE("the largest cache is the one that the kernel shows as largest") {
+  const std::string caches = "/sys/devices/system/cpu/cpu0/cache/index";
+  const auto size = [&caches](int index, const std::string& text) {
+    return std::pair(caches + std::to_string(index) + "/size", text);
+  };
+  struct Case {
+    std::vector<std::pair<std::string, std::string>> files;
+    size_t mib;
+  };
+  const std::vector<Case> cases = {
+      {{size(0, "32K\n"), size(1, "32K\n"), size(2, "1024K\n"), size(3, "32768K\n")}, 32},
+      {{size(0, "48K\n"), size(1, "32K\n"), size(2, "2048K\n"), size(3, "266240K\n")}, 260},
+      {{size(0, "2048K\n"), size(1, "1024K\n")}, 2},
+      {{}, 0},
+      {{size(0, ""), size(1, "many\n"), size(2, "-1024K\n"), size(3, "K\n")}, 0},
+  };
+  for (const auto& [files, mib] : cases) {
+    const TemporaryFolder folder;
+    for (const auto& [path, content] : files)
+      folder.write(path.substr(1), content);
+    CAPTURE(mib);
+    CHECK(largest_cache_bytes(folder.path()) == mib << 20);
+  }
+}
+
 }  // namespace
 }  // namespace dt
