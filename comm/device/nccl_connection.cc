@@ -192,6 +192,12 @@ void NcclConnection::leave() {
   }
   const std::shared_ptr<void> current = terms_.device->device().make_current();
   aborted_.set();
+  if (ending) {
+    ending->end_after([this] {
+      const std::lock_guard lock(mutex_);
+      return tasks_.all_begun();
+    });
+  }
   ending.reset();
 }
 

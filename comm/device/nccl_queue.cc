@@ -13,6 +13,11 @@ bool has_ended(const NcclTask& task) {
   return done && *done;
 }
 
+/// Also true on a device that has failed, which runs nothing more.
+bool has_begun(const NcclTask& task) {
+  return !task.ready || task.ready->done().value_or(true);
+}
+
 }  // namespace
 
 void NcclQueue::add(const std::shared_ptr<NcclTask>& task, const NcclSlot& slot) {
@@ -27,6 +32,10 @@ void NcclQueue::add(const std::shared_ptr<NcclTask>& task, const NcclSlot& slot)
     gathered_.erase(next);
     ++next_bucket_;
   }
+}
+
+bool NcclQueue::all_begun() const {
+  return std::ranges::all_of(taken_, [](const auto& task) { return has_begun(*task); });
 }
 
 NcclQueue::Bucket NcclQueue::take() {

@@ -44,6 +44,8 @@ class NcclQueue {
   /// Takes the next tasks. Requires !empty().
   Bucket take();
   bool none_taken() const { return taken_.empty(); }
+  /// True when the device has the inputs of all tasks that were taken.
+  bool all_begun() const;
   /// True when the device has reached the ends of all tasks that were taken.
   bool all_reached() const;
   /// Ends the tasks whose ends the device has reached. Calls `check` between the two, and ends none

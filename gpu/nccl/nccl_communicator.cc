@@ -13,7 +13,9 @@ namespace dt {
 
 namespace {
 
-constexpr Duration abort_max = seconds(10);
+constexpr Duration end_max = seconds(10);
+/// How often it is asked whether its kernels have begun.
+constexpr Duration begun_interval = milliseconds(100);
 
 /// NCCL has no event for the end of a call in progress. Most take microseconds, so the first polls
 /// follow each other.
@@ -77,36 +79,39 @@ Result<std::vector<std::unique_ptr<NcclCommunicator>>> NcclCommunicator::join_to
 NcclCommunicator::~NcclCommunicator() {
   if (comm_ == nullptr) return;
   if (!failed_ && !wait_for_stop(Duration::zero())) {
-    nccl_->comm_destroy(comm_);
-    return;
+    end("destroyed", nccl_->comm_destroy);
+  } else {
+    end("aborted", nccl_->comm_abort);
   }
-  abort();
 }
 
-void NcclCommunicator::abort() {
+// There is no ncclCommRevoke before the abort: until 2.30 the two race within NCCL, and the abort
+// ends the kernels by itself.
+void NcclCommunicator::end(const char* verb, NcclStatus (*call)(NcclComm)) {
   struct Progress {
     std::mutex mutex;
     std::condition_variable changed;
     bool done = false;
   };
   const auto progress = std::make_shared<Progress>();
-  std::thread aborting([progress, nccl = nccl_, comm = comm_] {
-    // A revoked communicator has no kernel that waits for a peer, so the abort does not either.
-    if (nccl->comm_revoke != nullptr) nccl->comm_revoke(comm, 0);
-    nccl->comm_abort(comm);
+  std::thread ending([progress, call, comm = comm_] {
+    call(comm);
     const std::lock_guard lock(progress->mutex);
     progress->done = true;
     progress->changed.notify_all();
   });
+  const auto done = [&progress] { return progress->done; };
   std::unique_lock lock(progress->mutex);
-  if (progress->changed.wait_for(lock, abort_max, [&] { return progress->done; })) {
+  while (begun_ && !begun_())
+    if (progress->changed.wait_for(lock, begun_interval, done)) break;
+  if (progress->changed.wait_for(lock, end_max, done)) {
     lock.unlock();
-    aborting.join();
+    ending.join();
     return;
   }
   // Its kernels may still write to memory of the program, which so must not continue.
-  static constexpr std::string_view text =
-      "dtrain: NCCL has not aborted a communicator within 10 s; this process ends\n";
+  const std::string text =
+      format("dtrain: NCCL has not {} a communicator within 10 s; this process ends\n", verb);
   static_cast<void>(!write(STDERR_FILENO, text.data(), text.size()));
   _exit(EX_SOFTWARE);
 }

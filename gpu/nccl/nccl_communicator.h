@@ -55,9 +55,12 @@ class NcclCommunicator {
       const NcclLibrary& nccl, std::span<Device* const> devices, const NcclWait& wait);
   NcclCommunicator(const NcclCommunicator&) = delete;
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;
-  /// Destroys a usable communicator. Aborts one that has failed, or was stopped. NCCL's abort can
-  /// hang: after 10 s the process ends with the status 70, and a line on standard error.
+  /// Destroys a usable communicator. Aborts one that has failed, or was stopped. Both can hang
+  /// within NCCL: after 10 s the process ends with the status 70, and a line on standard error.
   ~NcclCommunicator();
+  /// The 10 s begin when `begun` is true. NCCL's kernels cannot end while they are behind other
+  /// work of their stream. The destructor asks it again and again.
+  void end_after(std::function<bool()> begun) { begun_ = std::move(begun); }
 
   int rank() const { return rank_; }
   int size() const { return size_; }
@@ -82,7 +85,7 @@ class NcclCommunicator {
  private:
   NcclCommunicator(NcclLibrary nccl, const NcclMembership& membership)
       : nccl_(std::move(nccl)), rank_(membership.rank), size_(membership.size) {}
-  void abort();
+  void end(const char* verb, NcclStatus (*call)(NcclComm));
   Result<> check_usable(const char* call);
   NcclStatus start_join(const NcclUniqueId& id);
   NcclStatus start(const NcclCall& call);
@@ -111,6 +114,7 @@ class NcclCommunicator {
   int size_;
   NcclComm comm_ = nullptr;
   bool failed_ = false;
+  std::function<bool()> begun_ = {};  ///< empty: they have
   std::mutex mutex_;
   std::condition_variable stopped_;
   std::optional<Error> stop_ = {};

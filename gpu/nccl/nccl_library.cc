@@ -29,18 +29,14 @@ std::string loader_text() {
   return text == nullptr ? "" : printable(text, 300);
 }
 
-/// Finds functions, and remembers the first required one that is missing.
+/// Finds functions, and remembers the first one that is missing.
 class SymbolFinder {
  public:
   explicit SymbolFinder(void* library) : library_(library) {}
   template <class Function>
   void need(const char* name, Function& function) {
-    find(name, function);
-    if (function == nullptr && missing_.empty()) missing_ = name;
-  }
-  template <class Function>
-  void find(const char* name, Function& function) const {
     function = reinterpret_cast<Function>(dlsym(library_, name));
+    if (function == nullptr && missing_.empty()) missing_ = name;
   }
   const std::string& missing() const { return missing_; }
 
@@ -49,7 +45,7 @@ class SymbolFinder {
   std::string missing_ = {};
 };
 
-/// Returns the name of a required function that is missing, or "".
+/// Returns the name of a function that is missing, or "".
 std::string find_functions(void* library, NcclFunctions& functions) {
   SymbolFinder finder(library);
   finder.need("ncclGetVersion", functions.get_version);
@@ -57,13 +53,9 @@ std::string find_functions(void* library, NcclFunctions& functions) {
   finder.need("ncclGetErrorString", functions.error_string);
   finder.need("ncclGetLastError", functions.last_error);
   finder.need("ncclCommInitRankConfig", functions.comm_init);
-  finder.need("ncclCommFinalize", functions.comm_finalize);
   finder.need("ncclCommDestroy", functions.comm_destroy);
   finder.need("ncclCommAbort", functions.comm_abort);
   finder.need("ncclCommGetAsyncError", functions.comm_async_error);
-  finder.need("ncclCommCount", functions.comm_count);
-  finder.need("ncclCommCuDevice", functions.comm_device);
-  finder.need("ncclCommUserRank", functions.comm_rank);
   finder.need("ncclGroupStart", functions.group_start);
   finder.need("ncclGroupEnd", functions.group_end);
   finder.need("ncclAllReduce", functions.all_reduce);
@@ -73,12 +65,6 @@ std::string find_functions(void* library, NcclFunctions& functions) {
   finder.need("ncclReduceScatter", functions.reduce_scatter);
   finder.need("ncclSend", functions.send);
   finder.need("ncclRecv", functions.receive);
-  finder.find("ncclCommSplit", functions.comm_split);
-  finder.find("ncclCommRegister", functions.comm_register);
-  finder.find("ncclCommDeregister", functions.comm_deregister);
-  finder.find("ncclMemAlloc", functions.memory_allocate);
-  finder.find("ncclMemFree", functions.memory_free);
-  finder.find("ncclCommRevoke", functions.comm_revoke);
   return finder.missing();
 }
 

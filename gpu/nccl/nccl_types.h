@@ -73,21 +73,16 @@ struct NcclConfig {
   int nvlink_centric_sched = undefined;
 };
 
-/// The functions that dtrain calls. Every library since 2.14.3 has the first group. The others may
-/// be null; the comments have the first version with each.
+/// The functions that dtrain calls. Every library since 2.14.3 has all of them.
 struct NcclFunctions {
   NcclStatus (*get_version)(int*) = nullptr;
   NcclStatus (*get_unique_id)(NcclUniqueId*) = nullptr;
   const char* (*error_string)(NcclStatus) = nullptr;
   const char* (*last_error)(NcclComm) = nullptr;
   NcclStatus (*comm_init)(NcclComm*, int ranks, NcclUniqueId, int rank, NcclConfig*) = nullptr;
-  NcclStatus (*comm_finalize)(NcclComm) = nullptr;
   NcclStatus (*comm_destroy)(NcclComm) = nullptr;
   NcclStatus (*comm_abort)(NcclComm) = nullptr;
   NcclStatus (*comm_async_error)(NcclComm, NcclStatus*) = nullptr;
-  NcclStatus (*comm_count)(NcclComm, int*) = nullptr;
-  NcclStatus (*comm_device)(NcclComm, int*) = nullptr;
-  NcclStatus (*comm_rank)(NcclComm, int*) = nullptr;
   NcclStatus (*group_start)() = nullptr;
   NcclStatus (*group_end)() = nullptr;
   NcclStatus (*all_reduce)(const void* from, void* to, size_t count, NcclType, NcclOp, NcclComm,
@@ -104,13 +99,6 @@ struct NcclFunctions {
                      CudaStreamHandle) = nullptr;
   NcclStatus (*receive)(void* to, size_t count, NcclType, int peer, NcclComm,
                         CudaStreamHandle) = nullptr;
-
-  NcclStatus (*comm_split)(NcclComm, int color, int key, NcclComm*, NcclConfig*) = nullptr;  // 2.18
-  NcclStatus (*comm_register)(NcclComm, void*, size_t, void** handle) = nullptr;             // 2.19
-  NcclStatus (*comm_deregister)(NcclComm, void* handle) = nullptr;
-  NcclStatus (*memory_allocate)(void**, size_t) = nullptr;
-  NcclStatus (*memory_free)(void*) = nullptr;
-  NcclStatus (*comm_revoke)(NcclComm, int flags) = nullptr;  // 2.28.7
 };
 
 }  // namespace dt

@@ -6,7 +6,8 @@
 // version=21200. With fail=FUNCTION:K, the K-th call of this function fails with an internal error;
 // with die=FUNCTION:K, it kills the process. K counts from 1, and anew for each value of the
 // variable. With hang=FUNCTION, a call is in progress until the communicator is aborted. With
-// no_driver, no communicator can be made, as on a machine without NVIDIA's driver.
+// slow_abort, that takes half a second. With no_driver, no communicator can be made, as on a
+// machine without NVIDIA's driver.
 //
 // Calls return ncclInProgress, as those of a communicator with blocking=0. A thread runs them, and
 // ncclCommGetAsyncError reports success when all have run. The prototypes follow NVIDIA's
@@ -266,11 +267,8 @@ int ncclCommGetAsyncError(ncclComm* comm, int* status) {
   return success;
 }
 
-int ncclCommFinalize(ncclComm* comm) {
-  return comm->start([] { return success; });
-}
-
 int ncclCommDestroy(ncclComm* comm) {
+  if (hangs("ncclCommDestroy")) std::this_thread::sleep_for(std::chrono::hours(1));
   groups().forget(comm);
   {
     const std::lock_guard lock(comm->mutex);
@@ -284,29 +282,11 @@ int ncclCommDestroy(ncclComm* comm) {
 
 int ncclCommAbort(ncclComm* comm) {
   if (hangs("ncclCommAbort")) std::this_thread::sleep_for(std::chrono::hours(1));
+  std::string value;
+  if (find_setting("slow_abort", value))
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
   comm->abort();
   return ncclCommDestroy(comm);
-}
-
-/// Ends the calls of this rank.
-int ncclCommRevoke(ncclComm* comm, int) {
-  comm->abort();
-  return success;
-}
-
-int ncclCommCount(const ncclComm* comm, int* count) {
-  *count = comm->size;
-  return success;
-}
-
-int ncclCommUserRank(const ncclComm* comm, int* rank) {
-  *rank = comm->rank;
-  return success;
-}
-
-int ncclCommCuDevice(const ncclComm*, int* device) {
-  *device = 0;
-  return success;
 }
 
 int ncclGroupStart() {

@@ -13,8 +13,8 @@ namespace dt {
 
 /// Ranks as threads, over a fake library whose world FAKE_NCCL describes.
 struct FakeRanks {
-  explicit FakeRanks(const char* words, const char* library = FAKE_NCCL)
-      : nccl(NcclLibrary::open({{.library = library, .required = true}}).value()) {
+  explicit FakeRanks(const char* words)
+      : nccl(NcclLibrary::open({{.library = FAKE_NCCL, .required = true}}).value()) {
     setenv("FAKE_NCCL", words, 1);
   }
   FakeRanks(const FakeRanks&) = delete;

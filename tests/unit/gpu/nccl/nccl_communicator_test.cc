@@ -18,19 +18,17 @@ Result<> sum_ranks(NcclCommunicator& communicator, float& result, const NcclWait
 }
 
 TEST_CASE("ranks join by one id, and reduce again and again") {
-  for (const char* const library : {FAKE_NCCL, FAKE_NCCL_214}) {
-    const FakeRanks ranks("", library);
-    std::vector<float> sums(4);
-    const auto joined = ranks.run(4, [&](NcclCommunicator& communicator) {
-      for (int i = 0; i < 20; ++i) {
-        float& sum = sums[static_cast<size_t>(communicator.rank())];
-        CHECK(sum_ranks(communicator, sum, FakeRanks::later()).has_value());
-      }
-    });
-    for (const auto& result : joined)
-      CHECK(result.has_value());
-    CHECK(sums == std::vector<float>(4, 10));
-  }
+  const FakeRanks ranks("");
+  std::vector<float> sums(4);
+  const auto joined = ranks.run(4, [&](NcclCommunicator& communicator) {
+    for (int i = 0; i < 20; ++i) {
+      float& sum = sums[static_cast<size_t>(communicator.rank())];
+      CHECK(sum_ranks(communicator, sum, FakeRanks::later()).has_value());
+    }
+  });
+  for (const auto& result : joined)
+    CHECK(result.has_value());
+  CHECK(sums == std::vector<float>(4, 10));
 }
 
 TEST_CASE("a rank that finds no driver fails with NCCL's texts") {
@@ -70,18 +68,16 @@ TEST_CASE("a call that fails makes the communicator unusable") {
 }
 
 TEST_CASE("stop ends calls that NCCL would never end, at every rank, and communicators are freed") {
-  for (const char* const library : {FAKE_NCCL, FAKE_NCCL_214}) {
-    const FakeRanks ranks("hang=ncclAllReduce", library);
-    ranks.run(3, [&](NcclCommunicator& communicator) {
-      std::thread notice(
-          [&] { communicator.stop({Errc::peer_lost, "rank 2 on node07 was killed"}); });
-      float sum = 0;
-      const auto failed = sum_ranks(communicator, sum, FakeRanks::later());
-      notice.join();
-      REQUIRE_FALSE(failed.has_value());
-      CHECK(failed.error() == Error{Errc::peer_lost, "rank 2 on node07 was killed"});
-    });
-  }
+  const FakeRanks ranks("hang=ncclAllReduce");
+  ranks.run(3, [&](NcclCommunicator& communicator) {
+    std::thread notice(
+        [&] { communicator.stop({Errc::peer_lost, "rank 2 on node07 was killed"}); });
+    float sum = 0;
+    const auto failed = sum_ranks(communicator, sum, FakeRanks::later());
+    notice.join();
+    REQUIRE_FALSE(failed.has_value());
+    CHECK(failed.error() == Error{Errc::peer_lost, "rank 2 on node07 was killed"});
+  });
 }
 
 TEST_CASE("a call past its deadline fails, and the communicator can be aborted") {
@@ -92,6 +88,20 @@ TEST_CASE("a call past its deadline fails, and the communicator can be aborted")
     REQUIRE_FALSE(failed.has_value());
     CHECK(failed.error().code == Errc::timeout);
   });
+}
+
+TEST_CASE("the end of a communicator asks whether its kernels have begun, until it is over") {
+  const FakeRanks ranks("hang=ncclAllReduce slow_abort");
+  int asked = 0;
+  ranks.run(1, [&](NcclCommunicator& communicator) {
+    float sum = 0;
+    CHECK(!sum_ranks(communicator, sum, {.deadline = Clock::now()}));
+    communicator.end_after([&asked] {
+      ++asked;
+      return false;
+    });
+  });
+  CHECK(asked > 1);
 }
 
 TEST_CASE("the status of a communicator is that of its work, and a failure is final") {
