@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "comm/training/strategy/variable.h"
 
 #include <algorithm>
 #include <utility>
@@ -95,8 +96,11 @@ Result<> CheckpointFile::parse(const std::string& path) {
   Reader reader(file_.bytes().subspan(checkpoint_head.size()));
   Bytes digests;
   while (true) {
-    CheckpointEntry entry = {.name = reader.text()};
-    if (entry.name.empty()) break;
+    const auto name_bytes = reader.number<uint32_t>();
+    if (name_bytes == 0) break;
+    // A damaged length is refused before so much is copied.
+    if (name_bytes > VariableTerms::name_bytes_max) return refuse("is a damaged checkpoint");
+    CheckpointEntry entry = {.name = std::string(as_text(reader.raw(name_bytes)))};
     entry.type = reader.number<ElementType>();
     entry.count = reader.number<uint64_t>();
     const bool known = static_cast<size_t>(entry.type) < element_type_count;

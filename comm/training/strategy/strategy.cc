@@ -12,8 +12,6 @@
 namespace dt {
 namespace {
 
-constexpr size_t variable_name_bytes_max = 255;
-
 std::string_view op_text(ReduceOp op) {
   constexpr std::string_view names[] = {"sum", "average", "min", "max", "product", "adasum"};
   return names[static_cast<size_t>(op)];
@@ -227,7 +225,7 @@ bool Strategy::has(const Variable* variable) const {
 
 Result<Variable*> Strategy::add_variable(const VariableTerms& terms, const std::byte* initial) {
   TRY(check_open());
-  if (terms.name.empty() || terms.name.size() > variable_name_bytes_max)
+  if (terms.name.empty() || terms.name.size() > VariableTerms::name_bytes_max)
     return fail(Errc::input, "the name of a variable must have 1 to 255 bytes");
   const std::string name = printable(terms.name);
   if (const auto same = variables_.find(terms.name); same != variables_.end()) {

@@ -14,6 +14,8 @@ namespace dt {
 enum class Aggregation : uint8_t { sum, mean, first_replica };
 
 struct VariableTerms {
+  static constexpr size_t name_bytes_max = 255;
+
   std::string name = {};
   ElementType type = ElementType::float32;
   size_t count = 0;

@@ -144,6 +144,11 @@ TEST_CASE("a checkpoint with one changed byte is refused") {
     write_file(path, changed);
     CHECK_FALSE(CheckpointFile::open(path));
   }
+  // A name longer than any is not read.
+  write_file(path, whole.substr(0, std::string_view("dtrain checkpoint 1\n").size()) +
+                       std::string("\0\0\1\0", 4) + std::string(size_t{1} << 17, 'n'));
+  CHECK(CheckpointFile::open(path).error().message == format("{} is a damaged checkpoint", path));
+  // A byte behind the end.
   write_file(path, whole + "x");
   CHECK(CheckpointFile::open(path).error().message == format("{} is a damaged checkpoint", path));
 }
