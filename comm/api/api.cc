@@ -92,7 +92,8 @@ Result<Transport> transport_of(int number) {
     case DTRAIN_TRANSPORT_TCP:
       return Transport::tcp;
     default:
-      return fail(Errc::input, format("dtrain_init_options.transport: there is no {}", number));
+      return fail(Errc::input,
+                  format("dtrain_init_options.transport is {}, no dtrain_transport", number));
   }
 }
 
@@ -210,13 +211,13 @@ Result<dtrain_op_options> read_op_options(const dtrain_op_options* given) {
                 format("dtrain_op_options.timeout_ms is negative: {}", options.timeout_ms));
   }
   if (options.average_over != DTRAIN_ALL_RANKS && options.average_over != DTRAIN_ACTIVE_RANKS) {
-    return fail(Errc::input,
-                format("dtrain_op_options.average_over: there is no {}", options.average_over));
+    return fail(Errc::input, format("dtrain_op_options.average_over is {}, no dtrain_average_over",
+                                    options.average_over));
   }
   if (options.compression < DTRAIN_NO_COMPRESSION ||
       options.compression > DTRAIN_COMPRESSION_BFLOAT16) {
-    return fail(Errc::input,
-                format("dtrain_op_options.compression: there is no {}", options.compression));
+    return fail(Errc::input, format("dtrain_op_options.compression is {}, no dtrain_compression",
+                                    options.compression));
   }
   if (options.element != nullptr || options.element_bytes != 0) TRY(check_element(options));
   if (options.dims >= 0 && (options.dims == 0 || options.shape != nullptr)) return options;
@@ -256,8 +257,8 @@ std::optional<OperationTerms> terms_of(const dtrain_op_options& options) {
 namespace {
 
 template <class Handle>
-Result<std::shared_ptr<Context>> usable_context(const Handle* handle) {
-  if (handle == nullptr) return fail(Errc::input, "the handle is NULL");
+Result<std::shared_ptr<Context>> usable_context(const Handle* handle, const char* when_null) {
+  if (handle == nullptr) return fail(Errc::input, when_null);
   if (handle->context->forked()) {
     return fail(Errc::input,
                 "this process is a fork of the one that called dtrain_init and cannot "
@@ -269,11 +270,13 @@ Result<std::shared_ptr<Context>> usable_context(const Handle* handle) {
 }  // namespace
 
 Result<std::shared_ptr<Context>> usable(const dtrain_context* handle) {
-  return usable_context(handle);
+  return usable_context(
+      handle, "the context is NULL: it was finalized or moved from, or dtrain_init has failed");
 }
 
 Result<std::shared_ptr<Context>> usable(const dtrain_work* handle) {
-  return usable_context(handle);
+  return usable_context(handle,
+                        "the work is NULL: it was moved from, or the call to start it has failed");
 }
 
 }  // namespace dt

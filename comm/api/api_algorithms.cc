@@ -20,13 +20,13 @@ namespace {
 
 Result<Range> range_of(const dtrain_range& given) {
   if (given.place < DTRAIN_PLACE_OUTPUT || given.place > DTRAIN_PLACE_WORK)
-    return fail(Errc::input, format("there is no place {}", given.place));
+    return fail(Errc::input, format("place {} is no dtrain_place", given.place));
   return Range{given.begin, given.end, static_cast<Place>(given.place)};
 }
 
 Result<Step> step_of(const dtrain_step& given) {
   if (given.fold < DTRAIN_FOLD_REPLACE || given.fold > DTRAIN_FOLD_RECEIVED_FIRST)
-    return fail(Errc::input, format("there is no fold {}", given.fold));
+    return fail(Errc::input, format("fold {} is no dtrain_fold", given.fold));
   const Range send = TRY(range_of(given.send));
   const Range receive = TRY(range_of(given.receive));
   const Range operand = TRY(range_of(given.operand));

@@ -24,7 +24,7 @@ Result<ElementType> type_of(int type, const dtrain_op_options& options) {
                 "dtrain_op_options.element and element_bytes are of DTRAIN_OPAQUE alone");
   }
   if (const auto found = type_with_number(type)) return *found;
-  return fail(Errc::input, format("dtrain_buffers.type: there is no {}", type));
+  return fail(Errc::input, format("type {} is no dtrain_type", type));
 }
 
 Result<> count_bytes(OperationRequest& request) {
@@ -54,7 +54,7 @@ OperationRequest request_of(OperationKind kind, const Context& context,
 
 Result<ReduceOp> reduce_of(dtrain_op op) {
   if (op >= DTRAIN_SUM && op <= DTRAIN_ADASUM) return static_cast<ReduceOp>(op);
-  return fail(Errc::input, format("there is no reduction {}", op));
+  return fail(Errc::input, format("reduction {} is no dtrain_op", op));
 }
 
 namespace {
@@ -113,19 +113,26 @@ Result<> complete(OperationRequest& request, const UserCall& call, const dtrain_
   return {};
 }
 
+/// Puts the operation before the reason why its arguments are wrong.
+template <class T>
+Result<T> during(OperationKind kind, Result<T> checked) {
+  if (!checked) return tl::unexpected(std::move(checked).error().during(kind_name(kind)));
+  return checked;
+}
+
 int run(dtrain_context* handle, const UserCall& call, const dtrain_op_options* options,
         dtrain_error* error) {
   return report_call(error, [&]() -> Result<> {
-    const auto context = TRY(usable(handle));
+    const auto context = TRY(during(call.kind, usable(handle)));
     if (options == nullptr) {  // most calls, which then take less time
       static constexpr dtrain_op_options none = {};
       OperationRequest request = {.kind = call.kind, .group = context->group()};
-      TRY(complete(request, call, none, context->layout().rank));
+      TRY(during(call.kind, complete(request, call, none, context->layout().rank)));
       return context->run(std::move(request));
     }
     const dtrain_op_options checked = TRY(read_op_options(options));
     OperationRequest request = request_of(call.kind, *context, checked);
-    TRY(complete(request, call, checked, context->layout().rank));
+    TRY(during(call.kind, complete(request, call, checked, context->layout().rank)));
     return context->run(std::move(request), name_of(checked));
   });
 }
@@ -133,10 +140,10 @@ int run(dtrain_context* handle, const UserCall& call, const dtrain_op_options* o
 dtrain_work* start(dtrain_context* handle, const UserCall& call, const dtrain_op_options* options,
                    dtrain_error* error) {
   return make_handle(error, [&]() -> Result<std::unique_ptr<dtrain_work>> {
-    auto context = TRY(usable(handle));
+    auto context = TRY(during(call.kind, usable(handle)));
     const dtrain_op_options checked = TRY(read_op_options(options));
     OperationRequest request = request_of(call.kind, *context, checked);
-    TRY(complete(request, call, checked, context->layout().rank));
+    TRY(during(call.kind, complete(request, call, checked, context->layout().rank)));
     request.name = name_of(checked);
     auto work = std::make_unique<dtrain_work>();
     work->work = TRY(context->start(request));

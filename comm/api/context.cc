@@ -141,7 +141,9 @@ Result<std::unique_ptr<RendezvousClient>> Context::connect(const InitOptions& op
                                                            Time deadline) {
   auto client =
       RendezvousClient::connect({.server = options.rendezvous, .claim = options.claim}, deadline);
-  if (client) return client;
+  // A refusal proves that the job runs, and an error of this machine shows nothing of it.
+  if (client || client.error().code == Errc::refused || client.error().code == Errc::os)
+    return client;
   return fail(client.error().code,
               format("{}; was this process started by dtrain run, and does that job still run?",
                      client.error().message));

@@ -39,16 +39,19 @@ Result<std::optional<int>> optional_number(const VariableReader& environment, co
   return static_cast<int>(number);
 }
 
-Result<> check_complete(const std::vector<std::string>& missing, bool any) {
-  if (missing.empty() || !any) return {};
+Result<> check_complete(const std::vector<std::string>& missing,
+                        const std::vector<std::string>& found) {
+  if (missing.empty()) return {};
   if (std::ranges::equal(missing, of_rendezvous)) {
     return fail(Errc::input,
                 "this task has no rendezvous, since its dtrain run starts a part of the job alone "
                 "(--cluster-spec, or TF_CONFIG); to use libdtrain, start all tasks by one dtrain "
                 "run (-H)");
   }
-  return fail(Errc::input, format("not set, although other DTRAIN variables are: {}; {}",
-                                  join(missing, ", "), hint));
+  return fail(Errc::input,
+              format("{} {} set, but {} {} not: start the program by dtrain run, or unset {}",
+                     join(found, ", "), found.size() == 1 ? "is" : "are", join(missing, ", "),
+                     missing.size() == 1 ? "is" : "are", found.size() == 1 ? found[0] : "them"));
 }
 
 /// A variable of another launcher with the number of processes that it has started.
@@ -135,18 +138,16 @@ Result<InitOptions> init_options_from(const Identity& identity, const VariableRe
 
 Result<std::optional<InitOptions>> init_options_from(const VariableReader& environment) {
   std::vector<std::string> missing;
-  bool any = false;
-  for (const char* name : required) {
-    if (value_of(environment, name).empty()) missing.emplace_back(name);
-  }
+  std::vector<std::string> found;
+  for (const char* name : required)
+    (value_of(environment, name).empty() ? missing : found).emplace_back(name);
   for (const char* name : checked)
-    any = any || !value_of(environment, name).empty();
-  any = any || missing.size() < required.size();
-  if (!any) {
+    if (!value_of(environment, name).empty()) found.emplace_back(name);
+  if (found.empty()) {
     TRY(check_alone(environment));
     return std::optional<InitOptions>();
   }
-  TRY(check_complete(missing, any));
+  TRY(check_complete(missing, found));
 
   Identity identity{.role = value_of(environment, "DTRAIN_ROLE"),
                     .rendezvous = value_of(environment, "DTRAIN_RENDEZVOUS"),

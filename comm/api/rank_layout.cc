@@ -8,10 +8,12 @@ namespace dt {
 
 Result<RankLayout> rank_layout(const TaskTable& table, const TaskEntry& self) {
   if (self.rank < 0) {
-    return fail(Errc::input,
-                format("{} has no rank in this job, and collectives need one; a parameter server "
-                       "calls dtrain_ps_serve instead of dtrain_init",
-                       self.id.text()));
+    const std::string remedy =
+        self.id.role == "ps" ? "add --strategy parameter_server: dtrain's own server then runs "
+                               "for the role ps"
+                             : format("--role-ranked {} gives its role ranks", self.id.role);
+    return fail(Errc::input, format("{} has no rank in this job, so it cannot train; {}",
+                                    self.id.text(), remedy));
   }
   RankLayout layout{.rank = self.rank, .size = table.world_size(), .host = self.host};
   // Hosts in the order of their lowest rank.

@@ -33,6 +33,11 @@ Result<> Membership::join(const TaskId& task, ClientId client, int64_t pid, uint
                                       "{}",
                                       task.text(), member.attempt, pid, attempt));
   }
+  if (member.state == State::joined && member.pid == pid) {
+    return fail(Errc::refused, format("{} already joined, with the same pid {}; use the first "
+                                      "context of dtrain_init",
+                                      task.text(), pid));
+  }
   if (member.state == State::joined) {
     return fail(Errc::refused, format("{} already joined (pid {}); second claim from pid {}",
                                       task.text(), member.pid, pid));

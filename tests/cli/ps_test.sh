@@ -212,7 +212,7 @@ test_the_death_of_both_servers_is_named() {
   start_replicated async 0 200 --on-failure continue
   wait_for stdout_has 'worker 0: step 100'
   kill -KILL "$(cat ps.1)"
-  wait_for stderr_has 'has taken over the variables of ps:1'
+  wait_for stderr_has 'ps:0 has taken over the variables of ps:1'
   kill -KILL "$(cat ps.0)"
   touch killed
   finish
@@ -335,7 +335,7 @@ test_a_job_without_servers_is_named() {
 test_ps_needs_a_job() {
   run_dtrain ps
   expect_status 2
-  expect_stderr_contains 'dtrain: dtrain_ps_serve: this process belongs to no job'
+  expect_stderr_contains 'belongs to no job; start it by dtrain run --role ps=1 --role worker=2 --strategy parameter_server ./train'
   run_dtrain ps --checkpoint-every 5
   expect_status 2
   expect_stderr 'dtrain: ps: --checkpoint-every needs --checkpoint, the names of the files'

@@ -29,7 +29,7 @@ namespace dt {
 
 namespace {
 
-constexpr const char* roles = "--role chief=1 --role worker=2";
+constexpr const char* roles = "--role chief=1 --role worker=2 ./train";
 constexpr int workers_min_max = 1 << 20;
 
 /// Joins the job, or shares the connection of the caller's parameter servers.

@@ -486,7 +486,8 @@ void PsServer::take_over(uint32_t server, bool died) {
   copy.take_over();
   for (const Notice& notice : notices_)
     copy.take(notice);
-  report(format("has taken over the variables of {}", describe_task(task(servers_[server]))));
+  report(format("{} has taken over the variables of {}", client_.self().id.text(),
+                describe_task(task(servers_[server]))));
   for (TaskConnection& client : connections_) {
     if (!client.early || client.connection == nullptr) continue;
     const Result<> attached = attach(client, *std::exchange(client.early, std::nullopt));

@@ -20,13 +20,15 @@ Result<VariableTerms> variable_terms(const dtrain_variable_options& options) {
   if (options.type == DTRAIN_OPAQUE) return fail(Errc::input, "variables have no opaque elements");
   terms.type = TRY(type_of(options.type, {}));
   if (options.synchronization != DTRAIN_ON_WRITE && options.synchronization != DTRAIN_ON_READ) {
-    return fail(Errc::input, format("dtrain_variable_options.synchronization: there is no {}",
-                                    options.synchronization));
+    return fail(Errc::input,
+                format("dtrain_variable_options.synchronization is {}, no dtrain_synchronization",
+                       options.synchronization));
   }
   if (options.aggregation < DTRAIN_AGGREGATE_SUM ||
       options.aggregation > DTRAIN_AGGREGATE_FIRST_REPLICA) {
     return fail(Errc::input,
-                format("dtrain_variable_options.aggregation: there is no {}", options.aggregation));
+                format("dtrain_variable_options.aggregation is {}, no dtrain_aggregation",
+                       options.aggregation));
   }
   terms.on_read = options.synchronization == DTRAIN_ON_READ;
   terms.aggregation = static_cast<Aggregation>(options.aggregation);

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "comm/collective/descriptor.h"
 #include "comm/training/strategy/checkpoint.h"
 
 #include <algorithm>
@@ -26,9 +27,9 @@ Result<EntryPointers> matching_entries(const Strategy& strategy, const Checkpoin
       return refuse(format("it has no variable \"{}\"", printable(name)));
     const VariableTerms& terms = variable->terms();
     if (found->type != terms.type || found->count != terms.count) {
-      return refuse(format("its variable \"{}\" has {} elements of type {}, not {} of type {}",
-                           printable(name), found->count, type_number(found->type), terms.count,
-                           type_number(terms.type)));
+      return refuse(format("its variable \"{}\" is {}, not {}", printable(name),
+                           shape_text(found->type, found->count),
+                           shape_text(terms.type, terms.count)));
     }
     matching.push_back(&*found);
   }

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "comm/collective/descriptor.h"
 #include "gpu/devices/device_names.h"
 
 #include <utility>
@@ -10,8 +11,8 @@ namespace dt {
 
 std::string VariableTerms::text() const {
   constexpr const char* aggregations[] = {"sum", "mean", "first replica"};
-  return format("a variable \"{}\" of {} elements of type {}, synchronized on {}, by {}{}", name,
-                count, type_number(type), on_read ? "read" : "write",
+  return format("a variable \"{}\" of {}, synchronized on {}, by {}{}", name,
+                shape_text(type, count), on_read ? "read" : "write",
                 aggregations[static_cast<size_t>(aggregation)],
                 device.empty() ? "" : format(", on {}", printable(device)));
 }

@@ -26,7 +26,7 @@ struct VariableTerms {
   std::string device = {};
 
   size_t bytes() const { return count * element_bytes(type); }
-  /// Returns "variable w of 3 elements of type 9 …": equal at workers whose terms are.
+  /// Returns "variable w of float32[3] …": equal at workers whose terms are.
   std::string text() const;
 };
 

@@ -38,7 +38,7 @@ namespace {
 constexpr Duration connect_timeout = seconds(10);
 constexpr Duration leave_timeout = seconds(2);
 
-constexpr const char* ps_roles = "--role ps=1 --role worker=2";
+constexpr const char* ps_roles = "--role ps=1 --role worker=2 --strategy parameter_server ./train";
 
 template <class T>
 Result<T> number_in_range(const char* field, int64_t value, int64_t max) {

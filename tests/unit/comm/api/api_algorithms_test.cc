@@ -197,7 +197,7 @@ TEST_CASE("an algorithm that fails or leaves the buffers fails the call with its
   for (const Case& c :
        {Case{fails, "it returned 7"},
         {leaves_its_buffers, "step 1: the sent range is empty or outside its buffer"},
-        {has_no_such_place, "step 1: there is no place 9"}}) {
+        {has_no_such_place, "step 1: place 9 is no dtrain_place"}}) {
     World world({.size = 2, .per_host = 1, .algorithms = "@own"});
     for (const RankOutcome& outcome : world.run([&](dtrain::Context& ranks) {
            dtrain_register_algorithm(ranks.get(), "own", c.algorithm, nullptr, nullptr);

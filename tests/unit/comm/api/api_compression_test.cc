@@ -136,7 +136,7 @@ TEST_CASE("wrong compressions are named") {
   dtrain_error error = new_error();
   CHECK(dtrain_all_reduce(alone.context, {nullptr, values.data(), 2, DTRAIN_INT32}, DTRAIN_SUM,
                           &options, &error) == DTRAIN_ERROR_INPUT);
-  CHECK(contains(error.text, "dtrain_op_options.compression: there is no 3"));
+  CHECK(contains(error.text, "dtrain_op_options.compression is 3, no dtrain_compression"));
   options.compression = DTRAIN_COMPRESSION_FLOAT16;
   CHECK(dtrain_all_reduce(alone.context, {nullptr, values.data(), 2, DTRAIN_INT32}, DTRAIN_SUM,
                           &options, &error) == DTRAIN_ERROR_INPUT);

@@ -88,7 +88,7 @@ TEST_CASE("wrong arguments of a join, and of an average over the active ranks") 
   const dtrain_buffers buffers = {nullptr, &value, 1, DTRAIN_FLOAT32};
   CHECK(dtrain_all_reduce(alone.context, buffers, DTRAIN_AVERAGE, &options, &error) ==
         DTRAIN_ERROR_INPUT);
-  CHECK(std::string(error.text) == "dtrain_op_options.average_over: there is no 2");
+  CHECK(std::string(error.text) == "dtrain_op_options.average_over is 2, no dtrain_average_over");
   options.average_over = DTRAIN_ACTIVE_RANKS;
   CHECK(dtrain_all_reduce(alone.context, buffers, DTRAIN_AVERAGE, &options, &error) == DTRAIN_OK);
   CHECK(dtrain_all_reduce(alone.context, buffers, DTRAIN_SUM, &options, &error) ==

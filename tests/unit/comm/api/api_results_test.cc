@@ -114,7 +114,7 @@ TEST_CASE("calls with counts name what is wrong, and leave no work") {
       {{0, &value, &count, DTRAIN_INT32}, "dtrain_split_buffers.struct_size is 0"},
       {{sizeof good, &value, nullptr, DTRAIN_INT32}, "dtrain_split_buffers.counts is NULL"},
       {{sizeof good, nullptr, &count, DTRAIN_INT32}, "the input is null"},
-      {{sizeof good, &value, &count, static_cast<dtrain_type>(99)}, "there is no 99"}};
+      {{sizeof good, &value, &count, static_cast<dtrain_type>(99)}, "type 99 is no dtrain_type"}};
   for (const Case& c : cases) {
     dtrain_error error = new_error();
     auto* work = reinterpret_cast<dtrain_work*>(&error);

@@ -292,7 +292,7 @@ TEST_CASE("what C callers leave out is named, and what they need not have may be
   dtrain_context* c = alone.get();
   dtrain_error error = new_error();
   CHECK(dtrain_store_set(nullptr, "k", {}, nullptr, &error) == DTRAIN_ERROR_INPUT);
-  CHECK(contains(error.text, "the handle is NULL"));
+  CHECK(contains(error.text, "the context is NULL"));
   CHECK(dtrain_store_set(c, nullptr, {}, nullptr, &error) == DTRAIN_ERROR_INPUT);
   CHECK(contains(error.text, "the key is NULL"));
   CHECK(dtrain_store_set(c, "k", {nullptr, 1}, nullptr, &error) == DTRAIN_ERROR_INPUT);

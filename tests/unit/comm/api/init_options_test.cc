@@ -134,7 +134,10 @@ TEST_CASE("what is missing from the environment is named") {
   }
   const auto all_but_rank = read({{"DTRAIN_RANK", "0"}});
   REQUIRE(!all_but_rank);
-  CHECK(contains(all_but_rank.error().message, "DTRAIN_ROLE, DTRAIN_TASK_INDEX, DTRAIN_JOB_ID"));
+  CHECK(all_but_rank.error().message ==
+        "DTRAIN_RANK is set, but DTRAIN_ROLE, DTRAIN_TASK_INDEX, DTRAIN_JOB_ID, DTRAIN_GENERATION, "
+        "DTRAIN_RENDEZVOUS, DTRAIN_TOKEN are not: start the program by dtrain run, or unset "
+        "DTRAIN_RANK");
 }
 
 TEST_CASE("a task of a partial job gets the reason why it has no rendezvous") {

@@ -33,8 +33,12 @@ TEST_CASE("a task's layout follows from the table") {
   const auto unranked = rank_layout(table, table.tasks.back());
   REQUIRE(!unranked);
   CHECK(unranked.error().message ==
-        "ps:0 has no rank in this job, and collectives need one; a parameter server calls "
-        "dtrain_ps_serve instead of dtrain_init");
+        "ps:0 has no rank in this job, so it cannot train; add --strategy parameter_server: "
+        "dtrain's own server then runs for the role ps");
+  table.tasks.back().id.role = "eval";
+  CHECK(rank_layout(table, table.tasks.back()).error().message ==
+        "eval:0 has no rank in this job, so it cannot train; --role-ranked eval gives its role "
+        "ranks");
   table.tasks[1].rank = 9;
   CHECK(rank_layout(table, table.tasks[0]).error().code == Errc::protocol);
 }

@@ -336,6 +336,8 @@ TEST_CASE("a task is joined once; a second claim and one outside the table are r
       {{"a\x1b[31m", 0}, "a\\x1B[31m:0 is not a task of this job, which has 4 workers"}};
   for (const Case& c : cases)
     CHECK(store.join(2, c.task, 91).error() == Error{Errc::refused, c.message});
+  CHECK(store.join(2, {"worker", 3}, 77).error().message ==
+        "worker:3 already joined, with the same pid 77; use the first context of dtrain_init");
   CHECK(store.membership().joined() == 1);
   // Once its connection has ended, the task may come again.
   store.disconnect(1);

@@ -173,7 +173,7 @@ TEST_CASE("wrong arguments of closures are named") {
 TEST_CASE("a process without a job has neither a coordinator nor a worker") {
   CHECK(contains(World::outcome_of([&] { dtrain::Coordinator(); }).text,
                  "dtrain_coordinator_start: this process belongs to no job; start it by dtrain run "
-                 "--role chief=1 --role worker=2"));
+                 "--role chief=1 --role worker=2 ./train"));
   CHECK(contains(World::outcome_of([&] { dtrain::serve_closures({}); }).text,
                  "dtrain_coordinator_serve: this process belongs to no job"));
 }

@@ -76,10 +76,11 @@ TEST_CASE("wrong options of a variable are refused by name") {
     return dtrain_variable_create(strategy, &options, &variable, error);
   };
   options.aggregation = 3;
-  CHECK(refusal(create) == "dtrain_variable_options.aggregation: there is no 3");
+  CHECK(refusal(create) == "dtrain_variable_options.aggregation is 3, no dtrain_aggregation");
   options.aggregation = 0;
   options.synchronization = 2;
-  CHECK(refusal(create) == "dtrain_variable_options.synchronization: there is no 2");
+  CHECK(refusal(create) ==
+        "dtrain_variable_options.synchronization is 2, no dtrain_synchronization");
   options.synchronization = 0;
   options.type = DTRAIN_OPAQUE;
   CHECK(refusal(create) == "variables have no opaque elements");

@@ -177,12 +177,10 @@ TEST_CASE("other files and other programs' checkpoints are refused by name") {
   CHECK(refusal([](dtrain::Strategy& other) { other.zeros<double>("w", 3); }) ==
         format("{} does not fit to this program: it has a variable \"step\" more", path));
   CHECK(refusal([](dtrain::Strategy& other) { other.zeros<double>("w", 4); }) ==
-        format("{} does not fit to this program: its variable \"w\" has 3 elements of type 10, not "
-               "4 of type 10",
+        format("{} does not fit to this program: its variable \"w\" is float64[3], not float64[4]",
                path));
   CHECK(refusal([](dtrain::Strategy& other) { other.zeros<int64_t>("w", 3); }) ==
-        format("{} does not fit to this program: its variable \"w\" has 3 elements of type 10, not "
-               "3 of type 5",
+        format("{} does not fit to this program: its variable \"w\" is float64[3], not int64[3]",
                path));
 }
 

@@ -155,10 +155,9 @@ TEST_CASE("variables that differ between workers are named with the rank") {
     dtrain::Strategy strategy = make_strategy(all, {.name = several});
     const std::string text =
         error_text([&] { strategy.zeros<double>("w", all.rank() == 0 ? 3 : 4); });
-    CHECK(
-        text ==
-        "rank 1 has a variable \"w\" of 4 elements of type 10, synchronized on write, by sum, but "
-        "rank 0 a variable \"w\" of 3 elements of type 10, synchronized on write, by sum");
+    CHECK(text ==
+          "rank 1 has a variable \"w\" of float64[4], synchronized on write, by sum, but rank 0 a "
+          "variable \"w\" of float64[3], synchronized on write, by sum");
   }));
 }
 

@@ -208,7 +208,7 @@ TEST_CASE("a process without a job is told how to get one") {
   CHECK(dtrain_ps_connect(nullptr, &error) == nullptr);
   CHECK(std::string(error.text) ==
         "dtrain_ps_connect: this process belongs to no job; start it by dtrain run --role ps=1 "
-        "--role worker=2");
+        "--role worker=2 --strategy parameter_server ./train");
   CHECK(dtrain_ps_serve(nullptr, &error) == DTRAIN_ERROR_INPUT);
   dtrain_ps_serve_options options = {};
   options.struct_size = sizeof options;
