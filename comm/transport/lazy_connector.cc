@@ -69,6 +69,11 @@ Result<std::vector<size_t>> LazyConnector::advance(Time now) {
   for (const size_t index : dialed_)
     advance_dial(peers_[index], now);
   std::erase_if(dialed_, [this](size_t index) { return !peers_[index].dial; });
+  // A link that is closed or has failed never connects again.
+  complete_ = complete_ || (!opened_.empty() && std::ranges::all_of(peers_, [](const Peer& peer) {
+                return peer.socket->connected().value_or(true);
+              }));
+  if (complete_) listener_.drop_pending();
   return std::move(opened_);
 }
 

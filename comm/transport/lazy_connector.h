@@ -47,6 +47,8 @@ class LazyConnector {
 
   /// True when a link has been used first since the last advance().
   bool asked() const { return requests_->any.load(); }
+  /// True when all links have been connected, so that no connection is expected.
+  bool complete() const { return complete_; }
   /// True while connections are being made, so that events of collect_fds() and the time matter.
   bool active() const { return !dialed_.empty() || listener_.any_pending() || listener_.paused(); }
   const PeerListener& listener() const { return listener_; }
@@ -88,6 +90,7 @@ class LazyConnector {
   std::vector<Peer> peers_;
   std::vector<size_t> dialed_;  ///< the indices of those with a dial
   std::vector<size_t> opened_;  ///< in this call of advance()
+  bool complete_ = false;
 };
 
 }  // namespace dt

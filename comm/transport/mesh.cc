@@ -177,10 +177,13 @@ Result<> Mesh::add_tcp(MeshBuilder::Peer& peer) {
   return {};
 }
 
-/// Watches the listener, but not while it cannot accept: its connections would end every wait.
+/// Watches the listener, but not while it cannot accept: its connections would end every wait. Once
+/// all links are connected, those of strangers would only cost time. The sockets stay: a peer that
+/// has left and joins again must find one until this rank leaves, too.
 Result<> Mesh::watch_listener() {
-  if (listening_ != connector_->listener().paused()) return {};
-  listening_ = !listening_;
+  const bool wanted = !connector_->listener().paused() && !connector_->complete();
+  if (listening_ == wanted) return {};
+  listening_ = wanted;
   for (const Fd& listener : connector_->listener().tcp()) {
     if (listening_) TRY(watch(listener.get(), EPOLLIN, tag_listener));
     if (!listening_) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener.get(), nullptr);

@@ -47,6 +47,8 @@ class PeerListener {
   const std::vector<Fd>& tcp() const { return tcp_; }
   /// Called when all peers on this host are connected.
   void close_local();
+  /// Closes the connections that have not completed their handshakes.
+  void drop_pending() { pending_.clear(); }
   /// Closes all. Forked children may hold copies of the sockets, but no peer can connect to them.
   void close();
   /// Takes what poll(2) has reported for the descriptors of collect_fds(): the next advance() reads

@@ -36,23 +36,27 @@ struct Member {
   }
 };
 
-Member join(const RendezvousFixture& server, int rank, Transport transport) {
+Member join(const RendezvousFixture& server, int rank, Transport transport, uint16_t port = 0) {
   Member member;
   member.client = server.join_worker(rank);
-  auto mesh = Mesh::join(*member.client,
-                         {.claim = server.claim({"worker", rank}), .transport = transport}, soon());
+  auto mesh = Mesh::join(
+      *member.client,
+      {.claim = server.claim({"worker", rank}), .transport = transport, .port = port}, soon());
   if (!mesh) FAIL(mesh.error().message);
   member.mesh = *std::move(mesh);
   member.peers = member.mesh->take_peers();
   return member;
 }
 
-std::vector<Member> join_unconnected(const RendezvousFixture& server, Transport transport) {
+std::vector<Member> join_unconnected(const RendezvousFixture& server, Transport transport,
+                                     uint16_t port_of_first = 0) {
   std::vector<Member> members(server.table().tasks.size());
   std::vector<std::thread> threads;
   for (size_t rank = 0; rank < members.size(); ++rank) {
-    threads.emplace_back(
-        [&, rank] { members[rank] = join(server, static_cast<int>(rank), transport); });
+    threads.emplace_back([&, rank] {
+      members[rank] =
+          join(server, static_cast<int>(rank), transport, rank == 0 ? port_of_first : 0);
+    });
   }
   for (std::thread& thread : threads)
     thread.join();
@@ -144,6 +148,41 @@ TEST_CASE("a mesh connects the TCP links that are used, and no others") {
   CHECK(read_from(members[3], 0, 2) == "hi");
   for (const auto& [from, to] : {std::pair{0, 2}, {2, 0}, {1, 2}, {2, 1}, {1, 3}, {3, 1}})
     CHECK(!members[static_cast<size_t>(from)].link_to(to).connected().value());
+}
+
+TEST_CASE("strangers cost a rank no time once its last link is connected") {
+  const RendezvousFixture server(table_of_workers(3, 1));
+  const Fd held = hold_port(0).value();
+  const uint16_t port = local_address(held.get()).value().port;
+  std::vector<Member> members = join_unconnected(server, Transport::automatic, port);
+  const auto stranger = [&] {
+    Fd made = start_connect({"127.0.0.1", port}).value();
+    pollfd polled = {.fd = made.get(), .events = POLLOUT, .revents = 0};
+    REQUIRE(poll(&polled, 1, 10'000) == 1);
+    REQUIRE(connect_result(made.get(), {"127.0.0.1", port}));
+    REQUIRE(::send(made.get(), "GET / HTTP/1.1", 14, MSG_NOSIGNAL) == 14);
+    return made;
+  };
+  const auto closed = [](const Fd& of) {
+    pollfd polled = {.fd = of.get(), .events = POLLIN, .revents = 0};
+    return poll(&polled, 1, 0) == 1;
+  };
+  const auto connect_first_to = [&](int rank) {
+    Link& link = members[static_cast<size_t>(rank)].link_to(0);
+    link.connect();
+    advance_until(members, [&] {
+      return members[0].link_to(rank).connected().value() && link.connected().value();
+    });
+  };
+  connect_first_to(1);
+  const Fd early = stranger();
+  advance_until(members, [&] { return closed(early); });
+  connect_first_to(2);
+  // Nobody reads from it, and nobody refuses it: a rank that joins again waits in the same way.
+  const Fd late = stranger();
+  for (int round = 0; round < 20; ++round)
+    REQUIRE(members[0].mesh->wait(Clock::now()).has_value());
+  CHECK_FALSE(closed(late));
 }
 
 TEST_CASE("a link that is used first ends the wait of its rank and of its peer") {
