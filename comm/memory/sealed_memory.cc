@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <cerrno>
 #include <optional>
@@ -12,21 +13,38 @@
 
 namespace dt {
 
+namespace {
+constexpr const char* instead_of_shared = "use --transport tcp, which needs none";
+}  // namespace
+
 Result<Fd> allocate_shared(const std::string& what, size_t bytes,
                            const AvailableMemory& available) {
   // The kernel ends processes when a limit is reached, so what it has left is compared first.
   const std::optional<uint64_t> have = available();
   if (have && bytes > *have) return too_little_memory(what, bytes, have);
   Fd memory(memfd_create("dtrain", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!memory) return fail_errno("cannot make shared memory");
+  if (!memory)  // as under a seccomp filter that does not know memfd_create
+    return fail(Errc::os,
+                format("cannot make {}: {}; {}", what, errno_text(errno), instead_of_shared));
   const int error = allocate_in(memory.get(), 0, bytes);
+  if (error == EFBIG) {
+    return fail(Errc::os, format("cannot make {}: it has {} KiB, and files may not be so large; "
+                                 "raise the limit (ulimit -f), or {}",
+                                 what, bytes >> 10, instead_of_shared));
+  }
   if (error == ENOSPC || error == ENOMEM) return too_little_memory(what, bytes, have);
   if (error != 0)
     return fail_errno(format("cannot allocate {} KiB of {}", bytes >> 10, what), error);
   return memory;
 }
 
+bool may_make(uint64_t bytes) {
+  rlimit limit = {};
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= bytes;
+}
+
 int allocate_in(int fd, size_t begin, size_t bytes) {
+  if (!may_make(begin + bytes)) return EFBIG;
   // A signal would interrupt it with nothing done, and a profiler's timer sends one every few
   // milliseconds.
   const BlockedSignals blocked;

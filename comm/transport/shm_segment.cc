@@ -5,7 +5,6 @@
 #include "comm/memory/shared_area.h"
 
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/sysinfo.h>
 
 #include <algorithm>
@@ -74,13 +73,6 @@ size_t pool_end(int slots) {
 uint64_t heap_at(int slots) {
   constexpr size_t huge = RangeList::huge_page_bytes;
   return (pool_end(slots) + huge - 1) / huge * huge;
-}
-
-/// True when this process may make a file of that size. Beyond the limit, the kernel would send
-/// SIGXFSZ.
-bool may_make(uint64_t bytes) {
-  rlimit limit = {};
-  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= bytes;
 }
 
 /// Returns how much of the file each slot may allocate: as much as the host has memory. Less for

@@ -1,11 +1,14 @@
 #include "rendezvous/secure/dial.h"
 
+#include "base/io/network.h"
+
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <string>
 #include <utility>
 
 namespace dt {
@@ -15,11 +18,23 @@ namespace {
 constexpr Duration first_pause = milliseconds(10);
 constexpr Duration longest_pause = milliseconds(500);
 
+/// True for the failure to connect to a loopback address while no such interface is up.
+bool loopback_is_down(const Address& address, const std::string& failure) {
+  const bool unreachable =
+      failure.ends_with(errno_text(ENETUNREACH)) || failure.ends_with(errno_text(EADDRNOTAVAIL));
+  return unreachable && is_loopback(address.ip) &&
+         std::ranges::none_of(interface_addresses(), &is_loopback, &InterfaceAddress::ip);
+}
+
 /// Connects once. Errc::unreachable and Errc::closed may be temporary; other errors are final.
 Result<Fd> connect_once(const Address& address, Deadline& deadline) {
   Result<Fd> started = start_connect(address);
   // Loopback refuses at once.
   if (!started && started.error().code == Errc::os) {
+    if (loopback_is_down(address, started.error().message)) {
+      return fail(Errc::os, started.error().message +
+                                ", since the interface lo is down; try: ip link set lo up");
+    }
     return fail(Errc::unreachable, std::move(started).error().message);
   }
   Fd fd = TRY(std::move(started));

@@ -82,6 +82,24 @@ test_all_ports_of_a_job_are_in_the_range() { # F17
   done <"$out/stdout"
 }
 
+test_a_limit_of_file_sizes_excludes_shared_memory_and_no_job() {
+  touch stop
+  run sh -c 'ulimit -f 100; exec "$0" run -np 2 "$1" stop' "$DTRAIN" "$worker"
+  expect_status 5
+  expect_stderr_contains 'files may not be so large; raise the limit (ulimit -f), or use --transport tcp, which needs none'
+  run sh -c 'ulimit -f 100; exec "$0" run -np 2 --transport tcp "$1" stop' "$DTRAIN" "$worker"
+  expect_status 0
+}
+
+test_a_loopback_that_is_down_is_named() {
+  unshare -rn true 2>/dev/null || skip 'no network namespaces here'
+  touch stop
+  run unshare -rn "$DTRAIN" run -np 2 "$worker" stop
+  expect_status 5
+  expect_stderr_contains 'Network is unreachable, since the interface lo is down; try: ip link set lo up'
+  expect_stderr_lacks 'does that job still run'
+}
+
 test_jobs_with_one_range_do_not_meet() { # F17
   first=$(free_ports 8)
   start_dtrain run -np 1 --port-range "$first-$((first + 7))" sh -c 'echo up; exec sleep 60'
