@@ -102,14 +102,16 @@ bool MailboxTransfer::read_counts() {
   const size_t own_place = splits ? static_cast<size_t>(area_.self()) : 0;
   const size_t bytes_per_element = element_bytes(request_->type);
   OperationResult& result = *request_->result;
+  const size_t each = counts_bytes_ / sizeof(size_t);
   result.counts.resize(counts_.size());
+  held_counts_.resize(counts_.size() * each);
   bool all_small = true;
   for (size_t member = 0; member < counts_.size(); ++member) {
-    const auto* counts = reinterpret_cast<const size_t*>(posted(static_cast<int>(member)));
+    size_t* const counts = held_counts_.data() + member * each;
+    std::memcpy(counts, posted(static_cast<int>(member)), counts_bytes_);
     counts_[member] = counts;
     result.counts[member] = counts[own_place];
-    const size_t elements =
-        std::accumulate(counts, counts + counts_bytes_ / sizeof *counts, size_t{0});
+    const size_t elements = std::accumulate(counts, counts + each, size_t{0});
     all_small = all_small && counts_bytes_ + elements * bytes_per_element <= small_bytes_max_;
   }
   result.allocate(bytes_per_element);

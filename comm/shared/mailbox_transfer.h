@@ -61,6 +61,7 @@ class MailboxTransfer {
   size_t counts_bytes_ = 0;  ///< of each member's own counts
   size_t input_bytes_ = 0;   ///< of this member, or of each member that has an input
   std::vector<const std::byte*> sources_;
+  std::vector<size_t> held_counts_;    ///< copies, since a member may change what it has posted
   std::vector<const size_t*> counts_;  ///< by member
 };
 
