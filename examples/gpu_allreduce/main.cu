@@ -102,8 +102,7 @@ float run_round(dtrain::Context& world, const Buffers& of, std::size_t count) {
 unsigned count_errors(dtrain::Context& world, const Buffers& of) {
   unsigned errors = 0;
   check_cuda(cudaMemcpy(&errors, of.errors, sizeof errors, cudaMemcpyDefault), "cudaMemcpy");
-  world.all_reduce(std::span(&errors, 1));
-  return errors;
+  return world.all_reduce(errors);
 }
 
 int run() {

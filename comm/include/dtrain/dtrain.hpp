@@ -85,6 +85,12 @@ class Context {
       return dtrain_all_reduce(get(), detail::writable(values), detail::number_of(op), c, error);
     });
   }
+  /// Returns op over all ranks of value.
+  template <Element T>
+  [[nodiscard]] T all_reduce(T value, Op op = Op::sum, const OpOptions& options = {}) {
+    all_reduce(std::span(&value, 1), op, options);
+    return value;
+  }
   template <MutableArray R>
   Work all_reduce_async(R&& values, Op op = Op::sum, const OpOptions& options = {}) {
     return start(options, [&](const dtrain_op_options* c, dtrain_error* error) {
@@ -93,8 +99,7 @@ class Context {
     });
   }
 
-  /// values[i] = op over all ranks of values[i], for each of several arrays, at once. All ranks
-  /// give equally many arrays. See dtrain_all_reduce_list.
+  /// all_reduce of each of several arrays, at once; see dtrain_all_reduce_list.
   template <MutableArrays Arrays>
   void all_reduce_list(Arrays&& arrays, Op op = Op::sum, const OpOptions& options = {}) {
     const detail::TensorList tensors(arrays);
@@ -352,8 +357,7 @@ class Context {
     });
   }
 
-  /// This rank has no more data for named collectives; see dtrain_join. Returns the rank that
-  /// joined last.
+  /// Ends this rank's data for named collectives; see dtrain_join. Returns the last rank to join.
   int join(const OpOptions& options = {}) {
     int last = -1;
     run(options, [&](const dtrain_op_options* c, dtrain_error* error) {
@@ -393,7 +397,6 @@ class Context {
     if (work == nullptr) throw Error(error);
     return Work(work);
   }
-
   template <class Call>
   static Work run_with_result(const OpOptions& options, const Call& call) {
     dtrain_work* work = nullptr;
@@ -409,7 +412,6 @@ class Context {
                   "input and output must hold the same type");
     return {std::ranges::data(input), std::ranges::data(output), 0, detail::type_of<Value>()};
   }
-
   template <class In, class Out>
   dtrain_buffers gathered(In& input, Out& output) const {
     dtrain_buffers buffers = pair(input, output);
@@ -424,7 +426,6 @@ class Context {
     require_parts("reduce_scatter", std::ranges::size(input), buffers.count);
     return buffers;
   }
-
   template <class In, class Out>
   dtrain_buffers gathered_at(int root, In& input, Out& output) const {
     dtrain_buffers buffers = pair(input, output);
@@ -461,7 +462,6 @@ class Context {
     return {sizeof(dtrain_split_buffers), std::ranges::data(input), counts.data(),
             detail::type_of<std::ranges::range_value_t<In>>(), DTRAIN_SUM};
   }
-
   void require_parts(const char* operation, std::size_t whole, std::size_t part) const {
     if (get() == nullptr || whole == part * static_cast<std::size_t>(size())) return;
     throw Error(DTRAIN_ERROR_INPUT,

@@ -74,6 +74,16 @@ TEST_CASE("a rank that is alone has the results of one rank") {
   CHECK(out == values);
 }
 
+TEST_CASE("the C++ header reduces a single value, and returns it") {
+  World world({.size = 3, .per_host = 2});
+  check_all_well(world.run([](dtrain::Context& all) {
+    const int rank = all.rank();
+    CHECK(all.all_reduce(static_cast<float>(rank) + 0.5F) == 4.5F);
+    CHECK(all.all_reduce(rank, dtrain::Op::max) == 2);
+    CHECK(all.all_reduce(rank == 1, dtrain::Op::max));
+  }));
+}
+
 TEST_CASE("all_gather without input takes this rank's part of the output") {
   World world({.size = 3, .per_host = 2});
   check_all_well(world.run([](dtrain::Context& context) {
