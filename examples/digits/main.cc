@@ -141,9 +141,10 @@ int run(const std::vector<std::string>& words) {
       std::fputs(usage().c_str(), stdout);
       return 0;
     }
-    // A process that cannot join has its rank from the environment alone.
+    // A process that cannot join has its rank from the environment alone. A ps has none.
     const char* const rank = environment("DTRAIN_RANK");
-    name += std::string(": rank ") + (rank == nullptr ? "0" : rank);
+    if (rank != nullptr || environment("DTRAIN_ROLE") == nullptr)
+      name += std::string(": rank ") + (rank == nullptr ? "0" : rank);
     if (options.gpu) {
       train_on_gpus(options);
     } else {

@@ -161,7 +161,7 @@ test_workers_of_the_engine_train_beside_a_ps() {
 
 test_a_ps_has_no_rank_for_the_engine() {
   run_dtrain run --role ps=1,worker=1 --success all --role-command ps="$digits" true
-  expect_stderr_contains 'ps:0 has no rank in this job, so it cannot train; add --strategy parameter_server'
+  expect_stderr_contains 'digits: ps:0 has no rank in this job, so it cannot train; add --strategy parameter_server'
 }
 
 test_roles_that_make_no_job_are_refused_before_anything_starts() {
