@@ -327,16 +327,16 @@ test_a_found_file_that_chooses_hosts_and_places_is_logged() {
   printf 'np = 1\nhosts = ["localhost:1"]\nchdir = "."\nreport = "r.json"\ngrace = 3\n' >dtrain.toml
   run_dtrain run true
   expect_status 0
-  expect_stderr 'dtrain: ./dtrain.toml sets hosts, chdir, report'
+  expect_stderr 'dtrain: ./dtrain.toml sets hosts = "localhost:1", chdir = ".", report = "r.json"'
   run_dtrain run --dry-run -H localhost:2 --report other.json true
-  expect_stderr 'dtrain: ./dtrain.toml sets chdir'
+  expect_stderr 'dtrain: ./dtrain.toml sets chdir = "."'
   run_dtrain run --config-file dtrain.toml true
   expect_stderr ''
   run_dtrain check
-  expect_stderr 'dtrain: ./dtrain.toml sets hosts, chdir'
+  expect_stderr 'dtrain: ./dtrain.toml sets hosts = "localhost:1", chdir = "."'
   printf 'role = ["worker=1@localhost"]\noutput-dir = "o"\n' >dtrain.toml
   run_dtrain run true
-  expect_stderr 'dtrain: ./dtrain.toml sets role, output-dir'
+  expect_stderr 'dtrain: ./dtrain.toml sets role = "worker=1@localhost", output-dir = "o"'
 }
 
 run_tests "$@"

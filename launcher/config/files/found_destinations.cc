@@ -1,7 +1,5 @@
 #include "launcher/config/files/found_destinations.h"
 
-#include "launcher/config/files/config_show.h"
-
 #include <algorithm>
 #include <string_view>
 
@@ -33,12 +31,11 @@ bool is_destination(const DecidedOption& decided) {
 
 }  // namespace
 
-std::vector<std::string> found_destinations(const OptionSources& by_precedence) {
-  std::vector<std::string> names;
-  for (const DecidedOption& decided : decided_options(by_precedence, false)) {
-    if (decided.found && is_destination(decided)) names.emplace_back(decided.option->name);
-  }
-  return names;
+std::vector<DecidedOption> found_destinations(const OptionSources& by_precedence) {
+  std::vector<DecidedOption> decided = decided_options(by_precedence, false);
+  std::erase_if(decided,
+                [](const DecidedOption& one) { return !one.found || !is_destination(one); });
+  return decided;
 }
 
 }  // namespace dt

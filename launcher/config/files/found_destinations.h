@@ -1,8 +1,7 @@
 #pragma once
 
-#include "launcher/config/option_source.h"
+#include "launcher/config/files/config_show.h"
 
-#include <string>
 #include <vector>
 
 namespace dt {
@@ -10,6 +9,6 @@ namespace dt {
 /// Returns the options that choose the job's hosts, or the files and folders that it reads or
 /// writes. Only those count that come from a file that the user did not name, and that no other
 /// source overrides. They are in the order of the option table.
-std::vector<std::string> found_destinations(const OptionSources& by_precedence);
+std::vector<DecidedOption> found_destinations(const OptionSources& by_precedence);
 
 }  // namespace dt

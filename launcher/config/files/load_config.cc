@@ -8,6 +8,7 @@
 #include "launcher/config/files/found_destinations.h"
 #include "launcher/config/files/found_file.h"
 #include "launcher/config/files/horovod_yaml.h"
+#include "launcher/config/files/toml_text.h"
 #include "launcher/config/option_value.h"
 #include "launcher/config/options.h"
 #include "launcher/config/trust.h"
@@ -118,9 +119,15 @@ void report_left_out(const FoundOptions& found, const OptionSources& sources,
     notice({.text = detail});
 }
 
-void report_destinations(const std::vector<std::string>& names, const FileNoticeSink& notice) {
-  if (names.empty() || !notice) return;
-  notice({.text = format("{} sets {}", shown_path(found_file), join(names, ", "))});
+void report_destinations(const std::vector<DecidedOption>& decided, const FileNoticeSink& notice) {
+  if (decided.empty() || !notice) return;
+  constexpr size_t value_bytes_max = 100;
+  std::vector<std::string> settings;
+  for (const DecidedOption& one : decided) {
+    const std::string value = toml_value(*one.option, one.values);
+    settings.push_back(format("{} = {}", one.option->name, printable(value, value_bytes_max)));
+  }
+  notice({.text = format("{} sets {}", shown_path(found_file), join(settings, ", "))});
 }
 
 /// Variables and files are made for `dtrain run`; other commands take a part of its options.
@@ -185,10 +192,9 @@ Result<RunConfig> load_run_config(RunRequest request) {
 Result<RunConfig> load_check_config(OptionSource flags, const std::vector<std::string>& environment,
                                     const FileNoticeSink& notice) {
   const auto sources = TRY(load_sources(std::move(flags), environment, notice));
-  std::vector<std::string> names = found_destinations(sources);
-  std::erase_if(names,
-                [](const std::string& name) { return !is_check_option(*find_option(name)); });
-  report_destinations(names, notice);
+  std::vector<DecidedOption> found = found_destinations(sources);
+  std::erase_if(found, [](const DecidedOption& one) { return !is_check_option(*one.option); });
+  report_destinations(found, notice);
   return make_check_config(sources, read_hostfile_text);
 }
 

@@ -7,6 +7,15 @@
 namespace dt {
 namespace {
 
+using Names = std::vector<std::string>;
+
+Names names_found(const OptionSources& sources) {
+  Names names;
+  for (const DecidedOption& decided : found_destinations(sources))
+    names.emplace_back(decided.option->name);
+  return names;
+}
+
 TEST_CASE("destinations in a found file are named where they count") {
   OptionSource file = {.values = {{"np", {"1"}},
                                   {"hosts", {"a:4"}},
@@ -16,17 +25,16 @@ TEST_CASE("destinations in a found file are named where they count") {
                                   {"output-dir", {"o"}},
                                   {"timeline-filename", {"t"}}},
                        .origins = {}};
-  using Names = std::vector<std::string>;
-  CHECK(found_destinations({file}) == Names());
+  CHECK(names_found({file}) == Names());
   file.found = true;
-  CHECK(found_destinations({file}) ==
+  CHECK(names_found({file}) ==
         Names{"hosts", "role", "chdir", "output-dir", "report", "timeline-filename"});
-  CHECK(found_destinations({flags({{"hostfile", {"h"}}, {"report", {"mine"}}}), file}) ==
+  CHECK(names_found({flags({{"hostfile", {"h"}}, {"report", {"mine"}}}), file}) ==
         Names{"role", "chdir", "output-dir", "timeline-filename"});
   file.values = {{"role", {"ps=1", "worker=2"}}, {"grace", {"1"}}};
-  CHECK(found_destinations({file}) == Names());
+  CHECK(names_found({file}) == Names());
   file.values = {{"cluster-spec", {"worker|h:1"}}};
-  CHECK(found_destinations({file}) == Names{"cluster-spec"});
+  CHECK(names_found({file}) == Names{"cluster-spec"});
 }
 
 }  // namespace
