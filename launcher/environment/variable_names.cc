@@ -126,6 +126,12 @@ constexpr Pattern outer_job[] = {
     "OLDPWD",
 };
 
+// These of DTRAIN_* are a user's settings for libdtrain. A job within a job needs them, too.
+constexpr Pattern settings_of_the_user[] = {
+    "DTRAIN_CPU_DEVICES", "DTRAIN_DEVICE_COLLECTIVES", "DTRAIN_KERNELS",
+    "DTRAIN_NCCL_LIB",    "DTRAIN_PEER_MAX",
+};
+
 bool matches(std::string_view name, std::span<const Pattern> patterns) {
   return std::ranges::any_of(patterns, [name](Pattern pattern) {
     if (!pattern.ends_with('*')) return name == pattern;
@@ -140,7 +146,7 @@ bool is_host_part(std::string_view name) {
 }
 
 bool is_outer_job(std::string_view name) {
-  return matches(name, outer_job);
+  return matches(name, outer_job) && !matches(name, settings_of_the_user);
 }
 
 bool fits_any(const std::string& name, std::span<const std::string> patterns) {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The environment of workers for each framework. tests/frameworks has the frameworks themselves.
 . "$(dirname "$0")/lib.sh"
+page=$(cd "$(dirname "$0")/../../man" && pwd)/dtrain-environment.7.in
 
 # shellcheck disable=SC2016  # the workers' shell expands it
 print_torchrun='echo $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE $GROUP_RANK $GROUP_WORLD_SIZE $NODE_RANK \
@@ -64,6 +65,22 @@ test_a_job_within_a_job_finds_nothing_of_the_outer_one() {
   expect_status 0
   grep -vE "$without_jobs_own" "$out/stdout" | sort >within
   expect diff alone within
+}
+
+test_a_variable_that_dtrain_does_not_know_is_a_warning() {
+  run env DTRAIN_NP=3 "$DTRAIN" run -np 1 true
+  expect_status 0
+  expect_stderr "dtrain: warning: DTRAIN_NP (did you mean DTRAIN_OPT_NP?): unknown to dtrain, and not \
+forwarded without -x NAME"
+  run env DTRAIN_NP=3 "$DTRAIN" run -np 1 --quiet true
+  expect_stderr ''
+  local known
+  known=$(grep -oE 'DTRAIN_[A-Z_]+' "$page" | grep -v '^DTRAIN_OPT_' | sort -u | sed 's/$/=1/')
+  # shellcheck disable=SC2086,SC2016
+  run env $known "$DTRAIN" run -np 1 --no-tag sh -c 'echo $DTRAIN_KERNELS'
+  expect_status 0
+  expect_stderr ''
+  expect_stdout 1
 }
 
 test_a_task_without_rank_is_given_none_by_any_set() {

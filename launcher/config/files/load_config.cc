@@ -8,6 +8,7 @@
 #include "launcher/config/files/found_destinations.h"
 #include "launcher/config/files/found_file.h"
 #include "launcher/config/files/horovod_yaml.h"
+#include "launcher/config/files/stray_variables.h"
 #include "launcher/config/files/toml_text.h"
 #include "launcher/config/option_value.h"
 #include "launcher/config/options.h"
@@ -130,6 +131,14 @@ void report_destinations(const std::vector<DecidedOption>& decided, const FileNo
   notice({.text = format("{} sets {}", shown_path(found_file), join(settings, ", "))});
 }
 
+void report_stray_variables(const Environment& environment, const OptionSources& sources,
+                            const FileNoticeSink& notice) {
+  const auto quiet = find_option(sources, "quiet");
+  if (!notice || (quiet && quiet->flag().value_or(false))) return;
+  for (const std::string& warning : stray_variable_warnings(environment, sources))
+    notice({.text = warning, .is_warning = true});
+}
+
 /// Variables and files are made for `dtrain run`; other commands take a part of its options.
 void keep_taken(bool (*takes)(const Option& option), OptionSources& sources) {
   for (OptionSource& source : sources) {
@@ -183,10 +192,11 @@ Result<RunConfig> load_run_config(RunRequest request) {
   if (request.on_read) request.on_read(sources);
   if (request.takes != nullptr) keep_taken(request.takes, sources);
   sources.push_back({.values = std::move(request.defaults), .origins = {}});
+  const Environment environment = parse_environment(request.environment);
+  report_stray_variables(environment, sources, request.notice);
   report_destinations(found_destinations(sources), request.notice);
   TRY(check_algorithms(sources));
-  return make_run_config(sources, std::move(request.command), read_hostfile_text,
-                         parse_environment(request.environment));
+  return make_run_config(sources, std::move(request.command), read_hostfile_text, environment);
 }
 
 Result<RunConfig> load_check_config(OptionSource flags, const std::vector<std::string>& environment,

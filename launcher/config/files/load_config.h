@@ -14,7 +14,7 @@ namespace dt {
 inline constexpr size_t hostfile_bytes_max = size_t{16} << 20;
 inline constexpr size_t config_bytes_max = size_t{1} << 20;
 
-/// A line for the user about a configuration file. It does not end the program.
+/// A line for the user about a configuration file or a variable. It does not end the program.
 struct FileNotice {
   std::string text;
   bool is_warning = false;

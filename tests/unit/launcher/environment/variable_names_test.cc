@@ -69,7 +69,7 @@ TEST_CASE("names are a host's, an outer job's, or forwarded") {
        .names = {"HOMES", "SLURM_JOB_ID", "SLURM_JOB_NODELIST", "JAX_PLATFORMS", "DMLC_INTERFACE",
                  "BYTEPS_LOG_LEVEL", "PADDLE_DISTRI_BACKEND", "SLURM_CPUS_PER_TASK", "FLUX_URI",
                  "HOROVOD_GLOO_IFACE", "PORTS", "RANKS", "HOROVOD_LOG_LEVEL", "http_proxy",
-                 "HTTPS_PROXY", "LD_LIBRARY_PATH"}},
+                 "HTTPS_PROXY", "LD_LIBRARY_PATH", "DTRAIN_KERNELS", "DTRAIN_CPU_DEVICES"}},
   };
   for (const Names& c : cases) {
     for (const char* name : c.names) {
