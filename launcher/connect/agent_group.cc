@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/io/open_files.h"
 #include "base/text.h"
+#include "launcher/connect/host_failures.h"
 #include "launcher/process/open_files.h"
 
 #include <sys/utsname.h>
@@ -202,7 +203,7 @@ template <class Answer>
 Result<std::vector<Answer>> AgentGroup::all_of(Responses<Answer> answers,
                                                std::string_view what) const {
   std::vector<Answer> all;
-  std::vector<std::string> failures;
+  std::vector<HostFailure> failures;
   std::vector<std::string> missing;
   for (size_t number = 0; number < answers.size(); ++number) {
     const std::string& name = agents_[number]->link->host().name;
@@ -211,12 +212,13 @@ Result<std::vector<Answer>> AgentGroup::all_of(Responses<Answer> answers,
     } else if (answers[number].error().code == Errc::timeout) {
       missing.push_back(name);
     } else {
-      failures.push_back(format("{}: {}", name, answers[number].error().message));
+      failures.push_back({.host = name, .why = answers[number].error().message});
     }
   }
-  if (!missing.empty()) failures.push_back(no_answer(what, missing));
-  if (failures.empty()) return all;
-  return fail(Errc::unreachable, join(failures, "\n"));
+  if (failures.empty() && missing.empty()) return all;
+  std::string text = joined_failures(failures);
+  if (!missing.empty()) text += (text.empty() ? "" : "\n") + no_answer(what, missing);
+  return fail(Errc::unreachable, std::move(text));
 }
 
 Result<Responses<Hello>> AgentGroup::await_each_hello(const Awaited& awaited) {

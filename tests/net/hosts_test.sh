@@ -56,6 +56,20 @@ test_hosts_that_cannot_be_had_are_all_named_with_the_cause() {
   expect_no_processes
 }
 
+test_hosts_with_one_fault_share_its_lines() {
+  hosts_up 2
+  : >"$(launcher_home)/.ssh/known_hosts"
+  run_on_launcher "$DTRAIN" run -H node1:1,node2:1 true
+  expect_status 3
+  expect_stderr_contains "  to accept whatever new hosts show: for HOST in node1 node2; do ssh -o StrictHostKeyChecking=accept-new \$HOST true; done"
+  expect test "$(wc -l <"$out/stderr")" -eq 4
+  run_on_launcher "$DTRAIN" run --ssh-config /nonexist -H node1:1,node2:1 true
+  expect_status 3
+  expect_stderr_contains 'dtrain: node1, node2: '
+  expect test "$(wc -l <"$out/stderr")" -eq 1
+  expect_no_processes
+}
+
 test_a_changed_host_key_ends_before_anything_is_sent() {
   hosts_up 1
   sed -i "s/^node1,.*/node1 $(cut -d' ' -f1,2 "$out/net/user_key.pub" | sed 's;/;\\/;g')/" \
