@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/version.h"
+#include "gpu/cuda/cuda_build.h"
 #include "launcher/ssh/libssh2.h"
 
 #include <span>
@@ -39,12 +40,15 @@ std::string check_build_text() {
   const std::vector<Ability> controllers = {
       {"MPI", false}, {"Gloo", true}, {"TCP (dtrain's own rendezvous)", true}, {ssh_text(), true}};
   const std::vector<Ability> operations = {
-      {"NCCL", false},
+      {"NCCL", !cuda_build().nccl.empty()},
       {"MPI", false},
       {"Shared memory and TCP (libdtrain, in place of Gloo)", true}};
   return format("dtrain {}:\n", build_version) + section("Available Frameworks", frameworks) +
          section("Available Controllers", controllers) +
-         section("Available Tensor Operations", operations);
+         section("Available Tensor Operations", operations) +
+         "\ndtrain starts programs of these frameworks, and contains none. To see what a host "
+         "has:\n"
+         "dtrain check --import torch\n";
 }
 
 }  // namespace dt

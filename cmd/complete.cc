@@ -230,6 +230,7 @@ Completion complete_command(std::string_view typed) {
   if (typed.starts_with('-')) {
     offer(completion, typed, "--help", "Explain dtrain.");
     offer(completion, typed, "--version", "Print the version.");
+    offer(completion, typed, "--check-build", "Print what this build can do.");
   }
   return completion;
 }

@@ -349,6 +349,36 @@ std::string option_help(const Option& option) {
   return option_entry(option);
 }
 
+std::string short_run_help() {
+  constexpr std::pair<std::string_view, std::string_view> common[] = {
+      {"-np N", "Processes to start."},
+      {"-H HOSTS", "Hosts, such as node1:8,node2:8; or --hostfile FILE."},
+      {"--ppn N", "Processes on each host."},
+      {"--role NAME=COUNT", "Tasks of roles: --role ps=1,worker=4."},
+      {"--strategy NAME", "How programs with dtrain::Strategy train."},
+      {"-x NAME[=VALUE]", "Set a variable for the workers, or forward it."},
+      {"--chdir DIR", "The folder to start in."},
+      {"--bind-to core|numa|auto", "Bind each process to CPUs."},
+      {"--gpu-bind rank", "Each process sees the GPU of its local rank alone."},
+      {"--timeout TIME", "End the job after 90s, 30m or 2h, with status 124."},
+      {"--on-failure continue", "Let the others run when a process fails."},
+      {"--restart-role NAME=N", "Restart failed tasks of the role, N times each."},
+      {"--stdin RANK|all", "The ranks that read dtrain's standard input."},
+      {"--no-tag", "Show lines without [rank]<stdout>: before them."},
+      {"--quiet", "Keep the workers' output off the console."},
+      {"--output-dir DIR", "Also write it to files in DIR, for each rank."},
+      {"--report FILE", "Write a JSON document when the job has ended."},
+      {"--verbose", "Log dtrain's own steps."},
+      {"--dry-run", "Print which rank would run where, and start nothing."}};
+  std::string text =
+      "usage: dtrain run -np N [options] [--] command [args]\n\n"
+      "  dtrain run -np 4 python train.py\n"
+      "  dtrain run -H node1:8,node2:8 --timeout 2h python train.py\n\n";
+  for (const auto& [option, summary] : common)
+    text += entry(std::string(option), summary);
+  return text + "\ndtrain run --help: all options\n";
+}
+
 std::string help_text(std::string_view topic) {
   if (topic == "run") return run_help();
   if (topic == "check") return check_help();

@@ -28,6 +28,8 @@ std::span<const OptionGroupTitle> option_groups();
 /// Returns the output of `dtrain help TOPIC`, at most 80 columns wide. An empty topic is the
 /// overview. Requires a topic of command_names().
 std::string help_text(std::string_view topic);
+/// Returns the output of `dtrain run -h`: the options that most jobs need, on one screen.
+std::string short_run_help();
 /// Returns the part of `dtrain help run` on one option.
 std::string option_help(const Option& option);
 /// Returns the line for a topic that only a manual page has: environment, toml, report.

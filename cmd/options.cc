@@ -81,8 +81,12 @@ Invocation printing(const Option& option) {
 Result<Invocation> parse_run(Words words) {
   RunArguments run = TRY(read_run_arguments(words));
   TRY(split_programs(run));
-  if (run.prints != nullptr) return printing(*run.prints);
   Invocation invocation;
+  if (run.prints_short) {
+    invocation.help = short_run_help();
+    return invocation;
+  }
+  if (run.prints != nullptr) return printing(*run.prints);
   invocation.command = Invocation::Command::run;
   invocation.flags = std::move(run.flags);
   invocation.words = std::move(run.command);
@@ -285,6 +289,9 @@ Result<Invocation> parse_command_line(const std::vector<std::string>& arguments)
   if (arguments[0] == "config") return parse_config(words);
   if (arguments[0] == "completion") return parse_completion(words);
   if (arguments[0] == "help") return parse_help(words);
+  // Without run it is a habit of horovodrun's users.
+  if (arguments[0] == "--check-build" || arguments[0] == "-cb")
+    return printing(*find_option("check-build"));
   if (arguments[0].starts_with('-')) return forgotten_command(arguments);
   return unknown_command(arguments);
 }

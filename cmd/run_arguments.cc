@@ -167,6 +167,7 @@ Result<> read_into(RunArguments& result, std::span<const std::string> words,
                                         spelled->spelling));
       }
       result.prints = &option;
+      result.prints_short = spelled->spelling == "-h";
       return {};
     }
     std::vector<std::string> values = TRY(take_values(*spelled, words, dialect));

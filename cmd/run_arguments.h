@@ -19,6 +19,7 @@ struct RunArguments {
   bool literal = false;              ///< "--" stands before the command
   /// The first option that only prints (--help); the words behind it were not read.
   const Option* prints = nullptr;
+  bool prints_short = false;                                    ///< it is -h
   std::vector<std::string> own;                                 ///< the flags in Dialect::own_flags
   std::vector<std::pair<std::string, std::string>> own_values;  ///< those in Dialect::own_options
 };

@@ -325,8 +325,8 @@ inline constexpr std::array own_options = {
            "Read options from this TOML file, instead of ./dtrain.toml and "
            "~/.config/dtrain/config.toml.",
            false},
-    Option{"help", "-h --help", OptionKind::flag, "", OptionGroup::itself, "Show this.", false,
-           Effect::prints},
+    Option{"help", "-h --help", OptionKind::flag, "", OptionGroup::itself,
+           "Show this; -h is short.", false, Effect::prints},
     Option{"version", "-v --version", OptionKind::flag, "", OptionGroup::itself,
            "Print the version.", false, Effect::prints},
     Option{"check-build", "-cb --check-build", OptionKind::flag, "", OptionGroup::itself,

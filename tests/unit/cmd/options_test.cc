@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 namespace dt {
 namespace {
 
@@ -184,10 +186,29 @@ TEST_CASE("version and help are found under their usual names") {
     CHECK(parsed(words).help == help_text(""));
   }
   for (const Words& words :
-       {Words{"help", "run"}, {"run", "--help"}, {"run", "-h"}, {"run", "-np", "4", "--help"}}) {
+       {Words{"help", "run"}, {"run", "--help"}, {"run", "-np", "4", "--help"}}) {
     CHECK(parsed(words).help == help_text("run"));
   }
   CHECK(parsed({"version", "--help"}).help == help_text("version"));
+}
+
+TEST_CASE("-h of run shows common options on one screen, and names the long form") {
+  const std::string help = parsed({"run", "-np", "4", "-h"}).help;
+  CHECK(help.ends_with("\ndtrain run --help: all options\n"));
+  const std::vector<std::string_view> lines = split(help, '\n');
+  CHECK(lines.size() <= 40);
+  size_t options = 0;
+  for (const std::string_view line : lines) {
+    CAPTURE(line);
+    CHECK(line.size() <= 80);
+    if (!line.starts_with("  -")) continue;
+    const std::string_view word = split_words(line).front();
+    CHECK(std::ranges::any_of(run_options, [word](const Option& option) {
+      return std::ranges::count(spellings_of(option), word) == 1;
+    }));
+    ++options;
+  }
+  CHECK(options > 10);
 }
 
 TEST_CASE("--version and --check-build of run print and start nothing") {
@@ -196,6 +217,7 @@ TEST_CASE("--version and --check-build of run print and start nothing") {
   }
   for (const char* word : {"-cb", "--check-build"}) {
     CHECK(parsed({"run", "-np", "2", word}).command == Invocation::Command::check_build);
+    CHECK(parsed({word}).command == Invocation::Command::check_build);
   }
 }
 
