@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/version.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -13,6 +14,11 @@ namespace {
 constexpr size_t time_width = 7;
 constexpr size_t bandwidth_width = 6;
 constexpr size_t progress_columns = 78;
+
+/// The column is as wide as in nccl-tests, unless the only type that stands there is longer.
+size_t width_of_type(const BenchOptions& options) {
+  return std::max<size_t>(options.type.size(), 8);
+}
 
 std::string_view mode_name(bool in_place) {
   return in_place ? "in-place" : "out-of-place";
@@ -143,11 +149,14 @@ std::string BenchReport::table_begin() const {
   for (const std::string& sentence : shared_devices(subject_.ranks))
     text += format("# {}\n", sentence);
   // Below it stand the columns of nccl-tests.
-  text += format("#\n#{:>49}{:^30}{:^30}\n", "", "out-of-place", "in-place");
-  text += format("# {:>10}  {:>12}  {:>8}  {:>6}  {:>4}", "size", "count", "type", "redop", "root");
+  const size_t type_width = width_of_type(options);
+  text += format("#\n#{:>{}}{:^30}{:^30}\n", "", type_width + 41, "out-of-place", "in-place");
+  text += format("# {:>10}  {:>12}  {:>{}}  {:>6}  {:>4}", "size", "count", "type", type_width,
+                 "redop", "root");
   for (int mode = 0; mode < 2; ++mode)
     text += format("  {:>7} {:>6} {:>6} {:>6}", "time", "algbw", "busbw", "#wrong");
-  text += format("\n# {:>10}  {:>12}  {:>8}  {:>6}  {:>4}", "(B)", "(elements)", "", "", "");
+  text += format("\n# {:>10}  {:>12}  {:>{}}  {:>6}  {:>4}", "(B)", "(elements)", "", type_width,
+                 "", "");
   for (int mode = 0; mode < 2; ++mode)
     text += format("  {:>7} {:>6} {:>6} {:>6}", "(us)", "(GB/s)", "(GB/s)", "");
   return text + "\n";
@@ -155,9 +164,9 @@ std::string BenchReport::table_begin() const {
 
 std::string BenchReport::table_row(const SizeResult& result) const {
   std::string text =
-      format("{:>12}  {:>12}  {:>8}  {:>6}  {:>4}", result.shape.bytes, result.shape.count,
-             subject_.options.type, row_.reduces ? subject_.options.reduction : "none",
-             row_.rooted ? 0 : -1);
+      format("{:>12}  {:>12}  {:>{}}  {:>6}  {:>4}", result.shape.bytes, result.shape.count,
+             subject_.options.type, width_of_type(subject_.options),
+             row_.reduces ? subject_.options.reduction : "none", row_.rooted ? 0 : -1);
   for (const auto* timing : {&result.out_of_place, &result.in_place}) {
     const double us = *timing ? (*timing)->mean_us : 0;
     text += columns_of(*timing, bandwidth_of(row_, result.shape.bytes, us, subject_.size()));
