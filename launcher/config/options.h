@@ -274,7 +274,8 @@ inline constexpr std::array own_options = {
            "How tasks end that still run when the job has succeeded. running, the default: workers "
            "get --grace to end by themselves (unless there is a ps), then all get SIGTERM and, "
            "after --grace, SIGKILL; processes that tasks left behind follow within 2 s. all: tasks "
-           "and processes that they left behind are ended together. none: dtrain waits for them."},
+           "and processes that they left behind get SIGTERM together and, after --grace, SIGKILL, "
+           "also while a ps writes its last checkpoint. none: dtrain waits for them."},
 
     Option{
         "output-dir", "--output-dir --output-filename --log-dir --log_dir", OptionKind::text, "DIR",
