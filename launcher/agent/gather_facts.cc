@@ -1,5 +1,6 @@
 #include "launcher/agent/gather_facts.h"
 
+#include "base/format.h"
 #include "base/io/file.h"
 #include "base/io/network.h"
 #include "base/text.h"
@@ -15,6 +16,7 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
+#include <span>
 
 namespace dt {
 
@@ -95,6 +97,22 @@ void find_memory(HostDiagnostics& facts) {
 }
 
 }  // namespace
+
+std::string misleading_own_name() {
+  utsname about = {};
+  ::uname(&about);
+  const std::string address = address_in_hosts(text_of("/etc/hosts"), about.nodename);
+  return is_loopback(address) ? format("{} is {}", about.nodename, address) : "";
+}
+
+std::string address_in_hosts(std::string_view hosts, std::string_view name) {
+  for (const std::string_view line : split(hosts, '\n')) {
+    const std::vector<std::string_view> words = split_words(line.substr(0, line.find('#')));
+    if (words.size() > 1 && std::ranges::count(std::span(words).subspan(1), name) > 0)
+      return std::string(words[0]);
+  }
+  return "";
+}
 
 int64_t meminfo_bytes(std::string_view meminfo, std::string_view name) {
   for (const std::string_view line : split(meminfo, '\n')) {

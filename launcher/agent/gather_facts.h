@@ -18,6 +18,11 @@ HostDiagnostics gather_facts(uint64_t open_files_soft);
 HostDiagnostics look_around(const std::string& folder, const std::vector<std::string>& files,
                             const std::string& hostname);
 
+/// Returns "node2 is 127.0.1.1" if /etc/hosts leads the host's own name to a loopback address. Else
+/// empty. It asks no resolver, since an agent must not wait for one.
+std::string misleading_own_name();
+/// Returns the first address of the name in a text as /etc/hosts; empty when it has none.
+std::string address_in_hosts(std::string_view hosts, std::string_view name);
 /// Returns a value of /proc/meminfo, which has kB, in bytes; 0 when the line is missing.
 int64_t meminfo_bytes(std::string_view meminfo, std::string_view name);
 /// Returns "3.11.2" for "Python 3.11.2"; empty for another text.

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/wall_time.h"
+#include "launcher/agent/gather_facts.h"
 #include "launcher/agent/local_host.h"
 #include "launcher/agent/task_macros.h"
 #include "launcher/process/line_buffer.h"
@@ -214,7 +215,8 @@ void LocalTasks::exited(uint32_t local_index, ExitStatus status) {
   const LocalTask& task = tasks_[local_index];
   const auto error = error_of(local_index, status);
   send_(MessageType::exited, 0,
-        encode(Exited{task.id, status, task.process->used(), error, error ? unix_ns() : 0}));
+        encode(Exited{task.id, status, task.process->used(), error, error ? unix_ns() : 0,
+                      status.good() ? "" : misleading_own_name()}));
   reap_strangers([this](pid_t pid) { return owns(pid); });
 }
 

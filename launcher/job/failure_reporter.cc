@@ -1,6 +1,7 @@
 #include "launcher/job/failure_reporter.h"
 
 #include "base/format.h"
+#include "base/text.h"
 #include "launcher/console/task_input.h"
 #include "launcher/report/report.h"
 
@@ -54,17 +55,26 @@ void FailureReporter::report_now() {
   parts_.log.error("{}", failure_text(failure, unseen, stream_name_) + advice(failure));
 }
 
+std::string FailureReporter::name_advice(const Failure& failure) const {
+  const JobRecord& record = parts_.record;
+  const std::string& own_name = record.tasks[parts_.verdict.failed_task()].own_name;
+  // On one machine, its loopback address is the right one.
+  const bool misleads = record.plan.hosts.size() > 1 && !own_name.empty();
+  const std::string what =
+      misleads
+          ? format("on {}, {}, which other hosts cannot reach", failure.host, printable(own_name))
+          : "the own name of a host may lead other hosts elsewhere, or nowhere";
+  return format("\n{}; dtrain check -H {} shows it, and the line for /etc/hosts", what,
+                failure.host);
+}
+
 std::string FailureReporter::advice(const Failure& failure) const {
   // The exit status of TensorFlow's PreemptionCheckpointHandler.
   const ExitStatus saved_and_left{.code = 42};
   if (parts_.python && failure.cause == saved_and_left.text())
     return "\nPreemptionCheckpointHandler exits with it when its work is saved and its host is "
            "being taken away: start the job again";
-  if (std::ranges::any_of(parts_.record.last_stderr, is_wrong_name))
-    return format(
-        "\nthe own name of a host may lead other hosts elsewhere, or nowhere; dtrain "
-        "check -H {} shows it, and the line for /etc/hosts",
-        failure.host);
+  if (std::ranges::any_of(parts_.record.last_stderr, is_wrong_name)) return name_advice(failure);
   const bool reads = wants_input({.id = failure.task, .rank = failure.rank}, parts_.input);
   const bool ended = std::ranges::any_of(parts_.record.last_stderr, is_end_of_input) ||
                      (failure.error && is_end_of_input(failure.error->message));

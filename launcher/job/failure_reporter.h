@@ -42,6 +42,7 @@ class FailureReporter {
 
  private:
   std::string advice(const Failure& failure) const;
+  std::string name_advice(const Failure& failure) const;
 
   Dependencies parts_;
   std::string stream_name_;

@@ -288,6 +288,7 @@ Result<Actions> Job::on_exited(size_t agent, ByteSpan payload) {
   record.ended = now;
   record.exit = exited.status;
   record.used = exited.used;
+  record.own_name = exited.own_name;
   record.completed = supervisor_.lives().completed(task);
   parts_.log.info("{} ended: {}{}", exited.task.text(), exited.status.text(),
                   record.completed && !exited.status.good() ? "; it has completed" : "");

@@ -154,6 +154,7 @@ void get(Reader& reader, Exited& message) {
   message.used.major_faults = reader.number<int64_t>();
   message.used.voluntary_switches = reader.number<int64_t>();
   message.used.involuntary_switches = reader.number<int64_t>();
+  message.own_name = reader.text();
   if (reader.number<uint8_t>() == 0) return;
   message.error = TaskError{
       .message = reader.text(), .frame = reader.text(), .when_ns = reader.number<int64_t>()};
@@ -329,6 +330,7 @@ Bytes encode(const Exited& message) {
   writer.number(int64_t{used.user.count()}).number(int64_t{used.system.count()});
   writer.number(used.max_rss_bytes).number(used.major_faults);
   writer.number(used.voluntary_switches).number(used.involuntary_switches);
+  writer.text(message.own_name);
   writer.number(static_cast<uint8_t>(message.error.has_value()));
   if (!message.error) return writer.take();
   const TaskError& error = *message.error;

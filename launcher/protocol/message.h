@@ -261,6 +261,9 @@ struct Exited {
   ResourceUse used;
   std::optional<TaskError> error = {};  ///< that the task itself reported
   int64_t sent_ns = 0;                  ///< now, by the clock of error->when_ns; 0: no error
+  /// After a failure: "node2 is 127.0.1.1", if /etc/hosts there leads the host's own name to
+  /// itself.
+  std::string own_name = {};
   bool operator==(const Exited&) const = default;
 };
 

@@ -31,7 +31,8 @@ struct TaskRecord {
   std::optional<Time> ended;
   std::optional<ExitStatus> exit;  ///< none, although ended is set: its host was lost
   std::optional<ResourceUse> used;
-  bool completed = false;  ///< ended well, or after the job had succeeded
+  bool completed = false;     ///< ended well, or after the job had succeeded
+  std::string own_name = {};  ///< Exited::own_name
   std::vector<AttemptRecord> earlier = {};
 
   /// The next attempt begins.

@@ -41,6 +41,16 @@ TEST_CASE("the folder of a job, its files and the host's own name are looked for
   CHECK_FALSE(facts.name_failure.empty());
 }
 
+TEST_CASE("a name has the address of its first line in /etc/hosts") {
+  constexpr std::string_view hosts =
+      "127.0.0.1\tlocalhost # node2\n#10.0.0.1 node2\n127.0.1.1 node2.example node2\n10.0.0.2 "
+      "node2\n";
+  CHECK(address_in_hosts(hosts, "node2") == "127.0.1.1");
+  CHECK(address_in_hosts(hosts, "localhost") == "127.0.0.1");
+  CHECK(address_in_hosts(hosts, "127.0.1.1").empty());
+  CHECK(address_in_hosts("", "node2").empty());
+}
+
 TEST_CASE("values of meminfo are bytes, and 0 for a missing line") {
   constexpr std::string_view meminfo =
       "MemTotal:       24683668 kB\nMemFree:  1 kB\nMemAvailable:   20000000 kB\nOdd: x\n";

@@ -58,6 +58,17 @@ TEST_CASE_FIXTURE(Fixture, "FailureReporter waits for the end of stderr, and rep
   CHECK(logged.empty());
 }
 
+TEST_CASE_FIXTURE(Fixture, "FailureReporter names the address of a host's own name for Gloo") {
+  record.planned(plan, "job");
+  record.tasks[1].own_name = "node2 is 127.0.1.1";
+  fail_task(1);
+  output->add(1, TaskStream::error, as_bytes("gloo/transport/tcp/device.cc: no\n"), [] {});
+  output->end(1, TaskStream::error);
+  reporter.report_if_complete();
+  CHECK(logged.find("\ndtrain: on b, node2 is 127.0.1.1, which other hosts cannot reach; dtrain "
+                    "check -H b shows it") != std::string::npos);
+}
+
 TEST_CASE_FIXTURE(Fixture, "FailureReporter: with a TaskError the wait goes to its end") {
   fail_task(1, TaskError{"ValueError: bad", "train.py:12", 0});
   output->end(1, TaskStream::error);
