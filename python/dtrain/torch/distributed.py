@@ -3,9 +3,6 @@
 torch.distributed.init_process_group("dtrain")
 
 The installed package makes this import without a line of the script, unless TORCH_DEVICE_BACKEND_AUTOLOAD is 0.
-
-All operations are there but a receive without a source. Torch forwards wait() and get_future() alone of works that are
-made in Python. So ask `work.get_future().done()` instead of `work.is_completed()`.
 """
 
 from __future__ import annotations
@@ -15,6 +12,7 @@ from typing import Any
 import torch
 import torch.distributed
 
+from dtrain.torch._c10d import answers
 from dtrain.torch._c10d.backend import DtrainBackend
 from dtrain.torch._c10d.job import job
 
@@ -32,6 +30,7 @@ def _register() -> None:
     if not torch.distributed.is_available():
         raise ImportError("this PyTorch was built without torch.distributed")
     torch.distributed.Backend.register_backend("dtrain", create, extended_api=True, devices=["cpu"])
+    answers.install()
 
 
 _register()

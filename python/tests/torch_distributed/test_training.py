@@ -109,6 +109,17 @@ def test_ddp_with_a_hook(gloo, hook):
             assert torch.allclose(own, other.grad, rtol=0.02, atol=0.02)
 
 
+def test_ddp_with_a_hook_that_torch_has_in_cpp():
+    model = DistributedDataParallel(network())
+    model._register_builtin_comm_hook(dist.BuiltinCommHookType.ALLREDUCE)
+    model(batch(0)).sum().backward()
+    model = DistributedDataParallel(network())
+    model._register_builtin_comm_hook(dist.BuiltinCommHookType.FP16_COMPRESS)
+    # It wants a list of tensors in C++, which no future from Python has.
+    with pytest.raises(RuntimeError, match="TensorList"):
+        model(batch(0)).sum().backward()
+
+
 def test_ddp_buckets_leave_before_backward_has_ended():
     model = DistributedDataParallel(network(), bucket_cap_mb=0.0005, gradient_as_bucket_view=True)
     order = []

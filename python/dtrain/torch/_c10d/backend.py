@@ -15,9 +15,10 @@ from dtrain import _core
 from dtrain._context import Context
 from dtrain._errors import ArgumentError
 from dtrain.torch import _memory
+from dtrain.torch._c10d.inbox import Inbox, Kind, Message
 from dtrain.torch._c10d.job import job
 from dtrain.torch._c10d.reductions import Reduction
-from dtrain.torch._c10d.works import Work
+from dtrain.torch._c10d.works import Received, Work
 from dtrain.torch._sparse import SparseRows
 
 _MILLISECONDS_MAX = 2**31 - 1
@@ -45,6 +46,7 @@ class DtrainBackend(Backend):
         self._timeout = timeout
         self._coalesced: list[Work] | None = None
         self._sequence = 0
+        self._inbox = Inbox(self._post)
         job.keep(context, self)
 
     def name(self) -> str:
@@ -149,7 +151,7 @@ class DtrainBackend(Backend):
     def allgather(self, output_lists: Sequence[Sequence[Any]], inputs: Sequence[Any], opts: Any) -> Work:
         """Give every rank the tensors of all ranks, as a list by rank."""
         calls = [self._gather_all(outputs, tensor, opts) for outputs, tensor in zip(output_lists, inputs, strict=True)]
-        return self._work(calls, [list(outputs) for outputs in output_lists])
+        return self._work(calls, list(output_lists[0]) if len(output_lists) == 1 else list(map(list, output_lists)))
 
     def allgather_coalesced(self, output_lists: Sequence[Sequence[Any]], inputs: Sequence[Any], opts: Any) -> Work:
         """Gather several tensors. The lists are by rank, and then by tensor."""
@@ -175,7 +177,7 @@ class DtrainBackend(Backend):
         outputs = list(output_lists[0])
         flat = _memory.empty(memory, (self._context.size * memory.numel(),))
         core = self._start(self._handle.gather, memory, flat, opts, opts.rootRank)
-        return self._work([_Call(core, lambda: _put_parts(outputs, flat))], [outputs])
+        return self._work([_Call(core, lambda: _put_parts(outputs, flat))], outputs)
 
     def scatter(self, outputs: Sequence[Any], input_lists: Sequence[Sequence[Any]], opts: Any) -> Work:
         """Give each rank its tensor of the root's list."""
@@ -243,16 +245,19 @@ class DtrainBackend(Backend):
 
     def recv(self, tensors: Sequence[Any], rank: int, tag: int) -> Work:
         """Receive a tensor."""
-        tensor = tensors[0]
+        if self._inbox.expects(rank):
+            return self._ask(tensors[0], [rank], tag)
+        tensor, outputs = tensors[0], Received(tensors)
+        outputs.source = rank
         memory = _memory.plain(tensor)
         core = self._start(self._handle.recv, None, memory, None, rank, tag=tag)
-        return self._work([_Call(core, lambda: _put(tensor, memory))], list(tensors))
+        return self._work([_Call(core, lambda: _put(tensor, memory))], outputs)
 
     def recv_anysource(self, tensors: Sequence[Any], tag: int) -> Work:
-        """Refuse: a receive of the engine names its sender."""
-        raise NotImplementedError(
-            f"recv without a source (tag {tag}, {len(tensors)} tensors) is not part of dtrain; name the rank that sends"
-        )
+        """Receive a tensor from any other rank."""
+        if self._context.size == 1:
+            raise ArgumentError("recv: this group has no other rank that could send")
+        return self._ask(tensors[0], [rank for rank in range(self._context.size) if rank != self._context.rank], tag)
 
     def _start_coalescing(self) -> None:
         self._coalesced = []
@@ -284,11 +289,22 @@ class DtrainBackend(Backend):
             for one in rest:
                 one()
 
+        return self._submitted(Work([call.core for call in calls], outputs, finish, job.futures))
+
+    def _submitted(self, work: Work) -> Work:
         self._sequence += 1
-        work = Work([call.core for call in calls], outputs, finish, job.futures)
         if self._coalesced is not None:
             self._coalesced.append(work)
         return work
+
+    def _ask(self, tensor: Any, ranks: Sequence[int], tag: int) -> Work:
+        message = Message(self._inbox, lambda memory: _put_parts([tensor], memory), Received([tensor]), job.futures)
+        self._inbox.ask(message, ranks, Kind(tensor.numel(), tensor.dtype, tag))
+        return self._submitted(message)
+
+    def _post(self, kind: Kind, rank: int) -> tuple[_core.Work, Any]:
+        memory = torch.empty(kind.elements, dtype=kind.dtype)
+        return self._start(self._handle.recv, None, memory, None, rank, tag=kind.tag), memory
 
     def _options(
         self,

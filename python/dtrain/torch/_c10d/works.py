@@ -11,6 +11,7 @@ import torch
 from torch._C._distributed_c10d import Work as TorchWork
 
 from dtrain import _core
+from dtrain._errors import Error
 
 # A thread that waits for some works looks so often for further ones.
 _LOOK_AGAIN_S = 0.002
@@ -52,7 +53,7 @@ class Work(TorchWork):
                 if self._finish is not None:
                     self._finish()
             except Exception as error:
-                self._error = error
+                self._error = _with_hint(error)
             self._finish = None
             self._ended = True
             self._cores = []
@@ -75,7 +76,10 @@ class Work(TorchWork):
                 self._completed = torch.futures.Future()
                 # An error in a callback is one for C++, too. One by set_exception() is a value there.
                 self._future = self._completed.then(self._value)
-                self._futures.add(self)
+                if self.first_pending() is None:
+                    self.complete_future()
+                else:
+                    self._futures.add(self)
             return self._future
 
     def complete_future(self) -> None:
@@ -87,6 +91,20 @@ class Work(TorchWork):
         if self._error is not None:
             raise self._error
         return self._outputs
+
+
+def _with_hint(error: Exception) -> Exception:
+    """Return an error that names torch's argument where a timeout has passed."""
+    if not isinstance(error, Error) or error.code != "timeout":
+        return error
+    hint = "give new_group or init_process_group a longer timeout where ranks may be late"
+    return Error(f"{error}; {hint}", error.code, error.rank)
+
+
+class Received(list[Any]):
+    """The output of a receive, and the rank that has sent it."""
+
+    source = -1
 
 
 def _wait(core: _core.Work, seconds: float) -> bool:
