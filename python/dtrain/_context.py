@@ -23,11 +23,11 @@ class Context(Collectives):
     It is also a context manager, which leaves the job at its end. A process leaves at its exit in any case.
     """
 
-    __slots__ = ("__weakref__", "_groups", "_left", "_numbers", "_object_key", "store")
+    __slots__ = ("__weakref__", "_groups", "_left", "_numbers", "_seal", "store")
 
-    def __init__(self, core: _core.Context, object_key: bytes) -> None:
+    def __init__(self, core: _core.Context, seal: _objects.Seal) -> None:
         self._handle = core
-        self._object_key = object_key
+        self._seal = seal
         self._numbers = core.numbers()
         # Other members may still need a group that this rank does not use any more.
         self._groups: list[Context] = []
@@ -93,38 +93,44 @@ class Context(Collectives):
         color = -1 if ranks_or_color is None else integer("color", ranks_or_color)
         if ranks_or_color is not None and color < 0:
             raise ArgumentError(f"color: give a number from 0, or None for no group, not {color}")
-        return self._keep(self._handle.split(color, integer("key", key), milliseconds(timeout)))
+        core = self._handle.split(color, integer("key", key), milliseconds(timeout))
+        return self._keep(core, self._seal.part("split", color))
 
     def group(self, ranks: Iterable[int], *, timeout: float | None = None) -> Context | None:
         """Return the group of the ranks in the list, in its order.
 
         None for a rank that is not in the list. Only the ranks in the list need to call it, and give the same list.
         """
-        return self._keep(self._handle.group(tuple(integer("ranks", rank) for rank in ranks), milliseconds(timeout)))
+        members = tuple(integer("ranks", rank) for rank in ranks)
+        return self._keep(self._handle.group(members, milliseconds(timeout)), self._seal.part(f"group {members}"))
 
     def broadcast_object(self, value: Any = None, root: int = 0, *, timeout: float | None = None) -> Any:
         """Return the object of rank `root`, which must be picklable, on every rank.
 
-        Raises dtrain.Error, and unpickles nothing, where the bytes that arrive are not those of a rank of the job.
+        Raises dtrain.Error, and unpickles nothing, where the bytes that arrive are not those of the root for this call.
         """
         if not 0 <= integer("root", root) < self.size:
             raise ArgumentError(f"root: {root} is not one of the ranks 0 to {self.size - 1}")
-        packed = _objects.sealed(value, self._object_key) if self.rank == root else bytearray()
+        key = self._seal.key("broadcast_object")
+        packed = _objects.sealed(value, key, root) if self.rank == root else bytearray()
         size = memoryview(bytearray(8)).cast("q")
         size[0] = len(packed)
         self.broadcast(size, root, out=size, timeout=timeout)
         content = packed if self.rank == root else bytearray(size[0])
         self.broadcast(content, root, out=content, timeout=timeout)
-        return value if self.rank == root else _objects.opened(content, self._object_key, root)
+        self._seal.count("broadcast_object")
+        return value if self.rank == root else _objects.opened(content, key, root)
 
     def all_gather_object(self, value: Any, *, timeout: float | None = None) -> list[Any]:
         """Return the objects of all ranks, which must be picklable, by rank. Errors are those of broadcast_object."""
-        packed = _objects.sealed(value, self._object_key)
+        key = self._seal.key("all_gather_object")
+        packed = _objects.sealed(value, key, self.rank)
         size = memoryview(bytearray(8)).cast("q")
         size[0] = len(packed)
         sizes = self.all_gather(size, timeout=timeout)
         content = memoryview(self.all_gather(packed, ragged=True, timeout=timeout))
-        return _objects.all_opened(content, sizes, self._object_key)
+        self._seal.count("all_gather_object")
+        return _objects.all_opened(content, sizes, key)
 
     def finalize(self) -> None:
         """Leave the job, or the group. Pending operations fail, on this rank and where others need it."""
@@ -144,10 +150,10 @@ class Context(Collectives):
     def __repr__(self) -> str:
         return f"<dtrain.Context: rank {self.rank} of {self.size}, host {self.host}>"
 
-    def _keep(self, core: _core.Context | None) -> Context | None:
+    def _keep(self, core: _core.Context | None, seal: _objects.Seal) -> Context | None:
         if core is None:
             return None
-        group = Context(core, self._object_key)
+        group = Context(core, seal)
         self._groups.append(group)
         return group
 
@@ -171,7 +177,7 @@ def init(*, timeout: float | None = None) -> Context:
             return there
         check_one_library()
         try:
-            world = Context(_core.init(limit_ms), _objects.job_key())
+            world = Context(_core.init(limit_ms), _objects.Seal(_objects.job_key()))
         except Error as error:
             if "already joined" in str(error) and _is_child():
                 raise _error_of_child(error) from None

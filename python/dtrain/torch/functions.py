@@ -128,30 +128,40 @@ def _filled(value: Any, tensors: list[Any] | None, root_rank: int) -> Any:
     return value
 
 
+def _seal_of(process_set: ProcessSet) -> _objects.Seal:
+    context = basics.member(process_set.process_set_id).context
+    assert context is not None
+    return context._seal
+
+
 def broadcast_object(
     obj: Any, root_rank: int = 0, name: str | None = None, process_set: ProcessSet = global_process_set
 ) -> Any:
     """Return the object of one rank on every rank. It must be picklable."""
     label = f"object.{name}" if name is not None else None
-    world = basics.world()
-    is_root = world.rank == root_rank
-    content = _objects.sealed(obj, world._object_key) if is_root else bytearray()
+    is_root = basics.world().rank == root_rank
+    seal, call = _seal_of(process_set), f"broadcast {label}"
+    key = seal.key(call)
+    content = _objects.sealed(obj, key, root_rank) if is_root else bytearray()
     size = broadcast_(torch.tensor([len(content)]), root_rank, label and f"{label}.size", process_set)
     if not is_root:
         content = bytearray(max(1, int(size)))
     broadcast_(torch.frombuffer(content, dtype=torch.uint8), root_rank, label and f"{label}.content", process_set)
+    seal.count(call)
     with translated():
-        return obj if is_root else _objects.opened(content, world._object_key, root_rank)
+        return obj if is_root else _objects.opened(content, key, root_rank)
 
 
 def allgather_object(obj: Any, name: str | None = None) -> list[Any]:
     """Return the objects of all ranks, by rank. They must be picklable."""
     label = f"object.{name}" if name is not None else None
-    key = basics.world()._object_key
-    content = torch.frombuffer(_objects.sealed(obj, key), dtype=torch.uint8)
+    seal, call = _seal_of(global_process_set), f"allgather {label}"
+    key = seal.key(call)
+    content = torch.frombuffer(_objects.sealed(obj, key, basics.world().rank), dtype=torch.uint8)
     with translated():
         sizes = allgather(torch.tensor([content.numel()]), label and f"{label}.size")
         joined = allgather(content, label and f"{label}.content")
+        seal.count(call)
         # A tensor has a way to bytes by numpy only, which need not be installed.
         received = bytearray(joined.numel())
         torch.frombuffer(received, dtype=torch.uint8).copy_(joined)

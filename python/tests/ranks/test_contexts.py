@@ -1,11 +1,11 @@
 import os
 import pickle
-from typing import ClassVar
 
 import numpy as np
 import pytest
 
 import dtrain
+from dtrain import _objects
 
 
 def test_a_rank_knows_its_place(world):
@@ -63,28 +63,78 @@ def test_objects_are_broadcast_and_gathered(world, value):
 class Harmful:
     """An object that runs code where it is unpickled."""
 
-    ran: ClassVar = []
-
     def __reduce__(self):
-        return self.ran.append, ("code",)
+        return exec, ("import os; os.environ['CODE_HAS_RUN'] = '1'",)
+
+    @staticmethod
+    def ran():
+        return os.environ.pop("CODE_HAS_RUN", None) is not None
 
 
 def test_bytes_that_no_rank_has_sealed_are_not_unpickled(world):
+    group = world.group(range(world.size))  # rank 0 counts no call in it
     forged = pickle.dumps(Harmful())
     for content in (forged, forged + bytes(32), b""):
-        size = np.array([len(content)])
         if world.rank == 0:
-            world.broadcast(size, 0)
-            world.broadcast(content, 0)
-            world.all_gather(size)
-            world.all_gather(content, ragged=True)
+            put(group, content)
+            put_all(group, content)
             continue
         with pytest.raises(dtrain.Error, match="the object of rank 0 is not unpickled") as raised:
-            world.broadcast_object()
+            group.broadcast_object()
         assert (raised.value.code, raised.value.rank) == ("protocol", 0)
         with pytest.raises(dtrain.Error, match="the object of rank 0 is not unpickled"):
-            world.all_gather_object(None)
-    assert not Harmful.ran
+            group.all_gather_object(None)
+    assert not Harmful.ran()
+
+
+def put(group, content):
+    """Take the place of the root of broadcast_object."""
+    group.broadcast(np.array([len(content)]), 0)
+    group.broadcast(content, 0)
+
+
+def put_all(group, content):
+    """Take the place of a rank in all_gather_object."""
+    group.all_gather(np.array([len(content)]))
+    group.all_gather(content, ragged=True)
+
+
+def test_an_object_is_not_read_in_the_place_of_another(world):
+    group, other, part = (world.group(range(world.size)) for _ in range(3))
+    halves = world.split(0), world.split(0)
+    if world.rank == 0:
+        content = _objects.sealed(Harmful(), group._seal.key("broadcast_object"), 0)
+        put(group, content)
+        put(group, content)
+        put_all(group, content)
+        put(other, content)
+        put(part, _objects.sealed(Harmful(), part._seal.key("broadcast_object"), 1))
+        put(halves[1], _objects.sealed(Harmful(), halves[0]._seal.key("broadcast_object"), 0))
+        return
+    group.broadcast_object()
+    assert Harmful.ran()
+    for call in (
+        group.broadcast_object,
+        lambda: group.all_gather_object(None),
+        other.broadcast_object,
+        part.broadcast_object,
+        halves[1].broadcast_object,
+    ):
+        with pytest.raises(dtrain.Error, match="the object of rank 0 is not unpickled"):
+            call()
+    assert not Harmful.ran()
+
+
+def test_objects_continue_after_calls_that_have_failed(world):
+    if world.size == 1:
+        pytest.skip("one rank agrees with itself")
+    for call in (lambda: world.broadcast_object("x"), lambda: world.all_gather_object("x")):
+        with pytest.raises(dtrain.Error, match=r"sent|called"):
+            world.all_reduce(np.ones(5)) if world.rank == 0 else call()
+    with pytest.raises(ValueError, match="pickled"):
+        world.all_gather_object(iter([world]))
+    assert world.broadcast_object(world.rank, 0) == 0
+    assert world.all_gather_object(world.rank) == list(range(world.size))
 
 
 def test_ranks_share_a_store(world):
