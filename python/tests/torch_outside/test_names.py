@@ -53,6 +53,23 @@ def test_modules_have_their_names_and_are_those_of_this_package(tmp_path):
     assert run(str(script)).returncode == 1
 
 
+def test_scripts_may_ask_whether_a_module_is_there(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("""
+from importlib.util import find_spec
+names = "horovod", "horovod.torch", "horovod.runner", "horovod.spark", "horovod.tensorflow", "horovod.runner.launch"
+print([name for name in names if find_spec(name)])
+try:
+    import horovod.spark
+except ImportError as error:
+    print(error)
+""")
+    ended = run("-m", "dtrain.horovod", str(script))
+    there, sentence = ended.stdout.splitlines()
+    assert there == "['horovod', 'horovod.torch', 'horovod.runner']"
+    assert sentence.startswith("horovod.spark is not part of dtrain, which has horovod.torch")
+
+
 def test_a_module_is_run_too(tmp_path, monkeypatch):
     (tmp_path / "train.py").write_text("import horovod.torch, sys\nprint(sys.argv[1:])\n")
     monkeypatch.chdir(tmp_path)
