@@ -1,3 +1,4 @@
+import importlib.metadata
 import inspect
 import os
 import re
@@ -14,6 +15,16 @@ import dtrain
 def test_import_needs_neither_numpy_nor_torch():
     ended = run_python("import sys, dtrain\nassert not {'numpy', 'torch', 'ctypes'} & set(sys.modules)")
     assert ended.status == 0, ended
+
+
+def test_an_index_can_show_the_description():
+    metadata = importlib.metadata.metadata("dtrain")
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    text = metadata.get_payload()
+    assert "dtrain run" in text
+    # An index has no other file of the repository.
+    targets = re.findall(r"\]\(\s*([^)\s]+)|^\[[^\]]+\]:\s*(\S+)|(?:href|src)=\"([^\"]+)", text, re.M)
+    assert [target for found in targets for target in found if target and not target.startswith("https://")] == []
 
 
 def test_a_process_without_dtrain_run_is_alone():
