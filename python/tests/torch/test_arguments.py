@@ -83,6 +83,23 @@ FOREIGN = {
 }
 
 
+def test_a_name_that_two_optimizers_use_is_explained():
+    if hvd.size() == 1:
+        pytest.skip("nothing is under way on one rank")
+    names = "gradient.2.weight", "other"
+    if hvd.rank() != 0:
+        hvd.barrier()  # rank 0 has asked twice
+    handles = [hvd.allreduce_async(ONES, name=name) for name in names]
+    if hvd.rank() == 0:
+        with pytest.raises(ValueError, match=r"'gradient.2.weight' is under way .*named_parameters\(prefix=…\)"):
+            hvd.allreduce_async(ONES, name=names[0])
+        with pytest.raises(ValueError, match=r"'other' is under way on this rank$"):
+            hvd.allreduce_async(ONES, name=names[1])
+        hvd.barrier()
+    for handle in handles:
+        hvd.synchronize(handle)
+
+
 def test_a_process_set_without_this_rank_is_refused():
     if hvd.size() == 1:
         pytest.skip("the one rank is in every set")

@@ -66,7 +66,7 @@ class Group:
                 label = f"{kind}.{name}"
                 flying = self._named.get(label)
                 if flying is not None and not flying.done():
-                    raise ArgumentError(f"name: an operation with the name {name!r} is under way on this rank")
+                    raise _error_of_name(name)
                 if len(self._named) >= self._named_max:
                     self._forget_done()
                 self._named[label] = started = start(label)
@@ -93,6 +93,13 @@ class Group:
         with self._lock:
             number[0] = self._unnamed
             self._unnamed = self.context.all_reduce(number, dtrain.Op.MAX)[0]
+
+
+def _error_of_name(name: str) -> ArgumentError:
+    hint = ""
+    if name.startswith(("gradient.", "gradients.")):
+        hint = "; two optimizers need different names: give each model.named_parameters(prefix=…) with its own prefix"
+    return ArgumentError(f"name: an operation with the name {name!r} is under way on this rank{hint}")
 
 
 class Basics:
