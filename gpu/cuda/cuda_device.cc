@@ -30,22 +30,21 @@ std::string CudaDevice::model() const {
 }
 
 DeviceMemory CudaDevice::memory() const {
-  const CurrentCudaDevice current(index());
   DeviceMemory memory;
-  const auto asked =
-      state_->check(cudaMemGetInfo(&memory.free_bytes, &memory.total_bytes), "memory");
+  const auto asked = state_->run(
+      "memory", [&] { return cudaMemGetInfo(&memory.free_bytes, &memory.total_bytes); });
   return asked ? memory : DeviceMemory();
 }
 
 bool CudaDevice::can_access(const Device& peer) const {
   const auto* const other = dynamic_cast<const CudaDevice*>(&peer);
-  if (other == nullptr) return false;
-  return other->index() == index() || state_->peers[static_cast<size_t>(other->index())];
+  return other != nullptr && state_->can_access(other->index());
 }
 
 MemoryPlace CudaDevice::place_of(const std::byte* address) const {
   cudaPointerAttributes attributes = {};
-  const auto asked = state_->check(cudaPointerGetAttributes(&attributes, address), "place_of");
+  const auto asked =
+      state_->run("place_of", [&] { return cudaPointerGetAttributes(&attributes, address); });
   if (!asked) return {};
   if (attributes.type == cudaMemoryTypeHost) return {.kind = MemoryPlace::Kind::pinned};
   if (attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged)
@@ -56,21 +55,24 @@ MemoryPlace CudaDevice::place_of(const std::byte* address) const {
 Result<DeviceBuffer> CudaDevice::allocate(size_t bytes) {
   TRY(status());
   if (bytes == 0) return DeviceBuffer();
-  const CurrentCudaDevice current(index());
   void* memory = nullptr;
-  TRY(state_->check(cudaMalloc(&memory, bytes), "allocate"));
-  std::shared_ptr<void> owner(memory, [](void* freed) { cudaFree(freed); });
+  TRY(state_->run("allocate", [&] { return cudaMalloc(&memory, bytes); }));
+  std::shared_ptr<void> owner(memory, [state = state_](void* freed) {
+    (void)state->run("free", [&] { return cudaFree(freed); });
+  });
   return DeviceBuffer(std::move(owner), static_cast<std::byte*>(memory), bytes);
 }
 
 Result<DeviceBuffer> CudaDevice::allocate_pinned(size_t bytes) {
   TRY(status());
   if (bytes == 0) return DeviceBuffer();
-  const CurrentCudaDevice current(index());
   void* memory = nullptr;
-  TRY(state_->check(cudaHostAlloc(&memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped),
-                    "allocate_pinned"));
-  std::shared_ptr<void> owner(memory, [](void* freed) { cudaFreeHost(freed); });
+  TRY(state_->run("allocate_pinned", [&] {
+    return cudaHostAlloc(&memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped);
+  }));
+  std::shared_ptr<void> owner(memory, [state = state_](void* freed) {
+    (void)state->run("free", [&] { return cudaFreeHost(freed); });
+  });
   return DeviceBuffer(std::move(owner), static_cast<std::byte*>(memory), bytes);
 }
 
@@ -81,9 +83,8 @@ Result<DeviceBuffer> CudaDevice::allocate_shared(size_t bytes) {
 }
 
 Result<Bytes> CudaDevice::share(const DeviceBuffer& shared) const {
-  const CurrentCudaDevice current(index());
   cudaIpcMemHandle_t handle = {};
-  TRY(state_->check(cudaIpcGetMemHandle(&handle, shared.at()), "share"));
+  TRY(state_->run("share", [&] { return cudaIpcGetMemHandle(&handle, shared.at()); }));
   Writer writer;
   writer.number(static_cast<uint64_t>(shared.bytes()))
       .raw(std::as_bytes(std::span(handle.reserved)));
@@ -98,13 +99,12 @@ Result<DeviceBuffer> CudaDevice::open_shared(ByteSpan bytes) {
   const ByteSpan raw = reader.raw(sizeof handle.reserved);
   TRY(reader.finish("handle of memory of a GPU"));
   std::memcpy(handle.reserved, raw.data(), raw.size());
-  const CurrentCudaDevice current(index());
   void* memory = nullptr;
-  TRY(state_->check(cudaIpcOpenMemHandle(&memory, handle, cudaIpcMemLazyEnablePeerAccess),
-                    "open_shared"));
-  std::shared_ptr<void> owner(memory, [device = index()](void* opened) {
-    const CurrentCudaDevice its(device);
-    cudaIpcCloseMemHandle(opened);
+  TRY(state_->run("open_shared", [&] {
+    return cudaIpcOpenMemHandle(&memory, handle, cudaIpcMemLazyEnablePeerAccess);
+  }));
+  std::shared_ptr<void> owner(memory, [state = state_](void* opened) {
+    (void)state->run("close", [&] { return cudaIpcCloseMemHandle(opened); });
   });
   return DeviceBuffer(std::move(owner), static_cast<std::byte*>(memory), size);
 }
@@ -112,14 +112,14 @@ Result<DeviceBuffer> CudaDevice::open_shared(ByteSpan bytes) {
 /// One block a multiprocessor. Other kernels may hold these for a while. But block b waits for
 /// block b of the peers only.
 Result<int> CudaDevice::prepare_peers() {
-  const CurrentCudaDevice current(index());
   for (size_t i = 0; i < element_type_count; ++i) {
     const KernelFunction kernel = peer_sum_kernel(static_cast<ElementType>(i));
     if (kernel == nullptr) continue;
     int blocks = 0;
-    TRY(state_->check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-                          &blocks, kernel, static_cast<int>(peer_block_threads), 0),
-                      "prepare_peers"));
+    TRY(state_->run("prepare_peers", [&] {
+      return cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel,
+                                                           static_cast<int>(peer_block_threads), 0);
+    }));
     if (blocks < 1) return fail(Errc::unsupported, name() + ": a block of a kernel does not fit");
   }
   return static_cast<int>(std::min<unsigned>(state_->multiprocessors, peer_blocks_max));
@@ -156,26 +156,9 @@ Result<int> count_devices() {
               reason.value_or(std::string("no usable GPU: ") + cudaGetErrorString(status)));
 }
 
-/// Lets kernels of the device use memory of all others where the hardware can.
-void enable_peers(CudaState& state, int count) {
-  const CurrentCudaDevice current(state.index());
-  for (int peer = 0; peer < count; ++peer) {
-    int possible = 0;
-    if (peer == state.index()) continue;
-    if (cudaDeviceCanAccessPeer(&possible, state.index(), peer) != cudaSuccess || possible == 0)
-      continue;
-    const cudaError_t status = cudaDeviceEnablePeerAccess(peer, 0);
-    // The program may have enabled it. Such a status stays behind unless it is read.
-    if (status != cudaSuccess) cudaGetLastError();
-    state.peers[static_cast<size_t>(peer)] =
-        status == cudaSuccess || status == cudaErrorPeerAccessAlreadyEnabled;
-  }
-}
-
-/// Returns the state of a device of `count`, whose kernels use its own memory only.
+/// Returns the state of a device of `count`.
 Result<std::shared_ptr<CudaState>> open_state(int index, int count) {
-  auto state = std::make_shared<CudaState>(index);
-  state->peers.assign(static_cast<size_t>(count), false);
+  auto state = std::make_shared<CudaState>(index, count);
   int multiprocessors = 0;
   TRY(state->check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, index),
                    "open"));
@@ -196,7 +179,6 @@ Result<DeviceList> open_cuda_devices() {
   DeviceList devices;
   for (int index = 0; index < count; ++index) {
     auto state = TRY(open_state(index, count));
-    enable_peers(*state, count);
     devices.push_back(std::make_unique<CudaDevice>(std::move(state)));
   }
   return devices;

@@ -18,7 +18,7 @@ class CudaDevice final : public Device {
   std::string model() const override;
   std::string uuid() const override;
   std::shared_ptr<void> make_current() const override {
-    return std::make_shared<CurrentCudaDevice>(index());
+    return std::make_shared<CurrentCudaDevice>(*state_);
   }
   DeviceMemory memory() const override;
   Result<> status() const override { return state_->status(); }

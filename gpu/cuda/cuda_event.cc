@@ -9,22 +9,20 @@
 namespace dt {
 
 Result<std::unique_ptr<CudaEvent>> CudaEvent::make(std::shared_ptr<CudaState> state) {
-  const CurrentCudaDevice current(state->index());
   cudaEvent_t handle = nullptr;
-  TRY(state->check(cudaEventCreateWithFlags(&handle, cudaEventDisableTiming), "make_event"));
+  TRY(state->run("make_event",
+                 [&] { return cudaEventCreateWithFlags(&handle, cudaEventDisableTiming); }));
   return std::unique_ptr<CudaEvent>(new CudaEvent(std::move(state), handle));
 }
 
 CudaEvent::~CudaEvent() {
-  cudaEventDestroy(static_cast<cudaEvent_t>(handle_));
+  (void)state_->run("an event",
+                    [&] { return cudaEventDestroy(static_cast<cudaEvent_t>(handle_)); });
 }
 
 Result<bool> CudaEvent::done() const {
   TRY(state_->status());
-  const cudaError_t status = cudaEventQuery(static_cast<cudaEvent_t>(handle_));
-  if (status == cudaErrorNotReady) return false;
-  TRY(state_->check(status, "an event"));
-  return true;
+  return state_->ask("an event", [&] { return cudaEventQuery(static_cast<cudaEvent_t>(handle_)); });
 }
 
 Result<> CudaEvent::synchronize(Time deadline) const {

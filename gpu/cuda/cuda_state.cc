@@ -1,6 +1,7 @@
 #include "gpu/cuda/cuda_state.h"
 
 #include "base/format.h"
+#include "gpu/cuda/driver_function.h"
 
 #include <cuda_runtime_api.h>
 
@@ -11,7 +12,16 @@ namespace {
 /// True for failures of a kernel or of the hardware. CUDA reports them by any later call, and the
 /// process can use the device no more.
 bool is_final(cudaError_t status) {
-  switch (status) {
+  // Numbers of errors that older toolkits do not name.
+  constexpr int contained = 226;
+  constexpr int tensor_memory_leak = 721;
+  constexpr int mps_client_terminated = 810;
+  constexpr int external_device = 911;
+  switch (static_cast<int>(status)) {
+    case contained:
+    case tensor_memory_leak:
+    case mps_client_terminated:
+    case external_device:
     case cudaErrorECCUncorrectable:
     case cudaErrorNvlinkUncorrectable:
     case cudaErrorIllegalAddress:
@@ -63,13 +73,85 @@ Result<> CudaState::check(int status, std::string_view call) {
   return tl::unexpected(*failure_);
 }
 
-CurrentCudaDevice::CurrentCudaDevice(int index) {
-  if (cudaGetDevice(&before_) != cudaSuccess) before_ = -1;
-  if (before_ != index) cudaSetDevice(index);
+Result<> CudaState::make_context() {
+  int device = 0;
+  void* context = nullptr;
+  void* const get_function = TRY(driver_function("cuDeviceGet"));
+  void* const retain_function = TRY(driver_function("cuDevicePrimaryCtxRetain"));
+  void* const push_function = TRY(driver_function("cuCtxPushCurrent"));
+  void* const pop_function = TRY(driver_function("cuCtxPopCurrent"));
+  const auto get = reinterpret_cast<int (*)(int*, int)>(get_function);
+  const auto retain = reinterpret_cast<int (*)(void**, int)>(retain_function);
+  // The driver's numbers of errors are the runtime's.
+  int status = get(&device, index_);
+  if (status == cudaSuccess) status = retain(&context, device);
+  if (status == cudaErrorDevicesUnavailable)
+    return fail(Errc::os, name() + ": another process uses it, in exclusive mode; see nvidia-smi");
+  if (status != cudaSuccess) {
+    const auto error = static_cast<cudaError_t>(status);
+    return fail(code_of(error), format("{}: it cannot be used: {} ({})", name(),
+                                       cudaGetErrorString(error), cudaGetErrorName(error)));
+  }
+  context_ = context;
+  push_ = reinterpret_cast<int (*)(void*)>(push_function);
+  pop_ = reinterpret_cast<int (*)(void**)>(pop_function);
+  return {};
+}
+
+Result<> CudaState::enter() {
+  const std::lock_guard lock(mutex_);
+  if (context_ == nullptr) TRY(make_context());
+  const int status = push_(context_);
+  if (status == cudaSuccess) return {};
+  return fail(Errc::os, format("{}: it cannot be made current: {}", name(),
+                               cudaGetErrorString(static_cast<cudaError_t>(status))));
+}
+
+void CudaState::leave() const {
+  void* context = nullptr;
+  pop_(&context);
+}
+
+int CudaState::ready_status(int status, bool& ready) {
+  if (status != cudaErrorNotReady) return status;
+  cudaGetLastError();  // else the program finds it behind its own next launch
+  ready = false;
+  return cudaSuccess;
+}
+
+bool CudaState::can_access(int peer) {
+  if (peer == index_) return true;
+  const auto at = static_cast<size_t>(peer);
+  {
+    const std::lock_guard lock(mutex_);
+    if (peers_[at]) return *peers_[at];
+  }
+  int possible = 0;
+  const Result<> enabled = run("can_access", [&] {
+    const cudaError_t asked = cudaDeviceCanAccessPeer(&possible, index_, peer);
+    if (asked != cudaSuccess || possible == 0) return asked;
+    const cudaError_t status = cudaDeviceEnablePeerAccess(peer, 0);
+    if (status != cudaErrorPeerAccessAlreadyEnabled) return status;
+    cudaGetLastError();  // the program has enabled it; such a status stays behind unless it is read
+    return cudaSuccess;
+  });
+  const std::lock_guard lock(mutex_);
+  peers_[at] = enabled && possible != 0;
+  return *peers_[at];
+}
+
+CurrentCudaDevice::CurrentCudaDevice(CudaState& state) : state_(state), entered_(state.enter()) {
+  if (!entered_) return;
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+  cudaThreadExchangeStreamCaptureMode(&mode);
+  capture_mode_ = mode;
 }
 
 CurrentCudaDevice::~CurrentCudaDevice() {
-  if (before_ >= 0) cudaSetDevice(before_);
+  if (!entered_) return;
+  auto mode = static_cast<cudaStreamCaptureMode>(capture_mode_);
+  cudaThreadExchangeStreamCaptureMode(&mode);
+  state_.leave();
 }
 
 }  // namespace dt

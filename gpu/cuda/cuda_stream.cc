@@ -34,14 +34,15 @@ uint64_t reduce_blocks(const ReduceArguments& arguments, size_t element_size) {
 
 Result<std::unique_ptr<DeviceStream>> CudaStream::make(Device& device,
                                                        std::shared_ptr<CudaState> state) {
-  const CurrentCudaDevice current(state->index());
   int least = 0;
   int greatest = 0;
-  TRY(state->check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "make_stream"));
   cudaStream_t handle = nullptr;
   // Collectives are short, and other ranks wait for them.
-  TRY(state->check(cudaStreamCreateWithPriority(&handle, cudaStreamNonBlocking, greatest),
-                   "make_stream"));
+  TRY(state->run("make_stream", [&] {
+    const cudaError_t status = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+    if (status != cudaSuccess) return status;
+    return cudaStreamCreateWithPriority(&handle, cudaStreamNonBlocking, greatest);
+  }));
   return std::unique_ptr<DeviceStream>(new CudaStream(device, std::move(state), handle, true));
 }
 
@@ -49,9 +50,12 @@ Result<std::shared_ptr<DeviceStream>> CudaStream::adopt(Device& device,
                                                         std::shared_ptr<CudaState> state,
                                                         Handle handle) {
   int index = -1;
-  TRY(state->check(cudaStreamGetDevice(stream_of(handle), &index), "stream_at"));
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-  TRY(state->check(cudaStreamIsCapturing(stream_of(handle), &capture), "stream_at"));
+  // The default streams are those of the current device.
+  TRY(state->run("stream_at", [&] {
+    const cudaError_t status = cudaStreamGetDevice(stream_of(handle), &index);
+    return status == cudaSuccess ? cudaStreamIsCapturing(stream_of(handle), &capture) : status;
+  }));
   if (capture != cudaStreamCaptureStatusNone)
     return fail(Errc::input, "the stream is being captured into a graph");
   if (index != state->index())
@@ -62,8 +66,10 @@ Result<std::shared_ptr<DeviceStream>> CudaStream::adopt(Device& device,
 
 CudaStream::~CudaStream() {
   if (!owned_) return;
-  cudaStreamSynchronize(stream_of(handle_));
-  cudaStreamDestroy(stream_of(handle_));
+  (void)state_->run("a stream", [&] {
+    cudaStreamSynchronize(stream_of(handle_));
+    return cudaStreamDestroy(stream_of(handle_));
+  });
   // Functions that a failed device has not run may keep the list alive.
   functions_->waiting.clear();
 }
@@ -76,30 +82,29 @@ Result<> CudaStream::copy(const MemoryCopy& copy) {
   TRY(state_->status());
   if (copy.overlaps()) return refuse("copy", {Errc::input, "the ranges overlap"});
   if (copy.bytes == 0) return {};
-  const CurrentCudaDevice current(state_->index());
-  return state_->check(
-      cudaMemcpyAsync(copy.to, copy.from, copy.bytes, cudaMemcpyDefault, stream_of(handle_)),
-      "copy");
+  return state_->run("copy", [&] {
+    return cudaMemcpyAsync(copy.to, copy.from, copy.bytes, cudaMemcpyDefault, stream_of(handle_));
+  });
 }
 
 Result<> CudaStream::fill(std::byte* to, std::byte value, size_t bytes) {
   TRY(state_->status());
   if (bytes == 0) return {};
-  const CurrentCudaDevice current(state_->index());
-  return state_->check(cudaMemsetAsync(to, static_cast<int>(value), bytes, stream_of(handle_)),
-                       "fill");
+  return state_->run("fill", [&] {
+    return cudaMemsetAsync(to, static_cast<int>(value), bytes, stream_of(handle_));
+  });
 }
 
 Result<> CudaStream::launch(const void* kernel, uint64_t blocks, void* arguments,
                             const char* call) {
   if (kernel == nullptr) return refuse(call, {Errc::unsupported, "there is no kernel for it"});
-  const CurrentCudaDevice current(state_->index());
   const auto grid = static_cast<unsigned>(
       std::clamp<uint64_t>(blocks, 1, blocks_per_multiprocessor * state_->multiprocessors));
   void* parameters[] = {arguments};
-  return state_->check(cudaLaunchKernel(kernel, dim3(grid), dim3(kernel_block_threads), parameters,
-                                        0, stream_of(handle_)),
-                       call);
+  return state_->run(call, [&] {
+    return cudaLaunchKernel(kernel, dim3(grid), dim3(kernel_block_threads), parameters, 0,
+                            stream_of(handle_));
+  });
 }
 
 Result<> CudaStream::reduce(const ArrayReduction& reduction) {
@@ -139,22 +144,21 @@ Result<> CudaStream::sum_peers(ElementType type, const PeerAllReduce& call) {
   const KernelFunction kernel = peer_sum_kernel(type);
   if (kernel == nullptr)
     return refuse("sum_peers", {Errc::unsupported, "there is no kernel for it"});
-  const CurrentCudaDevice current(state_->index());
   PeerAllReduce argument = call;
   void* parameters[] = {&argument};
-  return state_->check(
-      cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(call.blocks)), dim3(peer_block_threads),
-                       parameters, 0, stream_of(handle_)),
-      "sum_peers");
+  return state_->run("sum_peers", [&] {
+    return cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(call.blocks)),
+                            dim3(peer_block_threads), parameters, 0, stream_of(handle_));
+  });
 }
 
 Result<> CudaStream::write_value(uint32_t* at, uint32_t value) {
   TRY(state_->status());
   const auto memory = stream_memory();
   if (!memory) return refuse("write_value", memory.error());
-  const CurrentCudaDevice current(state_->index());
-  return state_->check(memory->write(stream_of(handle_), reinterpret_cast<uintptr_t>(at), value, 0),
-                       "write_value");
+  return state_->run("write_value", [&] {
+    return memory->write(stream_of(handle_), reinterpret_cast<uintptr_t>(at), value, 0);
+  });
 }
 
 Result<> CudaStream::wait_value(const uint32_t* at, uint32_t value) {
@@ -162,10 +166,9 @@ Result<> CudaStream::wait_value(const uint32_t* at, uint32_t value) {
   const auto memory = stream_memory();
   if (!memory) return refuse("wait_value", memory.error());
   constexpr unsigned until_reached = 0;  // CU_STREAM_WAIT_VALUE_GEQ, which compares cyclically
-  const CurrentCudaDevice current(state_->index());
-  return state_->check(
-      memory->wait(stream_of(handle_), reinterpret_cast<uintptr_t>(at), value, until_reached),
-      "wait_value");
+  return state_->run("wait_value", [&] {
+    return memory->wait(stream_of(handle_), reinterpret_cast<uintptr_t>(at), value, until_reached);
+  });
 }
 
 void CudaStream::run_host_call(void* call) {
@@ -177,7 +180,6 @@ void CudaStream::run_host_call(void* call) {
 
 Result<> CudaStream::run_on_host(std::function<void()> function) {
   TRY(state_->status());
-  const CurrentCudaDevice current(state_->index());
   auto call = std::make_unique<HostCall>();
   call->functions = functions_;
   {
@@ -185,8 +187,8 @@ Result<> CudaStream::run_on_host(std::function<void()> function) {
     call->function = functions_->waiting.insert(functions_->waiting.end(), std::move(function));
   }
   HostCall* const passed = call.release();  // run_host_call() owns it
-  auto result =
-      state_->check(cudaLaunchHostFunc(stream_of(handle_), run_host_call, passed), "run_on_host");
+  auto result = state_->run(
+      "run_on_host", [&] { return cudaLaunchHostFunc(stream_of(handle_), run_host_call, passed); });
   if (!result) {
     call.reset(passed);
     const std::lock_guard lock(functions_->mutex);
@@ -200,9 +202,9 @@ Result<> CudaStream::record(DeviceEvent& event) {
   const auto* const mine = dynamic_cast<const CudaEvent*>(&event);
   if (mine == nullptr || mine->device() != state_->index())
     return refuse("record", {Errc::input, "the event belongs to another device"});
-  const CurrentCudaDevice current(state_->index());
-  return state_->check(
-      cudaEventRecord(static_cast<cudaEvent_t>(mine->handle()), stream_of(handle_)), "record");
+  return state_->run("record", [&] {
+    return cudaEventRecord(static_cast<cudaEvent_t>(mine->handle()), stream_of(handle_));
+  });
 }
 
 Result<> CudaStream::wait(const DeviceEvent& event) {
@@ -210,17 +212,14 @@ Result<> CudaStream::wait(const DeviceEvent& event) {
   const auto* const mine = dynamic_cast<const CudaEvent*>(&event);
   if (mine == nullptr)
     return refuse("wait", {Errc::input, "the event belongs to another kind of device"});
-  const CurrentCudaDevice current(state_->index());
-  return state_->check(
-      cudaStreamWaitEvent(stream_of(handle_), static_cast<cudaEvent_t>(mine->handle()), 0), "wait");
+  return state_->run("wait", [&] {
+    return cudaStreamWaitEvent(stream_of(handle_), static_cast<cudaEvent_t>(mine->handle()), 0);
+  });
 }
 
 Result<bool> CudaStream::done() const {
   TRY(state_->status());
-  const cudaError_t status = cudaStreamQuery(stream_of(handle_));
-  if (status == cudaErrorNotReady) return false;
-  TRY(state_->check(status, "done"));
-  return true;
+  return state_->ask("done", [&] { return cudaStreamQuery(stream_of(handle_)); });
 }
 
 Result<> CudaStream::synchronize(Time deadline) {

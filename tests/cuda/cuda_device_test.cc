@@ -82,22 +82,12 @@ TEST_CASE("a stream of the program runs calls, and the program destroys it") {
               "the stream is being captured into a graph");
 }
 
-TEST_CASE("one GPU is opened without access to the memory of the others") {
+TEST_CASE("one GPU is opened by its number") {
   const CudaDevices cuda;
   const auto one = open_cuda_device(1).value();
   CHECK(one->name() == "cuda:1");
   CHECK(one->can_access(*cuda.devices[1]));
-  CHECK_FALSE(one->can_access(*cuda.devices[0]));
   check_error(open_cuda_device(2), Errc::input, "there is no cuda:2; this process has 2");
-}
-
-TEST_CASE("a device is current for libraries while they are called") {
-  const CudaDevices cuda;
-  {
-    const std::shared_ptr<void> current = cuda.devices[1]->make_current();
-    CHECK(fake_cuda().current == 1);
-  }
-  CHECK(fake_cuda().current == 0);
 }
 
 TEST_CASE("without access to peers only a device itself can use its memory") {
@@ -161,27 +151,6 @@ TEST_CASE("too little memory is an error, after which the device works on") {
   CHECK(cuda.devices[0]->allocate(1 << 20).has_value());
   fake_cuda().failures["cudaHostAlloc"] = memory_allocation;
   CHECK(cuda.devices[0]->allocate_pinned(1).error().code == Errc::out_of_memory);
-}
-
-TEST_CASE("calls leave the program's current device as it was") {
-  FakeCuda world;
-  world.device_count = 3;
-  const CudaDevices cuda(world);
-  const DeviceBuffer buffer = cuda.devices[2]->allocate(64).value();
-  CHECK(cuda.streams[2]->fill(buffer.at(), std::byte{1}, 64).has_value());
-  CHECK(cuda.devices[0]->place_of(buffer.at()).device == 2);
-  const DeviceBuffer other = cuda.devices[0]->allocate(64).value();
-  CHECK(cuda.devices[0]->place_of(other.at()).device == 0);
-}
-
-TEST_CASE("a current device ends with its object, on this thread") {
-  new_fake_cuda().device_count = 3;
-  const CurrentCudaDevice outer(1);
-  {
-    const CurrentCudaDevice inner(2);
-    CHECK(fake_cuda().current == 2);
-  }
-  CHECK(fake_cuda().current == 1);
 }
 
 TEST_CASE("streams and events are destroyed with their objects") {

@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <utility>
 
 // NOLINTBEGIN(readability-identifier-naming,readability-function-size): NVIDIA's prototypes
 struct CUevent_st {
@@ -40,6 +41,19 @@ struct Runtime {
 Runtime& runtime() {
   static Runtime state;
   return state;
+}
+
+int current_device() {
+  const FakeCuda& world = runtime().world;
+  return world.pushed.empty() ? world.current : world.pushed.back();
+}
+
+/// As since CUDA 12, a call makes a context on the current device. It may break a capture of the
+/// program.
+void touch(const char* function) {
+  FakeCuda& world = runtime().world;
+  world.contexts.insert(current_device());
+  if (!world.relaxed) world.strict_calls.emplace_back(function);
 }
 
 cudaError_t status_of(const char* function) {
@@ -148,6 +162,29 @@ int wait_value(cudaStream_t stream, unsigned long long address, uint32_t value, 
   });
 }
 
+int device_get(int* device, int ordinal) {
+  *device = ordinal;
+  return cudaSuccess;
+}
+/// A context is its device, from 1.
+int retain_context(void** context, int device) {
+  const cudaError_t status = status_of("cuDevicePrimaryCtxRetain");
+  if (status != cudaSuccess) return status;
+  runtime().world.contexts.insert(device);
+  *context = reinterpret_cast<void*>(static_cast<uintptr_t>(device) + 1);
+  return cudaSuccess;
+}
+int push_context(void* context) {
+  const cudaError_t status = status_of("cuCtxPushCurrent");
+  if (status != cudaSuccess) return status;
+  runtime().world.pushed.push_back(static_cast<int>(reinterpret_cast<uintptr_t>(context)) - 1);
+  return cudaSuccess;
+}
+int pop_context(void**) {
+  runtime().world.pushed.pop_back();
+  return cudaSuccess;
+}
+
 /// Returns the bytes of a kernel's parameter, which a launch copies. The kernels were found by the
 /// functions below.
 std::map<KernelFunction, size_t>& argument_bytes() {
@@ -203,7 +240,7 @@ const char* cudaGetErrorString(cudaError_t error) {
                                             : "invalid argument";
 }
 cudaError_t cudaGetLastError() {
-  return cudaSuccess;
+  return std::exchange(runtime().world.not_ready_stays, false) ? cudaErrorNotReady : cudaSuccess;
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   const cudaError_t status = dt::status_of("cudaGetDeviceProperties");
@@ -222,11 +259,12 @@ cudaError_t cudaDriverGetVersion(int* version) {
   return cudaSuccess;
 }
 cudaError_t cudaGetDevice(int* device) {
-  *device = runtime().world.current;
+  *device = dt::current_device();
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int device) {
   runtime().world.current = device;
+  dt::touch("cudaSetDevice");
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
@@ -238,43 +276,53 @@ cudaError_t cudaDeviceCanAccessPeer(int* possible, int, int) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) {
+  dt::touch("cudaDeviceEnablePeerAccess");
   return status_of("cudaDeviceEnablePeerAccess");
 }
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  dt::touch("cudaDeviceGetStreamPriorityRange");
   *least = 0;
   *greatest = -5;
   return cudaSuccess;
 }
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total) {
+  dt::touch("cudaMemGetInfo");
   size_t used = 0;
   for (const auto& [address, allocation] : runtime().memory)
-    used += allocation.first == runtime().world.current ? allocation.second : 0;
+    used += allocation.first == dt::current_device() ? allocation.second : 0;
   *total = runtime().world.memory_bytes;
   *free_bytes = *total - used;
   return status_of("cudaMemGetInfo");
 }
 cudaError_t cudaMalloc(void** memory, size_t bytes) {
-  return dt::allocate("cudaMalloc", memory, bytes, runtime().world.current);
+  dt::touch("cudaMalloc");
+  return dt::allocate("cudaMalloc", memory, bytes, dt::current_device());
 }
 cudaError_t cudaFree(void* memory) {
+  dt::touch("cudaFree");
   return dt::free_memory(memory);
 }
 cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
+  dt::touch("cudaHostAlloc");
   return dt::allocate("cudaHostAlloc", memory, bytes, -1);
 }
 cudaError_t cudaFreeHost(void* memory) {
+  dt::touch("cudaFreeHost");
   return dt::free_memory(memory);
 }
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int, size_t) {
+  dt::touch("cudaOccupancyMaxActiveBlocksPerMultiprocessor");
   *blocks = runtime().world.blocks_fit ? 1 : 0;
   return status_of("cudaOccupancyMaxActiveBlocksPerMultiprocessor");
 }
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* memory) {
+  dt::touch("cudaIpcGetMemHandle");
   *handle = {};
   std::memcpy(handle->reserved, &memory, sizeof memory);
   return status_of("cudaIpcGetMemHandle");
 }
 cudaError_t cudaIpcOpenMemHandle(void** memory, cudaIpcMemHandle_t handle, unsigned) {
+  dt::touch("cudaIpcOpenMemHandle");
   const cudaError_t status = status_of("cudaIpcOpenMemHandle");
   if (status != cudaSuccess) return status;
   std::memcpy(memory, handle.reserved, sizeof *memory);
@@ -282,10 +330,12 @@ cudaError_t cudaIpcOpenMemHandle(void** memory, cudaIpcMemHandle_t handle, unsig
   return status;
 }
 cudaError_t cudaIpcCloseMemHandle(void*) {
+  dt::touch("cudaIpcCloseMemHandle");
   --runtime().world.live_opened;
   return cudaSuccess;
 }
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* address) {
+  dt::touch("cudaPointerGetAttributes");
   *attributes = {};
   attributes->type = cudaMemoryTypeUnregistered;
   for (const auto& [begin, allocation] : runtime().memory) {
@@ -298,50 +348,64 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 }
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) {
+  dt::touch("cudaStreamCreateWithPriority");
   const cudaError_t status = status_of("cudaStreamCreateWithPriority");
   if (status != cudaSuccess) return status;
-  *stream = new CUstream_st{runtime().world.current};
+  *stream = new CUstream_st{dt::current_device()};
   runtime().streams.insert(*stream);
   ++runtime().world.live_streams;
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  dt::touch("cudaStreamSynchronize");
   dt::run(*stream);
   return status_of("cudaStreamSynchronize");
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  dt::touch("cudaStreamDestroy");
   runtime().streams.erase(stream);
   --runtime().world.live_streams;
   delete stream;
   return cudaSuccess;
 }
 cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
-  if (!runtime().streams.contains(stream)) return cudaErrorInvalidResourceHandle;
-  *device = stream->device;
+  dt::touch("cudaStreamGetDevice");
+  const bool is_default = stream == cudaStreamLegacy || stream == cudaStreamPerThread;
+  if (!is_default && !runtime().streams.contains(stream)) return cudaErrorInvalidResourceHandle;
+  *device = is_default ? dt::current_device() : stream->device;
   return status_of("cudaStreamGetDevice");
 }
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-  if (!runtime().streams.contains(stream)) return cudaErrorInvalidResourceHandle;
+  dt::touch("cudaStreamIsCapturing");
+  const bool is_default = stream == cudaStreamLegacy || stream == cudaStreamPerThread;
+  if (!is_default && !runtime().streams.contains(stream)) return cudaErrorInvalidResourceHandle;
   *status = runtime().world.captures ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
   return status_of("cudaStreamIsCapturing");
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  dt::touch("cudaStreamQuery");
   dt::run(*stream);
   const cudaError_t status = status_of("cudaStreamQuery");
-  return status == cudaSuccess && !stream->calls.empty() ? cudaErrorNotReady : status;
+  if (status != cudaSuccess || stream->calls.empty()) return status;
+  runtime().world.not_ready_stays = true;
+  return cudaErrorNotReady;
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind,
                             cudaStream_t stream) {
+  dt::touch("cudaMemcpyAsync");
   return dt::enqueue("cudaMemcpyAsync", stream, [=] { std::memcpy(to, from, bytes); });
 }
 cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
+  dt::touch("cudaMemsetAsync");
   return dt::enqueue("cudaMemsetAsync", stream, [=] { std::memset(to, value, bytes); });
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* argument) {
+  dt::touch("cudaLaunchHostFunc");
   return dt::enqueue("cudaLaunchHostFunc", stream, [=] { function(argument); });
 }
 cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** parameters, size_t,
                              cudaStream_t stream) {
+  dt::touch("cudaLaunchKernel");
   const dt::FakeLaunch launch = {grid.x, block.x, stream->device};
   const auto* const bytes = static_cast<const std::byte*>(parameters[0]);
   const size_t size = dt::argument_bytes().at(kernel);
@@ -358,43 +422,62 @@ cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** p
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  dt::touch("cudaEventCreateWithFlags");
   *event = new CUevent_st;
   ++runtime().world.live_events;
   return status_of("cudaEventCreateWithFlags");
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  dt::touch("cudaEventDestroy");
   dt::run_all();
   --runtime().world.live_events;
   delete event;
   return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
+  dt::touch("cudaEventQuery");
   dt::run_all();
   const cudaError_t status = status_of("cudaEventQuery");
-  return status == cudaSuccess && event->recorded && !event->reached ? cudaErrorNotReady : status;
+  if (status != cudaSuccess || !event->recorded || event->reached) return status;
+  runtime().world.not_ready_stays = true;
+  return cudaErrorNotReady;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  dt::touch("cudaEventRecord");
   event->recorded = true;
   event->reached = false;
   return dt::enqueue("cudaEventRecord", stream, [=] { event->reached = true; });
 }
 /// Streams run whole, one after the other. So the stream of the event runs first.
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  dt::touch("cudaStreamWaitEvent");
   return dt::enqueue("cudaStreamWaitEvent", stream, [=] {
     for (CUstream_st* const other : runtime().streams)
       if (other != stream && event->recorded && !event->reached) dt::run(*other);
   });
 }
 
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  const bool before = runtime().world.relaxed;
+  runtime().world.relaxed = *mode == cudaStreamCaptureModeRelaxed;
+  *mode = before ? cudaStreamCaptureModeRelaxed : cudaStreamCaptureModeGlobal;
+  return cudaSuccess;
+}
+
 /// Returns the only functions of the driver that are asked for.
 cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned,
                                              unsigned long long,
                                              cudaDriverEntryPointQueryResult* result) {
-  *function = nullptr;
-  if (std::string_view(name) == "cuStreamWriteValue32")
-    *function = reinterpret_cast<void*>(dt::write_value);
-  if (std::string_view(name) == "cuStreamWaitValue32")
-    *function = reinterpret_cast<void*>(dt::wait_value);
+  const std::map<std::string_view, void*> functions = {
+      {"cuStreamWriteValue32", reinterpret_cast<void*>(dt::write_value)},
+      {"cuStreamWaitValue32", reinterpret_cast<void*>(dt::wait_value)},
+      {"cuDeviceGet", reinterpret_cast<void*>(dt::device_get)},
+      {"cuDevicePrimaryCtxRetain", reinterpret_cast<void*>(dt::retain_context)},
+      {"cuCtxPushCurrent", reinterpret_cast<void*>(dt::push_context)},
+      {"cuCtxPopCurrent", reinterpret_cast<void*>(dt::pop_context)},
+  };
+  const auto found = functions.find(name);
+  *function = found == functions.end() ? nullptr : found->second;
   *result = *function == nullptr ? cudaDriverEntryPointSymbolNotFound : cudaDriverEntryPointSuccess;
   return status_of("cudaGetDriverEntryPointByVersion");
 }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,12 @@ struct FakeCuda {
   bool blocks_fit = true;  ///< a block of each kernel fits on a multiprocessor
   bool captures = false;   ///< the program captures its streams into a graph
 
-  int current = 0;  ///< the device of the thread
+  int current = 0;               ///< the device of the thread, until a context is pushed
+  std::vector<int> pushed = {};  ///< devices whose contexts the thread has pushed
+  std::set<int> contexts = {};   ///< devices on which the process has made a context
+  bool relaxed = false;          ///< the thread's calls break no capture
+  bool not_ready_stays = false;  ///< as the thread's last error
+  std::vector<std::string> strict_calls = {};  ///< that might have broken one
   std::vector<FakeLaunch> launches = {};
   int live_allocations = 0;
   int live_opened = 0;  ///< memory of other processes
