@@ -11,7 +11,8 @@
 namespace dt {
 namespace {
 
-constexpr std::string_view placeholder = "$HOST";
+/// The variable of the loop that joins commands.
+constexpr std::string_view variable = "$HOST";
 
 bool is_of_a_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
@@ -22,22 +23,22 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
     text.replace(at, from.size(), to);
 }
 
-/// Puts the placeholder wherever the host's whole name stands, and omits quotes around it.
+/// Puts the variable wherever the host's whole name stands, and omits quotes around it.
 std::string without_host(std::string text, const std::string& host) {
   for (size_t at = text.find(host); at != std::string::npos; at = text.find(host, at)) {
     const size_t end = at + host.size();
     const bool whole = (at == 0 || !is_of_a_name(text[at - 1])) &&
                        (end == text.size() || !is_of_a_name(text[end]));
-    if (whole) text.replace(at, host.size(), placeholder);
-    at += whole ? placeholder.size() : 1;
+    if (whole) text.replace(at, host.size(), variable);
+    at += whole ? variable.size() : 1;
   }
-  replace_all(text, format("'{}'", placeholder), placeholder);
+  replace_all(text, format("'{}'", variable), variable);
   return text;
 }
 
 /// A text that hosts share, apart from their names.
 struct Shared {
-  std::string text;   ///< with the placeholder
+  std::string text;   ///< with the variable
   std::string first;  ///< as the first host has it
   std::vector<std::string> hosts = {};
 };
@@ -57,12 +58,12 @@ std::string line_of_all(std::string line, const std::vector<std::string>& hosts)
     const size_t at = line.rfind(format("{}ssh", before));
     if (at != std::string::npos) command = std::max(command, at + before.size());
   }
-  if (command == 0 || line.find(placeholder, command) == std::string::npos) {
-    replace_all(line, placeholder, "HOST");
+  if (command == 0 || line.find(variable, command) == std::string::npos) {
+    replace_all(line, variable, "HOST");
     return line;
   }
   std::string front = line.substr(0, command);
-  replace_all(front, placeholder, "HOST");
+  replace_all(front, variable, "HOST");
   std::vector<std::string> names(hosts.size());
   std::ranges::transform(hosts, names.begin(), shell_quote);
   return format("{}for HOST in {}; do {}; done", front, join(names, " "), line.substr(command));
