@@ -148,6 +148,13 @@ test_a_worker_whose_nccl_cannot_be_aborted_ends_with_a_line() {
   expect_stderr_contains 'dtrain: NCCL has not aborted a communicator within 10 s; this process ends'
 }
 
+test_a_worker_whose_nccl_cannot_be_destroyed_ends_with_a_line() {
+  # shellcheck disable=SC2016  # the task's shell expands it
+  run_with_nccl 2 sh -c '[ "$DTRAIN_RANK" = 0 ] || export FAKE_NCCL=hang=ncclCommDestroy; exec "$0"' "$digits"
+  expect_status 70
+  expect_stderr_contains 'dtrain: NCCL has not destroyed a communicator within 10 s; this process ends'
+}
+
 test_a_step_of_more_workers_than_there_are_is_refused() {
   run_dtrain run --role ps=1,worker=2 --strategy parameter_server --ps-mode sync:3 touch started
   expect_refusal_of '--ps-mode sync:3: the job has 2 workers; give sync:1 to sync:2'

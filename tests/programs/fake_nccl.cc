@@ -6,13 +6,15 @@
 // version=21200. With fail=FUNCTION:K, the K-th call of this function fails with an internal error;
 // with die=FUNCTION:K, it kills the process. K counts from 1, and anew for each value of the
 // variable. With hang=FUNCTION, a call is in progress until the communicator is aborted. With
-// slow_abort, that takes half a second. With no_driver, no communicator can be made, as on a
-// machine without NVIDIA's driver.
+// abort_waits_for=FILE, an abort ends when the file is there. With no_driver, no communicator can
+// be made, as on a machine without NVIDIA's driver.
 //
 // Calls return ncclInProgress, as those of a communicator with blocking=0. A thread runs them, and
 // ncclCommGetAsyncError reports success when all have run. The prototypes follow NVIDIA's
 // documentation.
 #include "tests/programs/fake_nccl_hub.h"
+
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -283,8 +285,8 @@ int ncclCommDestroy(ncclComm* comm) {
 int ncclCommAbort(ncclComm* comm) {
   if (hangs("ncclCommAbort")) std::this_thread::sleep_for(std::chrono::hours(1));
   std::string value;
-  if (find_setting("slow_abort", value))
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  while (find_setting("abort_waits_for", value) && access(value.c_str(), F_OK) != 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   comm->abort();
   return ncclCommDestroy(comm);
 }

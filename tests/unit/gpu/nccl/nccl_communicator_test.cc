@@ -1,6 +1,7 @@
 #include "gpu/nccl/nccl_communicator.h"
 
 #include "tests/unit/gpu/nccl/fake_ranks.h"
+#include "tests/unit/temporary_folder.h"
 
 #include <thread>
 #include <vector>
@@ -91,17 +92,19 @@ TEST_CASE("a call past its deadline fails, and the communicator can be aborted")
 }
 
 TEST_CASE("the end of a communicator asks whether its kernels have begun, until it is over") {
-  const FakeRanks ranks("hang=ncclAllReduce slow_abort");
+  const TemporaryFolder folder;
+  const std::string words = "hang=ncclAllReduce abort_waits_for=" + folder.path() + "/go";
+  const FakeRanks ranks(words.c_str());
   int asked = 0;
   ranks.run(1, [&](NcclCommunicator& communicator) {
     float sum = 0;
     CHECK(!sum_ranks(communicator, sum, {.deadline = Clock::now()}));
-    communicator.end_after([&asked] {
-      ++asked;
+    communicator.end_after([&] {
+      if (++asked == 3) folder.write("go", "");
       return false;
     });
   });
-  CHECK(asked > 1);
+  CHECK(asked >= 3);
 }
 
 TEST_CASE("the status of a communicator is that of its work, and a failure is final") {
