@@ -113,6 +113,9 @@ class DeviceStream {
   /// The handle by which libraries of its maker know it (cudaStream_t); null: it has none.
   virtual void* native() const { return nullptr; }
 
+  /// The same as Device::allocate(), for later work of this stream. It never waits for work of the
+  /// device.
+  virtual Result<DeviceBuffer> allocate(size_t bytes) = 0;
   /// Copies between any two places: this device, another one, the host. The ranges do not overlap.
   virtual Result<> copy(const MemoryCopy& copy) = 0;
   /// Makes all copies of the batch by one kernel, or one for each thousand pieces. All pieces lie
@@ -134,7 +137,8 @@ class DeviceStream {
   /// Later work begins when the number has this value, or one that follows it (peer_reached()). No
   /// kernel waits meanwhile, so that the device is free for other processes.
   virtual Result<> wait_value(const uint32_t* at, uint32_t value) = 0;
-  /// Runs `function` on a thread of the host. It must not call devices.
+  /// Runs `function` on a thread of the host. It must not call devices. Other functions of the
+  /// process may wait for it.
   virtual Result<> run_on_host(std::function<void()> function) = 0;
 
   /// Requires an event of this device.
@@ -185,6 +189,8 @@ class Device {
   /// must keep it meanwhile. Fails with Errc::protocol for bytes that are no handle, and with
   /// others where the device cannot reach it.
   virtual Result<DeviceBuffer> open_shared(ByteSpan handle) = 0;
+  /// Loads the kernels of copy_pieces() and of averages, which may wait for all work of the device.
+  virtual Result<> load_kernels() { return {}; }
   /// Loads the kernels of sum_peers(), since none can be loaded while one waits. Returns the most
   /// blocks of one that run at once, at least 1. Fails where not even one can run.
   virtual Result<int> prepare_peers() = 0;

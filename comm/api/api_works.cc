@@ -1,6 +1,8 @@
 #include "base/format.h"
 #include "comm/api/api_support.h"
+#include "comm/device/stream_hold.h"
 #include "comm/driver/driver.h"
+#include "comm/include/dtrain/dtrain_device.h"
 #include "comm/include/dtrain/dtrain_work.h"
 
 #include <cstddef>
@@ -31,6 +33,24 @@ Result<std::optional<size_t>> wait_any(std::span<dtrain_work* const> works, int 
   }
   const Time deadline = timeout_ms < 0 ? Time::max() : Clock::now() + milliseconds(timeout_ms);
   return context->driver().wait_any(operations, deadline);
+}
+
+/// The outcome of a work on memory of the host, and of one that has ended; else the stream's wait
+/// is queued.
+Result<> wait_on_stream(dtrain_work* work, void* stream) {
+  const auto context = TRY(usable(work));
+  Driver& driver = context->driver();
+  StreamHold* const hold = work->work->hold.get();
+  if (hold == nullptr || driver.done(work->work)) {
+    auto ended = driver.wait(work->work, Time::max());
+    return std::move(ended).value_or(Result<>());
+  }
+  if (stream == nullptr) {
+    return fail(Errc::input,
+                "the stream is NULL; the default stream is cudaStreamLegacy (1) or "
+                "cudaStreamPerThread (2)");
+  }
+  return hold->hold(stream);
 }
 
 int64_t nanoseconds_of(Time time) {
@@ -66,4 +86,8 @@ int dtrain_wait_any(dtrain_work* const* works, size_t count, int timeout_ms, siz
 
 int dtrain_work_times(dtrain_work* work, dtrain_times* times, dtrain_error* error) {
   return dt::fill_struct(times, "dtrain_times", error, [&] { return dt::times_of(work); });
+}
+
+int dtrain_work_wait_stream(dtrain_work* work, void* stream, dtrain_error* error) {
+  return dt::report_call(error, [&] { return dt::wait_on_stream(work, stream); });
 }

@@ -341,6 +341,7 @@ Result<std::shared_ptr<Operation>> Context::stage(const OperationRequest& reques
 
 Result<> Context::run_on_device(OperationRequest request, std::string_view name) {
   if (!name.empty()) request.name = name;
+  request.blocks = true;  // no stream waits for it
   const Driver::Work staged = TRY(stage(request));
   if (!staged) return driver_.run(std::move(request));
   return driver_.run_staged(staged);

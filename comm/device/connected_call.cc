@@ -37,11 +37,10 @@ Result<std::unique_ptr<DeviceCopies>> ConnectedCall::start(Terms terms) {
   // Copies are refused too late: behind a vote, the others wait for this rank.
   TRY(check_ranges(made->terms_.ranges, made->terms_.device->device()));
   TRY(made->take_memory());
-  TRY(made->hold_stream());
   return std::unique_ptr<DeviceCopies>(std::move(made));
 }
 
-/// Allocates what the call needs. Behind the hold of a stream, CUDA might wait for that. A call by
+/// Allocates what the call needs. While a stream waits for it, CUDA might wait for that. A call by
 /// name that is staged because a rank has joined takes its memory later all the same. Otherwise all
 /// calls would need much for that rare case.
 Result<> ConnectedCall::take_memory() {
@@ -52,14 +51,6 @@ Result<> ConnectedCall::take_memory() {
   const bool by_name = matches_by_name(request());
   if (by_name ? connection.runs_by_name() : connection.agreed() == DeviceRoute::nccl) return {};
   pinned_ = TRY(terms_.device->take_pinned(lay_out(terms_.ranges).bytes));
-  return {};
-}
-
-Result<> ConnectedCall::hold_stream() {
-  if (terms_.stream == nullptr) return {};
-  ready_ = TRY(terms_.device->device().make_event());
-  TRY(terms_.stream->record(*ready_));
-  hold_ = TRY(StreamHold::begin(*terms_.stream));
   return {};
 }
 
@@ -109,7 +100,7 @@ Result<DeviceStep> ConnectedCall::agree() {
   if (!by_name && slot_name_.empty()) slot_name_ = order.next_call_name(request().name);
   preparing_ = true;
   bool reached = true;
-  if (ready_) reached = TRY(is_reached(*ready_));
+  if (terms_.ready) reached = TRY(is_reached(*terms_.ready));
   if (!reached && Clock::now() >= deadline_)
     return tl::unexpected(labelled({Errc::timeout, "its stream has not reached it in time"}));
   if (!reached) return DeviceStep{.passes = !by_name};
@@ -152,12 +143,13 @@ Result<DeviceStep> ConnectedCall::route(DeviceRoute route) {
 /// Called until the input is there.
 Result<DeviceStep> ConnectedCall::stage() {
   staging_ = true;
-  if (ready_) {
-    const bool reached = TRY(is_reached(*ready_));
+  if (terms_.ready) {
+    const bool reached = TRY(is_reached(*terms_.ready));
     if (!reached) return DeviceStep::wait();
   }
   limit_time(terms_.executed->request);
   staged_ = TRY(StagedCopies::start({.device = terms_.device,
+                                     .hold = terms_.hold,
                                      .ranges = terms_.ranges,
                                      .executed = terms_.executed,
                                      .memory = std::move(pinned_)}));
@@ -178,7 +170,9 @@ Error ConnectedCall::without_nccl() const {
 Result<> ConnectedCall::start_results() {
   if (staged_) return staged_->start_results();
   for (size_t i = 0; i < tasks_.size(); ++i) {
-    tasks_[i]->ready = ready_;
+    tasks_[i]->ready = terms_.ready;
+    tasks_[i]->hold = terms_.hold;
+    tasks_[i]->hold_tasks = tasks_.size();
     if (agreement_) {
       terms_.connection->begin(tasks_[i], agreement_->slots[i]);
     } else {
@@ -215,8 +209,9 @@ Result<bool> ConnectedCall::results_copied() {
 void ConnectedCall::check_progress() {
   if (Clock::now() >= deadline_)
     terms_.connection->stop({Errc::timeout, "NCCL has not ended it in time"});
-  // An abort may free memory, and wait for the caller's stream then.
-  if (hold_ && terms_.connection->way() == NcclConnection::Way::failed) hold_->release();
+  // An abort may free memory, and wait for streams that wait for the call.
+  if (terms_.hold && terms_.connection->way() == NcclConnection::Way::failed)
+    terms_.hold->release();
 }
 
 /// The others must learn of a failure of NCCL. But it may be due to the death of a rank, which the
@@ -241,13 +236,12 @@ void ConnectedCall::stop(const Error& why) {
   if (!begun_) return;
   if (!stopped_) stopped_ = why;
   terms_.connection->stop(why);
-  // The abort may free memory, and wait for the caller's stream then.
-  if (hold_) hold_->release();
+  // The abort may free memory, and wait for streams that wait for the call.
+  if (terms_.hold) terms_.hold->release();
 }
 
 void ConnectedCall::release() {
-  if (staged_) staged_->release();
-  if (hold_) hold_->release();
+  if (terms_.hold) terms_.hold->release();
 }
 
 void ConnectedCall::finish() {

@@ -22,19 +22,20 @@ namespace dt {
 /// In the first of these they compare the call. So calls that differ are a mismatch, and all ranks
 /// begin the same calls of NCCL.
 ///
-///   the caller's stream:  … ▶ ready event ▶ StreamHold ───────────────────────▶ the caller's work
-///   the engine:                   │   vote ─────┐                                ▲ release()
-///   NCCL's stream:                └─────────────┴▶ the collective ▶ done event ──┘
+///   the caller's stream:  … ▶ ready event ▶ the caller's work ───────▶ StreamHold ▶ …
+///   the engine:                   │   vote ─────┐                          ▲
+///   NCCL's stream:                └─────────────┴▶ the collective ─────────┘
 ///
 /// A call with a slot waits for its ready event before it gets one. Otherwise NCCL's stream could
-/// wait for a stream that another call holds, which NCCL runs later.
+/// wait for a stream that waits for another call, which NCCL runs later.
 class ConnectedCall final : public DeviceCopies {
  public:
   struct Terms {
     std::shared_ptr<NcclConnection> connection;
     CallingRank self;
     std::shared_ptr<StagingDevice> device;
-    std::shared_ptr<DeviceStream> stream = {};  ///< of the caller; null: none
+    std::shared_ptr<DeviceEvent> ready = {};  ///< reached when the input is there; null: it is
+    std::shared_ptr<StreamHold> hold = {};    ///< null: no stream will wait for the end
     std::vector<BufferRanges> ranges;
     std::shared_ptr<Operation> executed;  ///< the call, which the engine gets if it is staged
   };
@@ -56,7 +57,6 @@ class ConnectedCall final : public DeviceCopies {
  private:
   explicit ConnectedCall(Terms terms) : terms_(std::move(terms)) {}
   Result<> take_memory();
-  Result<> hold_stream();
   const OperationRequest& request() const { return terms_.executed->request; }
   DeviceStep vote();
   Result<DeviceStep> follow_vote();
@@ -81,8 +81,6 @@ class ConnectedCall final : public DeviceCopies {
   bool preparing_ = false;  ///< it waits for its input; the others may have announced theirs
   bool staging_ = false;    ///< the others run it staged
   bool begun_ = false;      ///< NCCL has the tasks
-  std::shared_ptr<DeviceEvent> ready_ = {};    ///< null: the caller has given no stream
-  std::shared_ptr<StreamHold> hold_ = {};      ///< likewise
   std::unique_ptr<DeviceCopies> staged_ = {};  ///< null: not staged
   Time deadline_ = Time::max();
   std::optional<Error> stopped_ = {};   ///< why other ranks will not end it

@@ -82,13 +82,17 @@ Result<std::shared_ptr<Operation>> without_device(const void* stream) {
               "device");
 }
 
-Result<std::shared_ptr<DeviceStream>> stream_of(const StagingDevice& device, void* stream) {
-  if (stream == nullptr) return std::shared_ptr<DeviceStream>();
+/// Returns the event behind the work of the caller's stream so far; null without a stream.
+Result<std::shared_ptr<DeviceEvent>> ready_event(const StagingDevice& device, void* stream) {
+  if (stream == nullptr) return std::shared_ptr<DeviceEvent>();
   auto found = device.device().stream_at(stream);
-  if (found) return found;
-  return fail(found.error().code,
-              format("dtrain_op_options.stream: {}; the buffers lie in memory of {}",
-                     found.error().message, device.device().name()));
+  if (!found)
+    return fail(found.error().code,
+                format("dtrain_op_options.stream: {}; the buffers lie in memory of {}",
+                       found.error().message, device.device().name()));
+  std::shared_ptr<DeviceEvent> ready = TRY(device.device().make_event());
+  TRY((*found)->record(*ready));
+  return ready;
 }
 
 }  // namespace
@@ -164,23 +168,26 @@ Result<std::shared_ptr<Operation>> DeviceCalls::stage(const OperationRequest& ca
   const std::optional<DevicePlace> place = TRY(common_place(ranges));
   if (!place) return without_device(call.stream);
   const auto device = TRY(device_at(*place));
-  auto callers_stream = TRY(stream_of(*device, call.stream));
+  auto ready = TRY(ready_event(*device, call.stream));
   auto executed = std::make_shared<Operation>();
   executed->request = operation->request;
   if (!executed->request.terms) executed->request.terms.emplace();
   // Where counts differ, a rank without elements has no buffer, and so no place.
   if (!has_own_counts(call.kind)) executed->request.terms->memory = MemoryKind::device;
+  if (!call.blocks) operation->hold = TRY(device->make_hold());
   std::unique_ptr<DeviceCopies> copies;
   if (auto connection = connection_for(operation->request, self, device)) {
     copies = TRY(ConnectedCall::start({.connection = std::move(connection),
                                        .self = self,
                                        .device = device,
-                                       .stream = std::move(callers_stream),
+                                       .ready = std::move(ready),
+                                       .hold = operation->hold,
                                        .ranges = std::move(ranges),
                                        .executed = executed}));
   } else {
     copies = TRY(StagedCopies::start({.device = device,
-                                      .stream = std::move(callers_stream),
+                                      .ready = std::move(ready),
+                                      .hold = operation->hold,
                                       .ranges = std::move(ranges),
                                       .executed = std::move(executed)}));
   }

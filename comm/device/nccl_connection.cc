@@ -301,6 +301,9 @@ Result<> NcclConnection::start_on_device(NcclQueue::Bucket& bucket) {
     if (task->ready) TRY(stream_->wait(*task->ready));
   }
   TRY(run(plan(bucket)));
+  // Before the event: behind that, a number may have another use.
+  for (const auto& task : bucket)
+    if (task->hold) task->hold->release_behind(*stream_, task->hold_tasks);
   return stream_->record(*done);
 }
 

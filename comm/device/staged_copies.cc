@@ -23,23 +23,6 @@ bool has_own_result(const OperationRequest& request) {
 
 }  // namespace
 
-Result<std::shared_ptr<StreamHold>> StreamHold::begin(DeviceStream& stream) {
-  auto hold = std::make_shared<StreamHold>();
-  TRY(stream.run_on_host([hold] { hold->wait(); }));
-  return hold;
-}
-
-void StreamHold::wait() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return released_; });
-}
-
-void StreamHold::release() {
-  const std::lock_guard lock(mutex_);
-  released_ = true;
-  changed_.notify_all();
-}
-
 Result<std::unique_ptr<DeviceCopies>> StagedCopies::start(Terms terms) {
   std::unique_ptr<StagedCopies> made(new StagedCopies(std::move(terms)));
   TRY(made->prepare());
@@ -67,25 +50,9 @@ Result<> StagedCopies::prepare() {
 }
 
 Result<> StagedCopies::copy_inputs() {
-  for (const Chunk& chunk : chunks_) {
-    const std::vector<MemoryCopy>& inputs = chunk.staged.inputs;
-    if (terms_.stream == nullptr) {
-      TRY(terms_.device->copy_inputs(inputs, *chunk.input_copied));
-    } else {
-      TRY(copy_on_stream(inputs, *chunk.input_copied));
-    }
-  }
-  if (terms_.stream != nullptr) hold_ = TRY(StreamHold::begin(*terms_.stream));
+  for (const Chunk& chunk : chunks_)
+    TRY(terms_.device->copy_inputs(chunk.staged.inputs, terms_.ready.get(), *chunk.input_copied));
   return {};
-}
-
-/// A device that fails meanwhile may not record the event, but run a copy. Others are not waited
-/// for, since the stream may wait for what the caller does later.
-Result<> StagedCopies::copy_on_stream(const std::vector<MemoryCopy>& copies, DeviceEvent& copied) {
-  Result<> queued = copy_all(*terms_.stream, copies, copied);
-  if (!queued && !terms_.device->device().status())
-    (void)terms_.stream->synchronize(Clock::now() + staged_work_max);
-  return queued;
 }
 
 StagedCopies::~StagedCopies() {
@@ -117,7 +84,9 @@ void StagedCopies::limit_time(OperationRequest& request) {
 
 /// Starts to copy the results of the first chunk that has ended, and whose results are not copied.
 Result<> StagedCopies::copy_result() {
-  return terms_.device->copy_results(chunks_[results_++].staged.results, *results_copied_);
+  const StagedChunk& chunk = chunks_[results_++].staged;
+  StreamHold* const hold = results_ == chunks_.size() ? terms_.hold.get() : nullptr;
+  return terms_.device->copy_results(chunk.results, hold, *results_copied_);
 }
 
 Result<> StagedCopies::make_result() {
@@ -125,7 +94,7 @@ Result<> StagedCopies::make_result() {
   const size_t bytes =
       std::accumulate(counts.begin(), counts.end(), size_t{0}) * own_element_bytes_;
   if (bytes == 0) return {};
-  auto memory = TRY(terms_.device->device().allocate(bytes));
+  auto memory = TRY(terms_.device->allocate_result(bytes));
   chunks_.back().staged.results.push_back({memory.at(), own_result_->data.get(), bytes});
   const auto owner = std::make_shared<OwnedResult>(OwnedResult{terms_.device, std::move(memory)});
   own_result_->on_device = std::shared_ptr<std::byte>(owner, owner->memory.at());
@@ -142,7 +111,7 @@ Result<bool> StagedCopies::results_copied() {
 }
 
 void StagedCopies::release() {
-  if (hold_) hold_->release();
+  if (terms_.hold) terms_.hold->release();
 }
 
 void StagedCopies::finish() {

@@ -6,40 +6,26 @@
 #include "comm/driver/device_copies.h"
 #include "comm/schedule/operation_request.h"
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
 namespace dt {
 
-/// Holds a stream until the operation before it has ended.
-class StreamHold {
- public:
-  /// Holds the later work of the stream.
-  static Result<std::shared_ptr<StreamHold>> begin(DeviceStream& stream);
-  void wait();
-  void release();
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool released_ = false;
-};
-
 /// The copies of one call. Without a stream of the caller, those of the input begin at once. With
-/// one they are work of that stream, which then waits until the operation has ended. Each chunk of
-/// the call goes this way:
+/// one they wait for its earlier work. Its later work goes on, unless the caller lets it wait for
+/// the StreamHold. Each chunk of the call goes this way:
 ///
-///   the caller's stream:  … ▶ copies of the input ▶ StreamHold ──────────────▶ the caller's work
-///   the engine:                        └──▶ runs in pinned memory ──┐              ▲ release()
-///   the device's stream for results:                                └▶ copies ─────┘
+///   the caller's stream:  … ▶ ready event ▶ the caller's work ────────────▶ StreamHold ▶ …
+///   a stream for inputs:          └▶ copies ─┐                                  ▲
+///   the engine:                              └▶ runs in pinned memory ─┐        │ the last one
+///   the stream for results:                                            └▶ copies ┘
 class StagedCopies final : public DeviceCopies {
  public:
   struct Terms {
     std::shared_ptr<StagingDevice> device;
-    std::shared_ptr<DeviceStream> stream = {};  ///< of the caller; null: none
+    std::shared_ptr<DeviceEvent> ready = {};  ///< reached when the input is there; null: it is
+    std::shared_ptr<StreamHold> hold = {};    ///< null: no stream will wait for the end
     std::vector<BufferRanges> ranges;
     std::shared_ptr<Operation> executed;  ///< the call, which gets its buffers in pinned memory
     DeviceBuffer memory = {};             ///< pinned; more is taken where it is too small
@@ -65,7 +51,6 @@ class StagedCopies final : public DeviceCopies {
 
   Result<> prepare();
   Result<> copy_inputs();
-  Result<> copy_on_stream(const std::vector<MemoryCopy>& copies, DeviceEvent& copied);
   Result<> copy_result();
   Result<> make_result();
   void limit_time(OperationRequest& request);
@@ -74,7 +59,6 @@ class StagedCopies final : public DeviceCopies {
   DeviceBuffer memory_ = {};  ///< pinned
   std::vector<Chunk> chunks_ = {};
   std::unique_ptr<DeviceEvent> results_copied_ = {};  ///< of the last one so far
-  std::shared_ptr<StreamHold> hold_ = {};             ///< null: the caller has given no stream
   size_t submitted_ = 0;                              ///< chunks that the engine has got
   size_t results_ = 0;                                ///< chunks whose results are copied
   std::optional<Time> deadline_ = {};                 ///< none: the engine has got none yet

@@ -41,7 +41,10 @@ CopyBatch take_small(std::vector<MemoryCopy>& copies) {
 Result<std::shared_ptr<StagingDevice>> StagingDevice::open(std::unique_ptr<Device> device) {
   std::shared_ptr<StagingDevice> made(new StagingDevice());
   made->device_ = std::move(device);
+  TRY(made->device_->load_kernels());
+  made->numbers_.emplace(*made->device_);
   made->inputs_ = TRY(made->device_->make_stream());
+  made->late_inputs_ = TRY(made->device_->make_stream());
   made->results_ = TRY(made->device_->make_stream());
   return made;
 }
@@ -104,31 +107,48 @@ Result<bool> is_reached(const DeviceEvent& event) {
   return done;
 }
 
-Result<> copy_all(DeviceStream& stream, std::vector<MemoryCopy> copies, DeviceEvent& copied) {
+Result<> copy_all(DeviceStream& stream, std::vector<MemoryCopy> copies) {
   const CopyBatch small = take_small(copies);
-  Result<> queued;
-  if (!small.pieces.empty()) queued = stream.copy_pieces(small);
-  for (size_t i = 0; i < copies.size() && queued; ++i)
-    queued = stream.copy(copies[i]);
+  if (!small.pieces.empty()) TRY(stream.copy_pieces(small));
+  for (const MemoryCopy& copy : copies)
+    TRY(stream.copy(copy));
+  return {};
+}
+
+Result<std::shared_ptr<StreamHold>> StagingDevice::make_hold() {
+  return StreamHold::make(shared_from_this(), *numbers_);
+}
+
+Result<DeviceBuffer> StagingDevice::allocate_result(size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  return results_->allocate(bytes);
+}
+
+Result<> StagingDevice::copy_inputs(std::vector<MemoryCopy> copies, const DeviceEvent* ready,
+                                    DeviceEvent& copied) {
+  const std::lock_guard lock(mutex_);
+  DeviceStream& stream = ready == nullptr ? *inputs_ : *late_inputs_;
+  if (ready != nullptr) TRY(stream.wait(*ready));
+  Result<> queued = copy_all(stream, std::move(copies));
   // Also after a refusal: the copies before it run.
   const Result<> recorded = stream.record(copied);
-  return queued ? recorded : queued;
+  if (queued) queued = recorded;
+  // A device that fails meanwhile may not record the event, but run a copy. Other late inputs may
+  // wait for what the caller does later.
+  if (!queued && (ready == nullptr || !device_->status()))
+    (void)stream.synchronize(Clock::now() + staged_work_max);
+  return queued;
 }
 
-Result<> StagingDevice::copy_inputs(std::vector<MemoryCopy> copies, DeviceEvent& copied) {
-  return copy_on(*inputs_, std::move(copies), copied);
-}
-
-Result<> StagingDevice::copy_results(std::vector<MemoryCopy> copies, DeviceEvent& copied) {
-  return copy_on(*results_, std::move(copies), copied);
-}
-
-/// A device that fails meanwhile may not record the event, but run a copy.
-Result<> StagingDevice::copy_on(DeviceStream& stream, std::vector<MemoryCopy> copies,
-                                DeviceEvent& copied) {
+Result<> StagingDevice::copy_results(std::vector<MemoryCopy> copies, StreamHold* hold,
+                                     DeviceEvent& copied) {
   const std::lock_guard lock(mutex_);
-  Result<> queued = copy_all(stream, std::move(copies), copied);
-  if (!queued) (void)stream.synchronize(Clock::now() + staged_work_max);
+  Result<> queued = copy_all(*results_, std::move(copies));
+  // Before the event: behind that, the number may have another use.
+  if (queued && hold != nullptr) hold->release_behind(*results_);
+  const Result<> recorded = results_->record(copied);
+  if (queued) queued = recorded;
+  if (!queued) (void)results_->synchronize(Clock::now() + staged_work_max);
   return queued;
 }
 

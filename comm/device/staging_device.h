@@ -2,11 +2,13 @@
 
 #include "base/clock.h"
 #include "comm/device/buffer_ranges.h"
+#include "comm/device/stream_hold.h"
 #include "gpu/device.h"
 
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace dt {
@@ -16,9 +18,9 @@ namespace dt {
 inline constexpr Duration staged_work_max = seconds(600);
 
 /// A device whose memory operations read and write, with streams for these copies and pinned memory
-/// between them. Nothing but copies runs on its streams, so that none waits for another rank. Any
-/// thread may call it.
-class StagingDevice {
+/// between them. Nothing but copies runs on its streams, so that none waits for another rank. Those
+/// that wait for a stream of the caller have a stream of their own. Any thread may call it.
+class StagingDevice : public std::enable_shared_from_this<StagingDevice> {
  public:
   static Result<std::shared_ptr<StagingDevice>> open(std::unique_ptr<Device> device);
 
@@ -29,25 +31,31 @@ class StagingDevice {
   /// Keeps memory for later calls, which no copy uses any more. Frees none, since CUDA may wait for
   /// the device's work then. The next take_pinned() frees what is too much.
   void keep_pinned(DeviceBuffer buffer);
-  /// Queues copies out of memory of the device, and records the event behind them. After a failure
-  /// no copy runs, unless a GPU has failed that tells no end.
-  Result<> copy_inputs(std::vector<MemoryCopy> copies, DeviceEvent& copied);
-  /// The same into memory of the device.
-  Result<> copy_results(std::vector<MemoryCopy> copies, DeviceEvent& copied);
+  Result<std::shared_ptr<StreamHold>> make_hold();
+  /// Returns memory of the device for results that follow. Never waits for the device's work.
+  Result<DeviceBuffer> allocate_result(size_t bytes);
+  /// Queues copies out of memory of the device, and records the event behind them. They begin when
+  /// `ready` is reached; null: at once. After a failure no copy runs, unless a GPU has failed that
+  /// tells no end.
+  Result<> copy_inputs(std::vector<MemoryCopy> copies, const DeviceEvent* ready,
+                       DeviceEvent& copied);
+  /// The same into memory of the device. `hold` is a part behind them; null: none.
+  Result<> copy_results(std::vector<MemoryCopy> copies, StreamHold* hold, DeviceEvent& copied);
 
  private:
   static constexpr size_t kept_count_max = 16;
   static constexpr size_t kept_bytes_max = size_t{256} << 20;
 
   StagingDevice() = default;
-  Result<> copy_on(DeviceStream& stream, std::vector<MemoryCopy> copies, DeviceEvent& copied);
 
   std::unique_ptr<Device> device_ = {};
+  std::optional<HoldNumbers> numbers_ = {};
   std::mutex mutex_;
   std::vector<DeviceBuffer> kept_ = {};
   std::vector<DeviceBuffer> evicted_ = {};
   size_t kept_bytes_ = 0;
   std::unique_ptr<DeviceStream> inputs_ = {};
+  std::unique_ptr<DeviceStream> late_inputs_ = {};  ///< that wait for a stream of the caller
   std::unique_ptr<DeviceStream> results_ = {};
 };
 
@@ -58,9 +66,8 @@ Result<> check_ranges(const std::vector<BufferRanges>& ranges, const Device& dev
 /// True when the event is reached. Fails when the device has failed, and no copy runs any more.
 Result<bool> is_reached(const DeviceEvent& event);
 
-/// Queues copies on a stream, and records the event behind them, also when a copy is refused. One
-/// kernel makes many small ones, such as those of a list. All places are memory of the device, or
-/// pinned.
-Result<> copy_all(DeviceStream& stream, std::vector<MemoryCopy> copies, DeviceEvent& copied);
+/// Queues copies on a stream. One kernel makes many small ones, such as those of a list. All places
+/// are memory of the device, or pinned.
+Result<> copy_all(DeviceStream& stream, std::vector<MemoryCopy> copies);
 
 }  // namespace dt

@@ -103,6 +103,7 @@ inline bool matches_by_name(const OperationRequest& request) {
 }
 
 class DeviceCopies;
+class StreamHold;
 
 /// A submitted request: pending until `outcome` is set, exactly once.
 struct Operation {
@@ -123,6 +124,8 @@ struct Operation {
   /// For a call on memory of a device: its steps, some of which the engine runs. Null for most.
   /// Only the driver reads it; the engine never gets such a call.
   std::shared_ptr<DeviceCopies> staged = {};
+  /// For such a call that does not block: by which streams wait for its end. Null for others.
+  std::shared_ptr<StreamHold> hold = {};
 };
 
 }  // namespace dt

@@ -102,6 +102,7 @@ class Gpu {
   /// Returns when the sum is queued. Kernels of the stream that are queued later find it.
   void all_reduce(std::span<double> values) {
     auto sum = world_.all_reduce_async(values, dtrain::Op::sum, {.stream = stream_});
+    sum.wait_on(stream_);
     // The one before has ended soon. Its error, if it has one, is not lost.
     if (auto before = std::exchange(sum_, std::move(sum))) before->wait();
   }

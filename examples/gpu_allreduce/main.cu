@@ -87,6 +87,7 @@ float run_round(dtrain::Context& world, const Buffers& of, std::size_t count) {
   check_cuda(cudaEventRecord(of.begin, of.stream), "cudaEventRecord");
   dtrain::Work sum =
       world.all_reduce_async(std::span(of.values, count), dtrain::Op::sum, {.stream = of.stream});
+  sum.wait_on(of.stream);
   check_cuda(cudaEventRecord(of.end, of.stream), "cudaEventRecord");
   check<<<blocks, threads_per_block, 0, of.stream>>>(of.values, count, world.size(), of.errors);
   check_cuda(cudaGetLastError(), "a kernel");

@@ -11,6 +11,7 @@ namespace dt {
 /// The calls of CPU devices.
 enum class DeviceCall : uint8_t {
   allocate,
+  allocate_on_stream,
   make_stream,
   make_event,
   copy,

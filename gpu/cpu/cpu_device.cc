@@ -30,14 +30,7 @@ Result<> CpuDevice::begin(DeviceCall call) const {
 
 Result<DeviceBuffer> CpuDevice::allocate(const CpuAllocation::Terms& terms) {
   TRY(begin(DeviceCall::allocate));
-  if (terms.bytes == 0) return DeviceBuffer();
-  auto made = world_->memory().allocate(terms);
-  if (!made) return tl::unexpected(std::move(made).error().during(name()));
-  const CpuMemory::Allocation allocation = *made;
-  const auto free = [world = world_, allocation](void*) {
-    world->fail_overrun(allocation->terms().device, world->memory().free(allocation));
-  };
-  return DeviceBuffer(std::shared_ptr<void>(allocation->at(), free), allocation->at(), terms.bytes);
+  return allocate_buffer(world_, terms);
 }
 
 Result<DeviceBuffer> CpuDevice::allocate(size_t bytes) {

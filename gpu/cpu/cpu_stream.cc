@@ -103,6 +103,11 @@ void CpuStream::enqueue(StreamCommand command) {
   queue_.push(std::move(command));
 }
 
+Result<DeviceBuffer> CpuStream::allocate(size_t bytes) {
+  TRY(begin(DeviceCall::allocate_on_stream));
+  return allocate_buffer(world_, {.device = index_, .bytes = bytes});
+}
+
 Result<> CpuStream::copy(const MemoryCopy& copy) {
   TRY(begin(DeviceCall::copy));
   CpuAccesses accesses(*world_, index_);
@@ -169,9 +174,15 @@ Result<> CpuStream::sum_peers(ElementType type, const PeerAllReduce& call) {
   return {};
 }
 
+/// Keeps a number for the work that needs it, as CUDA does: there, freeing pinned memory waits for
+/// the device.
+CpuMemory::Allocation CpuStream::memory_of(const uint32_t* number) const {
+  return world_->memory().find(reinterpret_cast<const std::byte*>(number));
+}
+
 Result<> CpuStream::write_value(uint32_t* at, uint32_t value) {
   TRY(begin(DeviceCall::write_value));
-  enqueue({.call = DeviceCall::write_value, .run = [at, value]() -> Result<> {
+  enqueue({.call = DeviceCall::write_value, .run = [kept = memory_of(at), at, value]() -> Result<> {
              SystemOrder::release(at, value);
              wake_after_release(at);
              return {};
@@ -181,7 +192,8 @@ Result<> CpuStream::write_value(uint32_t* at, uint32_t value) {
 
 Result<> CpuStream::wait_value(const uint32_t* at, uint32_t value) {
   TRY(begin(DeviceCall::wait_value));
-  enqueue({.call = DeviceCall::wait_value, .run = [this, at, value]() -> Result<> {
+  enqueue({.call = DeviceCall::wait_value,
+           .run = [this, kept = memory_of(at), at, value]() -> Result<> {
              uint32_t seen = SystemOrder::acquire(at);
              // No work of a device that has failed can set the number.
              for (uint32_t polls = 1; !peer_reached(seen, value) && world_->status(index_);

@@ -24,6 +24,7 @@ class CpuStream final : public DeviceStream {
   ~CpuStream() override;
 
   Device& device() const override { return device_; }
+  Result<DeviceBuffer> allocate(size_t bytes) override;
   Result<> copy(const MemoryCopy& copy) override;
   Result<> copy_pieces(const CopyBatch& batch) override;
   Result<> fill(std::byte* to, std::byte value, size_t bytes) override;
@@ -44,6 +45,7 @@ class CpuStream final : public DeviceStream {
   /// Checks that the call may be made: no failure of the device, none from the probe.
   Result<> begin(DeviceCall call) const;
   void enqueue(StreamCommand command);
+  CpuMemory::Allocation memory_of(const uint32_t* number) const;
   /// Returns `why` with the device and the call before it.
   tl::unexpected<Error> refuse(DeviceCall call, Error why) const;
 

@@ -57,4 +57,17 @@ DeviceStream* CpuWorld::find_stream(const void* address) const {
   return found == streams_.end() ? nullptr : *found;
 }
 
+Result<DeviceBuffer> allocate_buffer(const std::shared_ptr<CpuWorld>& world,
+                                     const CpuAllocation::Terms& terms) {
+  if (terms.bytes == 0) return DeviceBuffer();
+  auto made = world->memory().allocate(terms);
+  if (!made)
+    return tl::unexpected(std::move(made).error().during(CpuWorld::name_of_device(terms.device)));
+  const CpuMemory::Allocation allocation = *made;
+  const auto free = [world, allocation](void*) {
+    world->fail_overrun(allocation->terms().device, world->memory().free(allocation));
+  };
+  return DeviceBuffer(std::shared_ptr<void>(allocation->at(), free), allocation->at(), terms.bytes);
+}
+
 }  // namespace dt

@@ -3,6 +3,7 @@
 #include "gpu/cpu/call_probe.h"
 #include "gpu/cpu/cpu_memory.h"
 
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -49,5 +50,9 @@ class CpuWorld {
   std::vector<std::optional<Error>> failures_;  ///< by device
   std::vector<DeviceStream*> streams_ = {};
 };
+
+/// Returns memory that its destructor frees.
+Result<DeviceBuffer> allocate_buffer(const std::shared_ptr<CpuWorld>& world,
+                                     const CpuAllocation::Terms& terms);
 
 }  // namespace dt

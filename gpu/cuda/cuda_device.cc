@@ -17,6 +17,13 @@
 
 namespace dt {
 
+DeviceBuffer cuda_buffer(std::shared_ptr<CudaState> state, void* memory, size_t bytes) {
+  std::shared_ptr<void> owner(memory, [state = std::move(state)](void* freed) {
+    (void)state->run("free", [&] { return cudaFree(freed); });
+  });
+  return DeviceBuffer(std::move(owner), static_cast<std::byte*>(memory), bytes);
+}
+
 std::string CudaDevice::uuid() const {
   cudaDeviceProp properties = {};
   if (!state_->check(cudaGetDeviceProperties(&properties, index()), "uuid")) return {};
@@ -57,10 +64,7 @@ Result<DeviceBuffer> CudaDevice::allocate(size_t bytes) {
   if (bytes == 0) return DeviceBuffer();
   void* memory = nullptr;
   TRY(state_->run("allocate", [&] { return cudaMalloc(&memory, bytes); }));
-  std::shared_ptr<void> owner(memory, [state = state_](void* freed) {
-    (void)state->run("free", [&] { return cudaFree(freed); });
-  });
-  return DeviceBuffer(std::move(owner), static_cast<std::byte*>(memory), bytes);
+  return cuda_buffer(state_, memory, bytes);
 }
 
 Result<DeviceBuffer> CudaDevice::allocate_pinned(size_t bytes) {
@@ -107,6 +111,26 @@ Result<DeviceBuffer> CudaDevice::open_shared(ByteSpan bytes) {
     (void)state->run("close", [&] { return cudaIpcCloseMemHandle(opened); });
   });
   return DeviceBuffer(std::move(owner), static_cast<std::byte*>(memory), size);
+}
+
+/// CUDA loads a kernel at its first use, unless somebody asks for it before.
+Result<> CudaDevice::load_kernels() {
+  std::vector<KernelFunction> kernels;
+  for (size_t from = 0; from < copy_format_count; ++from) {
+    for (size_t to = 0; to < copy_format_count; ++to) {
+      for (const bool few : {false, true})
+        kernels.push_back(
+            copy_kernel(static_cast<CopyFormat>(from), static_cast<CopyFormat>(to), few));
+    }
+  }
+  for (size_t i = 0; i < element_type_count; ++i)
+    kernels.push_back(reduce_kernel(static_cast<ElementType>(i), ReduceOp::average));
+  for (const KernelFunction kernel : kernels) {
+    if (kernel == nullptr) continue;
+    cudaFuncAttributes attributes = {};
+    TRY(state_->run("load_kernels", [&] { return cudaFuncGetAttributes(&attributes, kernel); }));
+  }
+  return {};
 }
 
 /// One block a multiprocessor. Other kernels may hold these for a while. But block b waits for

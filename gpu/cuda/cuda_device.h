@@ -7,6 +7,9 @@
 
 namespace dt {
 
+/// Returns memory of cudaMalloc() or cudaMallocAsync() as one that its destructor frees.
+DeviceBuffer cuda_buffer(std::shared_ptr<CudaState> state, void* memory, size_t bytes);
+
 /// A GPU, by CUDA's runtime. It uses the primary context, as PyTorch, JAX and NCCL do. So it can
 /// share streams and memory of the process with them.
 class CudaDevice final : public Device {
@@ -29,6 +32,7 @@ class CudaDevice final : public Device {
   Result<DeviceBuffer> allocate_shared(size_t bytes) override;
   Result<Bytes> share(const DeviceBuffer& shared) const override;
   Result<DeviceBuffer> open_shared(ByteSpan handle) override;
+  Result<> load_kernels() override;
   Result<int> prepare_peers() override;
   Result<std::unique_ptr<DeviceStream>> make_stream() override;
   Result<std::shared_ptr<DeviceStream>> stream_at(void* handle) override;

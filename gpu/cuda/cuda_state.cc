@@ -43,6 +43,7 @@ bool is_final(cudaError_t status) {
 Errc code_of(cudaError_t status) {
   if (status == cudaErrorMemoryAllocation) return Errc::out_of_memory;
   if (status == cudaErrorInvalidValue) return Errc::input;
+  if (status == cudaErrorNotSupported) return Errc::unsupported;
   return Errc::os;
 }
 

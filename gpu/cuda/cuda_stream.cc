@@ -1,6 +1,7 @@
 #include "gpu/cuda/cuda_stream.h"
 
 #include "base/format.h"
+#include "gpu/cuda/cuda_device.h"
 #include "gpu/cuda/cuda_event.h"
 #include "gpu/cuda/stream_memory.h"
 #include "gpu/kernels/copy_arguments.h"
@@ -76,6 +77,18 @@ CudaStream::~CudaStream() {
 
 tl::unexpected<Error> CudaStream::refuse(const char* call, Error why) const {
   return tl::unexpected(std::move(why).during(format("{}: {}", state_->name(), call)));
+}
+
+Result<DeviceBuffer> CudaStream::allocate(size_t bytes) {
+  TRY(state_->status());
+  if (bytes == 0) return DeviceBuffer();
+  void* memory = nullptr;
+  const auto made =
+      state_->run("allocate", [&] { return cudaMallocAsync(&memory, bytes, stream_of(handle_)); });
+  // Such a device has no pools of memory.
+  if (!made && made.error().code == Errc::unsupported) return device_.allocate(bytes);
+  TRY(made);
+  return cuda_buffer(state_, memory, bytes);
 }
 
 Result<> CudaStream::copy(const MemoryCopy& copy) {
@@ -154,7 +167,7 @@ Result<> CudaStream::sum_peers(ElementType type, const PeerAllReduce& call) {
 
 Result<> CudaStream::write_value(uint32_t* at, uint32_t value) {
   TRY(state_->status());
-  const auto memory = stream_memory();
+  const auto& memory = stream_memory();
   if (!memory) return refuse("write_value", memory.error());
   return state_->run("write_value", [&] {
     return memory->write(stream_of(handle_), reinterpret_cast<uintptr_t>(at), value, 0);
@@ -163,7 +176,7 @@ Result<> CudaStream::write_value(uint32_t* at, uint32_t value) {
 
 Result<> CudaStream::wait_value(const uint32_t* at, uint32_t value) {
   TRY(state_->status());
-  const auto memory = stream_memory();
+  const auto& memory = stream_memory();
   if (!memory) return refuse("wait_value", memory.error());
   constexpr unsigned until_reached = 0;  // CU_STREAM_WAIT_VALUE_GEQ, which compares cyclically
   return state_->run("wait_value", [&] {

@@ -25,6 +25,7 @@ class CudaStream final : public DeviceStream {
 
   Device& device() const override { return device_; }
   void* native() const override { return handle_; }
+  Result<DeviceBuffer> allocate(size_t bytes) override;
   Result<> copy(const MemoryCopy& copy) override;
   Result<> copy_pieces(const CopyBatch& batch) override;
   Result<> fill(std::byte* to, std::byte value, size_t bytes) override;

@@ -27,8 +27,7 @@
  *   fails with _MISMATCH, unless all ranks have another one. Calls by name are also staged while a
  *   rank has joined. With nccl instead of auto, calls fail when NCCL cannot connect all ranks.
  * - Order: A second call by a name that is pending waits until NCCL has the first. When a call by
- *   name reaches its time limit, all later calls for NCCL fail. Small calls without a stream are
- *   fused.
+ *   name reaches its time limit, all later calls for NCCL fail. Small calls are fused.
  * - Memory: For scaled and compressed calls of more than 1 MiB, the library keeps memory of the
  *   device until the end.
  * - End: Where NCCL has run, dtrain_finalize waits up to 2 s for the other ranks to finalize.
@@ -37,20 +36,18 @@
  *   kernels off.
  *
  * dtrain_op_options.stream: a stream of that device, such as a cudaStream_t. The input is read
- * after the earlier work of the stream. The stream's later work waits until the operation has
- * ended. The default stream is cudaStreamLegacy (1) or cudaStreamPerThread (2). NULL: the caller
- * has waited for the input itself. In both cases a blocking call returns when the result lies in
- * memory of the device. An asynchronous call returns when its copies are queued, and its work is
- * done when the result lies in that memory. With a stream, the caller need not wait: later work of
- * the stream reads the result.
+ * after the earlier work of the stream. Its later work goes on; dtrain_work_wait_stream() makes it
+ * wait. The default stream is cudaStreamLegacy (1) or cudaStreamPerThread (2). NULL: the caller has
+ * waited for the input itself. In both cases a blocking call returns when the result lies in memory
+ * of the device. An asynchronous call returns when its copies are queued, and its work is done when
+ * the result lies in that memory.
  *
  * A staged operation begins when its input has been copied, and its timeout begins then. The
  * timeout of an operation of NCCL begins with the call, and includes the time before the operation
- * begins. Later operations that match by their order wait until it has begun. The operations of one
- * stream, named ones and messages included, end in the order of the calls, so that all ranks must
- * make them in one order. The result of an operation with counts for each rank lies on the device
- * of its input. The buffers belong to the operation until its work is done. dtrain_finalize waits
- * for all copies, and for the stream's work before them.
+ * begins. Later operations that match by their order wait until it has begun. The result of an
+ * operation with counts for each rank lies on the device of its input. The buffers belong to the
+ * operation until its work is done. dtrain_finalize waits for all copies, and for the stream's work
+ * before them.
  *
  * Operations on memory of devices also fail with:
  * - _INPUT, before anything is sent: Some buffers are on the host and others on a device, or they
@@ -73,6 +70,16 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Later work of the stream waits until the work is done, or has failed, so that it can read the
+ * result. The stream is one of the device of the buffers, not only that of the options; several can
+ * wait. The call does not wait, unless the buffers lie on the host. The buffers belong to the
+ * operation until it is done, so the work must live as long. Where a failure matters, wait for the
+ * work later, too.
+ *
+ * Returns the status of a work that is done. Fails with _INPUT for NULL and for a stream of another
+ * device, or one that is being captured, and with _SYSTEM when the device has failed. */
+DTRAIN_API int dtrain_work_wait_stream(dtrain_work* work, void* stream, dtrain_error* error);
 
 /* Returns 1 when the ranks have agreed that NCCL runs the collectives on memory of devices that it
  * can run; else 0, also for NULL. The value changes at most once, at the same call of all ranks. */

@@ -327,6 +327,11 @@ class Work {
   bool wait_for(std::chrono::milliseconds timeout) {
     return wait_ms(timeout.count() < 0 ? 0 : detail::milliseconds_of(timeout));
   }
+  /// Later work of the stream of a device waits for it; see dtrain_work_wait_stream.
+  void wait_on(void* stream) {
+    dtrain_error error = detail::empty_error();
+    if (dtrain_work_wait_stream(work_.get(), stream, &error) != DTRAIN_OK) throw Error(error);
+  }
   /// Returns the result of an operation whose result the engine allocates, which must be done.
   /// Throws Error when it failed, and when its elements have another type.
   template <Element T>

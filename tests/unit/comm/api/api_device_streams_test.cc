@@ -1,6 +1,7 @@
 // Streams, order and failures of operations on memory of devices, in C. Devices of the CPU take the
 // place of GPUs.
 #include "comm/include/dtrain/dtrain.h"
+#include "comm/include/dtrain/dtrain_device.h"
 #include "comm/include/dtrain/dtrain_work.h"
 #include "tests/unit/comm/api/world_fixture.h"
 #include "tests/unit/gpu/cpu_devices.h"
@@ -41,7 +42,7 @@ dtrain_op_options with_stream(const CpuDevices& cpu, const char* name = nullptr)
   return options;
 }
 
-TEST_CASE("with a stream a work reads what the stream has written, and the stream its results") {
+TEST_CASE("a work reads what its stream has written, and a stream that waits for it its results") {
   for (const int size : {1, 3}) {
     World world({.size = size, .per_host = 2});
     check_all_well(world.run([](dtrain::Context& context) {
@@ -57,14 +58,29 @@ TEST_CASE("with a stream a work reads what the stream has written, and the strea
           dtrain_all_reduce_async(context.get(), gradient.buffers(), DTRAIN_SUM, &options, nullptr);
       REQUIRE(work != nullptr);
       CHECK(dtrain_work_done(work) == 0);
+      dtrain_error error = new_error();
+      CHECK(dtrain_work_wait_stream(work, nullptr, &error) == DTRAIN_ERROR_INPUT);
+      CHECK(contains(error.text, "the default stream is cudaStreamLegacy (1)"));
+      CHECK(dtrain_work_wait_stream(work, &error, &error) == DTRAIN_ERROR_INPUT);
+      CHECK(contains(error.text, "cpu:0 has no stream at"));
+      // Its own stream, and another one.
+      const auto other = cpu.device(0).make_stream().value();
       std::vector<float> seen(2);
-      REQUIRE(stream.copy({bytes_at(seen), gradient.memory.at(), 8}).has_value());
+      std::vector<float> seen_there(2);
+      for (const auto& [waits, into] :
+           {std::pair(&stream, &seen), std::pair(other.get(), &seen_there)}) {
+        REQUIRE(dtrain_work_wait_stream(work, waits, &error) == DTRAIN_OK);
+        REQUIRE(waits->copy({bytes_at(*into), gradient.memory.at(), 8}).has_value());
+      }
       gate.open();
+      REQUIRE(other->synchronize(much_later()).has_value());
       // No thread waits for the work: the library's own thread moves it.
       REQUIRE(stream.synchronize(much_later()).has_value());
       const auto sum = static_cast<float>(context.size());
       CHECK(seen == std::vector<float>{sum, 2 * sum});
+      CHECK(seen_there == seen);
       CHECK(dtrain_work_wait(work, -1, nullptr) == DTRAIN_OK);
+      CHECK(dtrain_work_wait_stream(work, &stream, nullptr) == DTRAIN_OK);
       dtrain_times times = {};
       times.struct_size = sizeof times;
       CHECK(dtrain_work_times(work, &times, nullptr) == DTRAIN_OK);
@@ -285,16 +301,18 @@ TEST_CASE("the end of a context waits for copies, and lets the stream continue")
     const Gradient first(cpu.stream(0), {1, 2});
     const Gradient second(cpu.stream(0), {3});
     const dtrain_op_options options = with_stream(cpu);
-    // Rank 1 makes no call, so the first one holds the stream, and with it the second one's input.
+    // Rank 1 makes no call, so the stream waits for the first one, and with it the second one's
+    // input.
     std::vector<dtrain_work*> works;
     if (context.rank() == 0) {
       for (const Gradient* gradient : {&first, &second}) {
         works.push_back(dtrain_all_reduce_async(context.get(), gradient->buffers(), DTRAIN_SUM,
                                                 &options, nullptr));
+        CHECK(dtrain_work_wait_stream(works.back(), options.stream, nullptr) == DTRAIN_OK);
       }
       ends = true;
       context.finalize();
-      CHECK(recorded == 2);
+      CHECK(recorded == 4);
       finalized.count_down();
     }
     finalized.wait();
@@ -303,6 +321,78 @@ TEST_CASE("the end of a context waits for copies, and lets the stream continue")
       CHECK(dtrain_work_wait(work, 0, nullptr) == DTRAIN_ERROR_CLOSED);
       dtrain_work_free(work);
     }
+  }));
+}
+
+TEST_CASE("a stream that waits for a failed work goes on, and the work tells the reason") {
+  World world({.size = 2, .per_host = 2});
+  check_all_well(world.run([](dtrain::Context& context) {
+    const CpuDevices cpu({});
+    const Gradient gradient(cpu.stream(0), {1, 2});
+    const dtrain_op_options options = with_stream(cpu);
+    const dtrain_op op = context.rank() == 0 ? DTRAIN_SUM : DTRAIN_MAX;
+    dtrain_work* const work =
+        dtrain_all_reduce_async(context.get(), gradient.buffers(), op, &options, nullptr);
+    // Whether it has failed already is not known.
+    const int status = dtrain_work_wait_stream(work, options.stream, nullptr);
+    CHECK((status == DTRAIN_OK || status == DTRAIN_ERROR_MISMATCH));
+    CHECK(cpu.stream(0).synchronize(much_later()).has_value());
+    CHECK(dtrain_work_wait(work, -1, nullptr) == DTRAIN_ERROR_MISMATCH);
+    CHECK(dtrain_work_wait_stream(work, options.stream, nullptr) == DTRAIN_ERROR_MISMATCH);
+    dtrain_work_free(work);
+  }));
+}
+
+TEST_CASE("calls by name on a stream end in any order, also when a stream waits for them") {
+  World world({.size = 2, .per_host = 2});
+  check_all_well(world.run([](dtrain::Context& context) {
+    const CpuDevices cpu({});
+    const Gradient first(cpu.stream(0), {1});
+    const Gradient second(cpu.stream(0), {2});
+    std::vector<const Gradient*> order = {&first, &second};
+    if (context.rank() == 1) std::swap(order[0], order[1]);
+    std::vector<dtrain_work*> works;
+    for (const Gradient* const gradient : order) {
+      const dtrain_op_options options = with_stream(cpu, gradient == &first ? "a" : "b");
+      works.push_back(dtrain_all_reduce_async(context.get(), gradient->buffers(), DTRAIN_SUM,
+                                              &options, nullptr));
+    }
+    for (dtrain_work* const work : works)
+      CHECK(dtrain_work_wait_stream(work, &cpu.stream(0), nullptr) == DTRAIN_OK);
+    CHECK(first.values() == std::vector<float>{2});
+    CHECK(second.values() == std::vector<float>{4});
+    for (dtrain_work* const work : works)
+      dtrain_work_free(work);
+  }));
+}
+
+TEST_CASE("while a stream waits for a work, no memory is taken that might wait for the stream") {
+  World world({.size = 2, .per_host = 2});
+  check_all_well(world.run([](dtrain::Context& context) {
+    std::atomic<bool> held = false;
+    std::atomic<int> taken = 0;
+    const CpuDevices cpu({.probe = [&](const ProbedCall& probed) -> Result<> {
+      if (held && probed.call == DeviceCall::allocate) ++taken;
+      return {};
+    }});
+    Gate gate;
+    const Gradient own(cpu.stream(0), {7, 8});
+    const dtrain_op_options options = with_stream(cpu);
+    if (context.rank() == 0) REQUIRE(cpu.stream(0).run_on_host([&] { gate.pass(); }).has_value());
+    const dtrain_buffers input = {own.memory.at(), nullptr, 2, DTRAIN_FLOAT32};
+    dtrain_work* const work = dtrain_all_gather_v_async(context.get(), input, &options, nullptr);
+    CHECK(dtrain_work_wait_stream(work, options.stream, nullptr) == DTRAIN_OK);
+    held = true;
+    gate.open();
+    CHECK(cpu.stream(0).synchronize(much_later()).has_value());
+    held = false;
+    CHECK(taken == 0);
+    dtrain_result result = {};
+    result.struct_size = sizeof result;
+    CHECK(dtrain_work_wait(work, -1, nullptr) == DTRAIN_OK);
+    CHECK(dtrain_work_result(work, &result, nullptr) == DTRAIN_OK);
+    CHECK(result.count == 4);
+    dtrain_work_free(work);
   }));
 }
 

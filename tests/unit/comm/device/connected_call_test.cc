@@ -21,7 +21,8 @@ struct SumOptions {
 
 /// A sum of rank 0, over its numbers in place.
 struct Sum {
-  Sum(const ConnectedRanks& world, const SumOptions& options) {
+  Sum(const ConnectedRanks& world, const SumOptions& options)
+      : hold(world.devices[0]->make_hold().value()) {
     std::byte* const at = world.memory[0].at();
     const CallingRank self = {.rank = 0, .size = static_cast<int>(world.ranks.size())};
     executed->request = {.kind = OperationKind::all_reduce, .count = 3, .input = at, .output = at};
@@ -30,16 +31,23 @@ struct Sum {
     executed->request.timeout = options.timeout;
     executed->request.reduce = options.reduce;
     executed->request.terms = OperationTerms{.memory = MemoryKind::device};
+    std::shared_ptr<DeviceEvent> ready;
+    if (options.stream) {
+      ready = world.devices[0]->device().make_event().value();
+      CHECK(options.stream->record(*ready));
+    }
     if (options.agreed) world.ranks[0]->agree(*options.agreed);
     copies = ConnectedCall::start({.connection = world.ranks[0],
                                    .self = self,
                                    .device = world.devices[0],
-                                   .stream = options.stream,
+                                   .ready = ready,
+                                   .hold = hold,
                                    .ranges = ranges_of(executed->request, self),
                                    .executed = executed})
                  .value();
   }
   std::shared_ptr<Operation> executed = std::make_shared<Operation>();
+  std::shared_ptr<StreamHold> hold;
   std::unique_ptr<DeviceCopies> copies;
 };
 
@@ -101,19 +109,23 @@ TEST_CASE("after the vote, NCCL sums") {
   CHECK(values_of<float>(world.cpu.stream(0), world.memory[0], 3) == std::vector<float>{1, 1, 1});
 }
 
-TEST_CASE("the caller's stream goes on when the call is released") {
+TEST_CASE("a stream waits for the results of NCCL only if the caller wants it") {
   const ConnectedRanks world(1);
   world.decided(0);
   const auto stream = world.devices[0]->device().stream_at(&world.cpu.stream(0)).value();
   const Sum sum(world, {.agreed = DeviceRoute::nccl, .stream = stream});
+  const auto before = world.cpu.device(0).make_event().value();
+  CHECK(world.cpu.stream(0).record(*before));
+  CHECK(before->synchronize(much_later()));
+  CHECK(sum.hold->hold(&world.cpu.stream(0)));
   const auto behind = world.cpu.device(0).make_event().value();
   CHECK(world.cpu.stream(0).record(*behind));
+  CHECK_FALSE(behind->done().value());
+  // NCCL's stream releases it, and not the host.
   begin_nccl(sum);
+  CHECK(behind->synchronize(much_later()));
   while (!sum.copies->results_copied().value())
     std::this_thread::yield();
-  CHECK_FALSE(behind->done().value());
-  sum.copies->release();
-  CHECK(behind->synchronize(much_later()));
 }
 
 TEST_CASE("a call that the ranks stage is staged, when the stream has its input") {
@@ -377,6 +389,7 @@ TEST_CASE("other ranks that will not end the call are its reason") {
   world.decided(0);
   const auto stream = world.devices[0]->device().stream_at(&world.cpu.stream(0)).value();
   const Sum sum(world, {.agreed = DeviceRoute::nccl, .stream = stream});
+  CHECK(sum.hold->hold(&world.cpu.stream(0)));
   sum.copies->stop({Errc::peer_lost, "too early: the engine waits"});
   begin_nccl(sum);
   sum.copies->stop({Errc::peer_lost, "rank 1 died"});

@@ -29,12 +29,16 @@ struct StagedReduction {
   }
   Result<std::unique_ptr<DeviceCopies>> start(bool on_stream) {
     return StagedCopies::start({.device = device,
-                                .stream = on_stream ? callers_stream() : nullptr,
+                                .ready = on_stream ? record_ready() : nullptr,
+                                .hold = hold,
                                 .ranges = ranges_of(request, {}),
                                 .executed = executed});
   }
-  std::shared_ptr<DeviceStream> callers_stream() const {
-    return {std::shared_ptr<void>(), stream.get()};
+  /// Returns the event behind the stream's work so far.
+  std::shared_ptr<DeviceEvent> record_ready() const {
+    std::shared_ptr<DeviceEvent> ready = device->device().make_event().value();
+    REQUIRE(stream->record(*ready).has_value());
+    return ready;
   }
   /// Doubles the input, as an engine on the host would.
   void execute() const {
@@ -48,6 +52,7 @@ struct StagedReduction {
   std::unique_ptr<DeviceStream> stream;
   DeviceBuffer input;
   DeviceBuffer output;
+  std::shared_ptr<StreamHold> hold = device->make_hold().value();
   std::shared_ptr<Operation> executed = std::make_shared<Operation>();
   OperationRequest& request = executed->request;
 };
@@ -94,22 +99,25 @@ TEST_CASE("the engine computes in pinned memory between two copies") {
 }
 
 TEST_CASE(
-    "work of the caller's stream runs before the copies, and after the end of the operation") {
+    "work of the caller's stream runs before the copies, and behind the results if it waits") {
   StagedReduction call;
   std::vector<int> late = {5, 6, 7};
   REQUIRE(call.stream->run_on_host([&] { call.gate.pass(); }).has_value());
   REQUIRE(call.stream->copy({call.input.at(), bytes_at(late), sizeof(int) * 3}).has_value());
   const auto copies = call.start(true).value();
+  const auto passes = call.device->device().make_event().value();
+  REQUIRE(call.stream->record(*passes).has_value());
   std::vector<int> seen(3);
+  REQUIRE(call.hold->hold(call.stream.get()).has_value());
   REQUIRE(call.stream->copy({bytes_at(seen), call.output.at(), sizeof(int) * 3}).has_value());
   CHECK(copies->next()->kind == DeviceStep::Kind::waits);
   call.gate.open();
   REQUIRE(input_copied(*copies));
-  call.execute();
-  REQUIRE(copies->start_results().has_value());
-  REQUIRE(wait_until([&] { return copies->results_copied(); }));
+  REQUIRE(passes->synchronize(much_later()).has_value());
   CHECK_FALSE(call.stream->done().value());
-  copies->release();
+  call.execute();
+  // The device releases the stream, and not the host.
+  REQUIRE(copies->start_results().has_value());
   REQUIRE(call.stream->synchronize(much_later()).has_value());
   CHECK(seen == std::vector<int>{10, 12, 14});
 }
@@ -255,7 +263,7 @@ TEST_CASE("a result that the engine allocates goes to the device of the input") 
   CHECK(values == std::vector<int>{1, 2, 3});
 }
 
-TEST_CASE("no copy on the caller's stream runs any more when its device has failed") {
+TEST_CASE("no copy behind the caller's stream runs any more when its device has failed") {
   std::atomic<bool> armed = false;
   std::atomic<bool> begun = false;
   std::atomic<bool> may_run = false;
@@ -289,8 +297,12 @@ TEST_CASE("no copy on the caller's stream runs any more when its device has fail
     while (device.status())
       std::this_thread::yield();
   };
+  StagedCopies::Terms terms = {.device = call.device,
+                               .ready = call.record_ready(),
+                               .ranges = ranges_of(call.request, {}),
+                               .executed = call.executed};
   armed = true;
-  CHECK_FALSE(call.start(true));
+  CHECK_FALSE(StagedCopies::start(std::move(terms)));
   CHECK(has_run);
   may_run = true;
 }

@@ -57,11 +57,11 @@ TEST_CASE("copies go both ways, and the event behind them is reached also after 
   const auto copied = device->device().make_event().value();
   std::array<std::byte, 3> values = {std::byte{1}, std::byte{2}, std::byte{3}};
   const MemoryCopy in = {memory.at(), values.data(), 3};
-  REQUIRE(device->copy_results({in}, *copied).has_value());
+  REQUIRE(device->copy_results({in}, nullptr, *copied).has_value());
   REQUIRE(copied->synchronize(much_later()).has_value());
   const std::vector<MemoryCopy> copies = {{pinned.at(), memory.at(), 3},
                                           {pinned.at(), memory.at(), 4}};
-  const Result<> refused = device->copy_inputs(copies, *copied);
+  const Result<> refused = device->copy_inputs(copies, nullptr, *copied);
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().code == Errc::input);
   REQUIRE(copied->synchronize(much_later()).has_value());
@@ -84,7 +84,7 @@ TEST_CASE("no copy runs any more after a failure to record the event behind it")
   const DeviceBuffer memory = device->device().allocate(3).value();
   const DeviceBuffer pinned = device->take_pinned(3).value();
   const auto copied = device->device().make_event().value();
-  CHECK_FALSE(device->copy_results({{memory.at(), pinned.at(), 3}}, *copied));
+  CHECK_FALSE(device->copy_results({{memory.at(), pinned.at(), 3}}, nullptr, *copied));
   CHECK(has_run);
   may_run = true;
 }
@@ -106,7 +106,7 @@ TEST_CASE("one kernel makes many small copies, beside larger ones") {
     for (size_t i = 0; i < small_bytes; ++i)
       copies.push_back({pinned.at() + large + i, memory.at() + large + i, 1});
     copies_run = 0;
-    REQUIRE(device->copy_inputs(copies, *copied).has_value());
+    REQUIRE(device->copy_inputs(copies, nullptr, *copied).has_value());
     REQUIRE(copied->synchronize(much_later()).has_value());
     CHECK(copies_run == calls);
     CHECK(std::memcmp(pinned.at(), memory.at(), large + small_bytes) == 0);

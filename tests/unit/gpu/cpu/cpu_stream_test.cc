@@ -52,6 +52,9 @@ Result<> make_call(const CpuDevices& cpu, DeviceCall call, const DeviceBuffer& b
     case DeviceCall::allocate:
       TRY(cpu.device(0).allocate(1));
       return {};
+    case DeviceCall::allocate_on_stream:
+      TRY(stream.allocate(1));
+      return {};
     case DeviceCall::make_stream:
       TRY(cpu.device(0).make_stream());
       return {};
