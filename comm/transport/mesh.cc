@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 
 #include <algorithm>
 #include <array>
@@ -27,6 +28,7 @@ constexpr uint64_t tag_wake = UINT64_MAX;
 constexpr uint64_t tag_doorbell = UINT64_MAX - 1;
 constexpr uint64_t tag_rendezvous = UINT64_MAX - 2;
 constexpr uint64_t tag_listener = UINT64_MAX - 3;
+constexpr uint64_t tag_timer = UINT64_MAX - 4;
 constexpr uint64_t tag_tcp = uint64_t{1} << 32;
 
 // Edge-triggered, so that a socket that has ended does not end every wait at once. The same holds
@@ -72,6 +74,10 @@ Result<> Mesh::build(MeshBuilder& builder, const TaskEntry& self, const Options&
   if (!epoll_) return fail_errno("cannot make an epoll descriptor");
   wake_ = TRY(make_doorbell());
   TRY(watch(wake_.get(), EPOLLIN, tag_wake));
+  timer_ = Fd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  if (!timer_) return fail_errno("cannot make a timer descriptor");
+  // Edge-triggered, so that an end of the timer is never read.
+  TRY(watch(timer_.get(), EPOLLIN | uint32_t{EPOLLET}, tag_timer));
   LocalGroup& locals = builder.locals();
   if (!locals.empty()) {
     doorbell_ = TRY(duplicate(locals.doorbell().get()));
@@ -236,9 +242,11 @@ Result<bool> Mesh::wait(Time deadline) {
 Result<int> Mesh::wait_for_events(std::span<epoll_event> events, Time deadline) {
   const bool connecting = connector_ && connector_->active();
   if (connecting) deadline = std::min(deadline, clock_.wake_up_at(connector_->next_deadline()));
-  int timeout_ms = poll_ms(Clock::now(), deadline);
+  const Time now = Clock::now();
+  int timeout_ms = poll_ms(now, deadline);
   if (timeout_ms > 0 && fall_asleep()) return 0;
   const bool sleeps = timeout_ms > 0;
+  if (sleeps && deadline - now < milliseconds(1)) set_timer(deadline - now);
   bool news = false;
   if (connecting) {
     polled_.assign(1, {.fd = epoll_.get(), .events = POLLIN, .revents = 0});
@@ -256,6 +264,13 @@ Result<int> Mesh::wait_for_events(std::span<epoll_event> events, Time deadline) 
   if (news || (connecting && clock_.now() >= connector_->next_deadline()))
     TRY(advance_connections());
   return std::max(n, 0);
+}
+
+/// Ends a wait sooner than epoll_wait() does, which counts whole milliseconds. If anything else
+/// ends that wait, the timer ends a later one.
+void Mesh::set_timer(Duration shorter_than_ms) const {
+  const itimerspec once = {.it_interval = {}, .it_value = {.tv_nsec = shorter_than_ms.count()}};
+  timerfd_settime(timer_.get(), 0, &once, nullptr);
 }
 
 Result<> Mesh::advance_connections() {

@@ -75,7 +75,7 @@ class Mesh {
   /// of wake() and the deadline end the wait, too. Returns true for the rendezvous, once per event:
   /// the caller must then pump the client. Changes since the last wait end the next one at once. So
   /// a caller that moves all it can between two waits misses nothing. An unchanged link ends no
-  /// wait.
+  /// wait. The deadline is exact to far less than a millisecond.
   Result<bool> wait(Time deadline);
   void wake() const;
   /// The number of TCP links. Only wait() can find what arrives on any of them.
@@ -106,6 +106,7 @@ class Mesh {
   Result<> watch(int fd, uint32_t events, uint64_t tag) const;
   Result<> watch_listener();
   Result<int> wait_for_events(std::span<epoll_event> events, Time deadline);
+  void set_timer(Duration shorter_than_ms) const;
   Result<> advance_connections();
   bool fall_asleep();
   bool memory_changed();
@@ -116,6 +117,7 @@ class Mesh {
   Fd epoll_;
   Fd wake_;
   Fd doorbell_;
+  Fd timer_;  ///< for waits of less than a millisecond
   int rendezvous_fd_ = -1;
   std::shared_ptr<ShmSegment> segment_;
   std::atomic<uint32_t>* asleep_ = nullptr;  ///< this task's flag; null without local peers

@@ -267,6 +267,22 @@ TEST_CASE("a link that its owner leaves alone does not end one wait after the ot
   }
 }
 
+TEST_CASE("a wait of less than a millisecond is not rounded up to one") {
+  for (const Transport transport : all_transports) {
+    const RendezvousFixture server(table_of_workers(2, 2));
+    std::vector<Member> members = join_all(server, transport);
+    // A rounded wait is never in time. On a busy machine, any other one is so after some attempts.
+    bool in_time = false;
+    for (const Time end = soon(); !in_time && Clock::now() < end;) {
+      const Time deadline = Clock::now() + microseconds(200);
+      REQUIRE(members[0].mesh->wait(deadline).has_value());
+      const Time ended = Clock::now();
+      in_time = ended >= deadline && ended < deadline + microseconds(500);
+    }
+    CHECK(in_time);
+  }
+}
+
 TEST_CASE("wake ends a wait from another thread, also one that has not begun") {
   const RendezvousFixture server(table_of_workers(2, 2));
   std::vector<Member> members = join_all(server, Transport::automatic);
