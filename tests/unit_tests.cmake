@@ -75,9 +75,9 @@ target_link_libraries(dtrain_unit PRIVATE ${unit_libraries} dtrain_comm dtrain_r
 # The stand-ins for NVIDIA's libraries that tests load.
 target_compile_definitions(dtrain_unit PRIVATE
   FAKE_NVML="$<TARGET_FILE:fake_nvml>" OLD_NVML="$<TARGET_FILE:old_nvml>" FAKE_NCCL="$<TARGET_FILE:fake_nccl>"
-  FAKE_NCCL_BROKEN="$<TARGET_FILE:fake_nccl_broken>"
+  FAKE_NCCL_BROKEN="$<TARGET_FILE:fake_nccl_broken>" FAKE_DRIVER="$<TARGET_FILE:fake_driver>"
   REAL_NCCL="${dtrain_nccl_library}")
-add_dependencies(dtrain_unit fake_nvml old_nvml fake_nccl fake_nccl_broken)
+add_dependencies(dtrain_unit fake_nvml old_nvml fake_nccl fake_nccl_broken fake_driver)
 # The optimizer takes half the time of a test file at -O2, and finds nothing to do there.
 target_compile_options(dtrain_unit PRIVATE -Og)
 if(DTRAIN_SANITIZE MATCHES undefined)

@@ -1,6 +1,7 @@
 #include "gpu/cuda/loaded_driver.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -22,6 +23,17 @@ PointerQuestion find_question() {
   return reinterpret_cast<PointerQuestion>(::dlsym(driver, "cuPointerGetAttribute"));
 }
 
+/// Returns how many libraries this process has loaded since its start.
+unsigned long long libraries_loaded() {
+  unsigned long long count = 0;
+  const auto take = [](dl_phdr_info* first, size_t /*size*/, void* into) {
+    *static_cast<unsigned long long*>(into) = first->dlpi_adds;
+    return 1;  // each has the same count
+  };
+  ::dl_iterate_phdr(take, &count);
+  return count;
+}
+
 }  // namespace
 
 bool host_has_driver() {
@@ -30,10 +42,15 @@ bool host_has_driver() {
 
 PointerQuestion loaded_driver() {
   static constinit std::atomic<PointerQuestion> known = nullptr;
+  static constinit std::atomic<unsigned long long> loaded_without = 0;
   PointerQuestion question = known.load(std::memory_order_acquire);
   if (question != nullptr) return question;
+  // dlopen() searches files for a library that is not loaded, which takes longer than a small call.
+  const unsigned long long loaded = libraries_loaded();
+  if (loaded == loaded_without.load(std::memory_order_relaxed)) return nullptr;
   question = find_question();
-  known.store(question, std::memory_order_release);
+  if (question != nullptr) known.store(question, std::memory_order_release);
+  if (question == nullptr) loaded_without.store(loaded, std::memory_order_relaxed);
   return question;
 }
 

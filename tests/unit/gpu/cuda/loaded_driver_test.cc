@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstdint>
 
 namespace dt {
@@ -35,6 +39,20 @@ TEST_CASE("a driver that fails for the number of the GPU names none") {
     return attribute == 2 ? 0 : 3;
   };
   CHECK_FALSE(find_gpu(fails, at(0x1000)).has_value());
+}
+
+TEST_CASE("a driver that the process loads later is found") {
+  if (loaded_driver() != nullptr) return;  // a test with GPUs came first
+  // A child, because a driver is never unloaded.
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    const bool loaded = dlopen(FAKE_DRIVER, RTLD_NOW) != nullptr;
+    _exit(loaded && loaded_driver() != nullptr ? 0 : 1);
+  }
+  int status = 1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
 }
 
 }  // namespace
