@@ -3,6 +3,7 @@
 #include "comm/schedule/operation_request.h"
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 namespace dt {
@@ -19,6 +20,8 @@ struct BufferRanges {
   size_t input_bytes = 0;
   std::byte* output = nullptr;
   size_t output_bytes = 0;
+  std::optional<size_t> input_room = {};  ///< bytes from there to its memory's end, if known
+  std::optional<size_t> output_room = {};
   bool is_empty() const { return input_bytes == 0 && output_bytes == 0; }
   bool operator==(const BufferRanges&) const = default;
 };

@@ -15,14 +15,11 @@ namespace dt {
 
 namespace {
 
-bool on_device(const void* address) {
-  return address != nullptr && find_device_place(address).has_value();
-}
-
 /// True when some pointer of the call lies in memory of a device, also one that is not used.
-bool names_device(const OperationRequest& call) {
+bool names_device(const OperationRequest& call, MemoryFinder& finder) {
+  const auto on_device = [&](const void* address) { return finder.find(address) != nullptr; };
   if (on_device(call.input) || on_device(call.output)) return true;
-  return std::ranges::any_of(call.tensors, [](const TensorOfList& tensor) {
+  return std::ranges::any_of(call.tensors, [&](const TensorOfList& tensor) {
     return on_device(tensor.input) || on_device(tensor.output);
   });
 }
@@ -39,40 +36,53 @@ bool is_valid(const OperationRequest& request, CallingRank self) {
   });
 }
 
-/// A buffer of a call and its place.
-struct PlacedBuffer {
-  std::string name;
-  std::optional<DevicePlace> place;
+/// A buffer that a call uses.
+struct UsedBuffer {
+  size_t tensor = 0;
+  bool is_output = false;
+  const std::byte* at = nullptr;
 };
 
-std::vector<PlacedBuffer> placed(const std::vector<BufferRanges>& ranges) {
-  std::vector<PlacedBuffer> buffers;
+std::vector<UsedBuffer> used_buffers(const std::vector<BufferRanges>& ranges) {
+  std::vector<UsedBuffer> buffers;
+  buffers.reserve(2 * ranges.size());
   for (size_t i = 0; i < ranges.size(); ++i) {
-    const std::string of = ranges.size() == 1 ? "" : format(" of tensor {}", i + 1);
-    if (ranges[i].input_bytes > 0)
-      buffers.push_back({"the input" + of, find_device_place(ranges[i].input)});
-    if (ranges[i].output_bytes > 0)
-      buffers.push_back({"the output" + of, find_device_place(ranges[i].output)});
+    if (ranges[i].input_bytes > 0) buffers.push_back({i, false, ranges[i].input});
+    if (ranges[i].output_bytes > 0) buffers.push_back({i, true, ranges[i].output});
   }
   return buffers;
+}
+
+std::string name_of(const UsedBuffer& buffer, size_t tensors) {
+  const std::string of = tensors == 1 ? "" : format(" of tensor {}", buffer.tensor + 1);
+  return (buffer.is_output ? "the output" : "the input") + of;
 }
 
 std::string place_text(const std::optional<DevicePlace>& place) {
   return "memory of " + (place ? name_of(*place) : std::string("the host"));
 }
 
-/// Returns the device of all used buffers; none: they lie on the host.
-Result<std::optional<DevicePlace>> common_place(const std::vector<BufferRanges>& ranges) {
-  const std::vector<PlacedBuffer> buffers = placed(ranges);
-  for (const PlacedBuffer& buffer : buffers) {
-    if (buffer.place == buffers.front().place) continue;
+/// Returns the device of all used buffers; none: they lie on the host. Notes the room of each.
+Result<std::optional<DevicePlace>> common_place(std::vector<BufferRanges>& ranges,
+                                                MemoryFinder& finder) {
+  const std::vector<UsedBuffer> buffers = used_buffers(ranges);
+  std::optional<DevicePlace> common;
+  for (const UsedBuffer& buffer : buffers) {
+    std::optional<DevicePlace> place;
+    if (const PlacedMemory* const memory = finder.find(buffer.at)) {
+      place = memory->place;
+      BufferRanges& range = ranges[buffer.tensor];
+      (buffer.is_output ? range.output_room : range.input_room) = memory->room_at(buffer.at);
+    }
+    if (&buffer == &buffers.front()) common = place;
+    if (place == common) continue;
     return fail(Errc::input,
                 format("{} lies in {}, and {} in {}; all buffers of an operation must lie in one "
                        "place",
-                       buffers.front().name, place_text(buffers.front().place), buffer.name,
-                       place_text(buffer.place)));
+                       name_of(buffers.front(), ranges.size()), place_text(common),
+                       name_of(buffer, ranges.size()), place_text(place)));
   }
-  return buffers.front().place;
+  return common;
 }
 
 Result<std::shared_ptr<Operation>> without_device(const void* stream) {
@@ -156,7 +166,8 @@ Result<std::shared_ptr<StagingDevice>> DeviceCalls::device_at(const DevicePlace&
 
 Result<std::shared_ptr<Operation>> DeviceCalls::stage(const OperationRequest& call,
                                                       CallingRank self) {
-  if (call.stream == nullptr && !names_device(call)) return std::shared_ptr<Operation>();
+  MemoryFinder finder;
+  if (call.stream == nullptr && !names_device(call, finder)) return std::shared_ptr<Operation>();
   if (call.kind == OperationKind::barrier) return without_device(call.stream);
   auto operation = std::make_shared<Operation>();
   operation->request = call;
@@ -165,7 +176,7 @@ Result<std::shared_ptr<Operation>> DeviceCalls::stage(const OperationRequest& ca
   std::vector<BufferRanges> ranges = ranges_of(operation->request, self);
   // Other ranks may have elements, so this one ignores its stream.
   if (std::ranges::all_of(ranges, &BufferRanges::is_empty)) return std::shared_ptr<Operation>();
-  const std::optional<DevicePlace> place = TRY(common_place(ranges));
+  const std::optional<DevicePlace> place = TRY(common_place(ranges, finder));
   if (!place) return without_device(call.stream);
   const auto device = TRY(device_at(*place));
   auto ready = TRY(ready_event(*device, call.stream));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <utility>
 
 namespace dt {
@@ -83,14 +84,16 @@ void StagingDevice::keep_pinned(DeviceBuffer buffer) {
 }
 
 Result<> check_ranges(const std::vector<BufferRanges>& ranges, const Device& device) {
-  const auto lies_here = [&](const std::byte* begin, size_t bytes) {
+  const auto lies_here = [&](const std::byte* begin, size_t bytes, std::optional<size_t> room) {
     if (bytes == 0) return true;
+    if (room) return bytes <= *room;
     const MemoryPlace place = device.place_of(begin + bytes - 1);
     return place.kind == MemoryPlace::Kind::device && place.device == device.index();
   };
   for (size_t i = 0; i < ranges.size(); ++i) {
-    const bool input = lies_here(ranges[i].input, ranges[i].input_bytes);
-    if (input && lies_here(ranges[i].output, ranges[i].output_bytes)) continue;
+    const BufferRanges& range = ranges[i];
+    const bool input = lies_here(range.input, range.input_bytes, range.input_room);
+    if (input && lies_here(range.output, range.output_bytes, range.output_room)) continue;
     const std::string of = ranges.size() == 1 ? "" : format(" of tensor {}", i + 1);
     return fail(Errc::input, format("the {}{} exceeds its memory of {}", input ? "output" : "input",
                                     of, device.name()));

@@ -60,7 +60,7 @@ class StagingDevice : public std::enable_shared_from_this<StagingDevice> {
 };
 
 /// Fails with Errc::input when a range ends beyond its allocation, if the device knows the size of
-/// that.
+/// that. Asks the device about ranges whose room is not known.
 Result<> check_ranges(const std::vector<BufferRanges>& ranges, const Device& device);
 
 /// True when the event is reached. Fails when the device has failed, and no copy runs any more.

@@ -33,7 +33,7 @@ const std::atomic<bool>& cpu_devices_opened() {
   return all_worlds().any;
 }
 
-std::optional<CpuDevicePlace> find_cpu_device(const std::byte* address) {
+std::optional<CpuDeviceMemory> find_cpu_device(const std::byte* address) {
   WorldList& list = all_worlds();
   const std::lock_guard lock(list.mutex);
   for (const auto& known : list.worlds) {
@@ -41,8 +41,9 @@ std::optional<CpuDevicePlace> find_cpu_device(const std::byte* address) {
     if (!world) continue;
     const CpuMemory::Allocation found = world->memory().find(address);
     if (found == nullptr || found->freed() || found->terms().pinned) continue;
-    const int index = found->terms().device;
-    return CpuDevicePlace{.world = std::move(world), .index = index};
+    return CpuDeviceMemory{.world = std::move(world),
+                           .index = found->terms().device,
+                           .allocation = {found->at(), found->terms().bytes}};
   }
   return std::nullopt;
 }

@@ -4,6 +4,7 @@
 #include <link.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 
@@ -14,13 +15,15 @@ namespace {
 // The numbers of CUDA's driver API.
 constexpr int memory_type = 2;
 constexpr int device_ordinal = 9;
+constexpr int range_start = 11;
+constexpr int range_size = 12;
 constexpr unsigned type_device = 2;
 
 PointerQuestion find_question() {
   void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   if (driver == nullptr) return nullptr;
   // The handle stays open: the driver is never unloaded.
-  return reinterpret_cast<PointerQuestion>(::dlsym(driver, "cuPointerGetAttribute"));
+  return reinterpret_cast<PointerQuestion>(::dlsym(driver, "cuPointerGetAttributes"));
 }
 
 /// Returns how many libraries this process has loaded since its start.
@@ -54,14 +57,17 @@ PointerQuestion loaded_driver() {
   return question;
 }
 
-std::optional<int> find_gpu(PointerQuestion ask, const void* address) {
+std::optional<GpuMemory> find_gpu(PointerQuestion ask, const void* address) {
   const auto at = static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(address));
   unsigned type = 0;
   int device = 0;
-  // Fails for addresses that CUDA does not know.
-  if (ask(&type, memory_type, at) != 0 || type != type_device) return std::nullopt;
-  if (ask(&device, device_ordinal, at) != 0) return std::nullopt;
-  return device;
+  const std::byte* begin = nullptr;
+  size_t bytes = 0;
+  std::array attributes = {memory_type, device_ordinal, range_start, range_size};
+  std::array<void*, 4> into = {&type, &device, static_cast<void*>(&begin), &bytes};
+  const int status = ask(attributes.size(), attributes.data(), into.data(), at);
+  if (status != 0 || type != type_device) return std::nullopt;
+  return GpuMemory{.gpu = device, .allocation = {begin, bytes}};
 }
 
 }  // namespace dt

@@ -1,9 +1,16 @@
 #include "comm/device/device_calls.h"
 
 #include "comm/driver/device_copies.h"
+#include "gpu/cuda/loaded_driver.h"
 #include "tests/unit/gpu/cpu_devices.h"
 
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace dt {
 namespace {
@@ -96,6 +103,36 @@ TEST_CASE("a tensor of a list that exceeds its memory is refused") {
   tensors.back().count = size_t{1} << 20;
   CHECK(refusal({.kind = OperationKind::all_reduce, .tensors = tensors}) ==
         "the input of tensor 20 exceeds its memory of cpu:0");
+}
+
+/// Loads the fake driver. Returns how often calls on a list of tensors in place ask it: with memory
+/// of the host, and with memory of a GPU but for the last tensor.
+std::pair<int, int> questions_of_lists(size_t count) {
+  void* const driver = dlopen(FAKE_DRIVER, RTLD_NOW);
+  if (driver == nullptr) return {};
+  int& questions = *static_cast<int*>(dlsym(driver, "fake_questions"));
+  std::vector<int> values(count);
+  std::vector<TensorOfList> tensors;
+  for (int& value : values)
+    tensors.push_back({.count = 1, .input = &value, .output = &value});
+  const OperationRequest call = {.kind = OperationKind::all_reduce, .tensors = tensors};
+  if (!DeviceCalls().stage(call, {.size = 2})) return {};
+  const int of_host = std::exchange(questions, 0);
+  *static_cast<const int**>(dlsym(driver, "fake_begin")) = values.data();
+  *static_cast<size_t*>(dlsym(driver, "fake_bytes")) = (count - 1) * sizeof(int);
+  if (DeviceCalls().stage(call, {.size = 2})) return {};
+  return {of_host, questions};
+}
+
+TEST_CASE("a call asks the driver once about each buffer") {
+  if (loaded_driver() != nullptr) return;  // a test with GPUs came first
+  // A child, because a driver is never unloaded.
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) _exit(questions_of_lists(64) == std::pair(64, 64) ? 0 : 1);
+  int status = 1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
 }
 
 TEST_CASE("a stream needs buffers on its device") {

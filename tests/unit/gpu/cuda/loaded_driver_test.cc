@@ -11,14 +11,17 @@
 namespace dt {
 namespace {
 
-/// Stands in for cuPointerGetAttribute(): addresses from 0x1000 lie on GPU 3, and those from 0x2000
-/// in pinned memory.
-int ask(void* into, int attribute, unsigned long long address) {
-  constexpr int invalid_value = 1;
+/// Stands in for cuPointerGetAttributes(): addresses from 0x1000 lie on GPU 3, and those from
+/// 0x2000 in pinned memory.
+int ask(unsigned count, int* attributes, void** into, unsigned long long address) {
   const bool device = address >= 0x1000 && address < 0x2000;
-  if (!device && address < 0x2000) return invalid_value;
-  if (attribute == 2) *static_cast<unsigned*>(into) = device ? 2 : 1;
-  if (attribute == 9) *static_cast<int*>(into) = 3;
+  for (unsigned i = 0; i < count; ++i) {
+    const unsigned type = device ? 2 : address < 0x2000 ? 0 : 1;
+    if (attributes[i] == 2) *static_cast<unsigned*>(into[i]) = type;
+    if (attributes[i] == 9) *static_cast<int*>(into[i]) = 3;
+    if (attributes[i] == 11) *static_cast<uintptr_t*>(into[i]) = device ? 0x1000 : 0;
+    if (attributes[i] == 12) *static_cast<size_t*>(into[i]) = device ? 0x1000 : 0;
+  }
   return 0;
 }
 
@@ -26,17 +29,24 @@ const void* at(uintptr_t address) {
   return reinterpret_cast<const void*>(address);  // NOLINT(performance-no-int-to-ptr)
 }
 
-TEST_CASE("the driver names the GPU of an address, and memory of the host has none") {
-  CHECK(find_gpu(ask, at(0x1000)) == 3);
-  CHECK(find_gpu(ask, at(0x1fff)) == 3);
+TEST_CASE(
+    "the driver names the GPU and the memory of an address, and memory of the host has none") {
+  for (const uintptr_t address : {0x1000, 0x1fff}) {
+    const auto found = find_gpu(ask, at(address));
+    REQUIRE(found.has_value());
+    CHECK(found->gpu == 3);
+    CHECK(found->allocation.data() == at(0x1000));
+    CHECK(found->allocation.size() == 0x1000);
+  }
   CHECK_FALSE(find_gpu(ask, at(0x2000)).has_value());
   CHECK_FALSE(find_gpu(ask, at(0x10)).has_value());
 }
 
-TEST_CASE("a driver that fails for the number of the GPU names none") {
-  const PointerQuestion fails = [](void* into, int attribute, unsigned long long /*address*/) {
-    if (attribute == 2) *static_cast<unsigned*>(into) = 2;
-    return attribute == 2 ? 0 : 3;
+TEST_CASE("a driver that fails names no GPU") {
+  const PointerQuestion fails = [](unsigned count, int* attributes, void** into,
+                                   unsigned long long address) {
+    ask(count, attributes, into, address);
+    return 3;
   };
   CHECK_FALSE(find_gpu(fails, at(0x1000)).has_value());
 }

@@ -24,6 +24,19 @@ TEST_CASE("a place without a world of CPU devices is a GPU") {
   CHECK(name_of({.index = 2}) == "cuda:2");
 }
 
+TEST_CASE("memory has room up to the end of its allocation") {
+  const CpuDevices cpu({});
+  const DeviceBuffer buffer = cpu.device(0).allocate(100).value();
+  MemoryFinder finder;
+  const PlacedMemory* const found = finder.find(buffer.at() + 40);
+  REQUIRE(found != nullptr);
+  CHECK(found->room_at(buffer.at() + 40) == 60);
+  CHECK(found->room_at(buffer.at()) == 100);
+  CHECK(found->room_at(buffer.at() + 100) == 0);
+  CHECK(found->room_at(buffer.at() - 1) == 0);
+  CHECK_FALSE(PlacedMemory().room_at(buffer.at()).has_value());
+}
+
 TEST_CASE("memory of the host lies on no device") {
   const DeviceList devices = open_cpu_devices({}).value();
   const int mine = 0;
