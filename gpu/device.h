@@ -25,6 +25,12 @@ namespace dt {
 // are reached all the same, so that no other device waits in vain. So a result is valid only when
 // every stream that took part in it has been synchronized without an error.
 
+/// The devices whose kernels can use some memory of a device.
+enum class KernelAccess : uint8_t {
+  peers,       ///< those of each device that can access its device
+  own_device,  ///< as that of CUDA's pools and of cuMemMap(); other devices copy it
+};
+
 /// Where an address lies.
 struct MemoryPlace {
   enum class Kind : uint8_t {
@@ -34,6 +40,7 @@ struct MemoryPlace {
   };
   Kind kind = Kind::pageable;
   int device = -1;  ///< its index; -1: none
+  KernelAccess access = KernelAccess::peers;
   bool operator==(const MemoryPlace&) const = default;
 };
 
@@ -172,7 +179,8 @@ class Device {
   virtual DeviceMemory memory() const = 0;
   /// Fails with the first error of work that ran on this device; such a device stays unusable.
   virtual Result<> status() const = 0;
-  /// True when kernels of this device can use memory of that device, which may be itself.
+  /// True when kernels of this device can use memory of that device, which may be itself. There may
+  /// be memory that they cannot use all the same (KernelAccess).
   virtual bool can_access(const Device& peer) const = 0;
   /// True when code of the host can use this device's memory at its address.
   virtual bool host_can_access() const { return false; }

@@ -43,6 +43,8 @@ Result<> CpuAccesses::add_for_kernel(const AccessedRange& range) {
   const CpuAllocation::Terms& terms = found->terms();
   if (!terms.pinned && !world_.can_access(device_, terms.device))
     return cannot_access(format("memory of {}", CpuWorld::name_of_device(terms.device)));
+  if (terms.pooled && terms.device != device_)
+    return cannot_access(format("a pool of {}", CpuWorld::name_of_device(terms.device)));
   allocations_.push_back(std::move(found));
   return {};
 }

@@ -24,6 +24,7 @@ class CpuAllocation {
     int device = 0;
     bool pinned = false;  ///< memory of the host, allocated through `device`
     bool shared = false;  ///< other processes can open it
+    bool pooled = false;  ///< kernels of other devices cannot use it
     size_t bytes = 0;
   };
 

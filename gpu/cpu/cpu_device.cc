@@ -15,7 +15,9 @@ MemoryPlace CpuDevice::place_of(const std::byte* address) const {
   const CpuMemory::Allocation found = world_->memory().find(address);
   if (found == nullptr || found->freed()) return {};
   if (found->terms().pinned) return {.kind = MemoryPlace::Kind::pinned};
-  return {.kind = MemoryPlace::Kind::device, .device = found->terms().device};
+  return {.kind = MemoryPlace::Kind::device,
+          .device = found->terms().device,
+          .access = found->terms().pooled ? KernelAccess::own_device : KernelAccess::peers};
 }
 
 Result<> CpuDevice::begin(DeviceCall call) const {
@@ -43,6 +45,10 @@ Result<DeviceBuffer> CpuDevice::allocate_pinned(size_t bytes) {
 
 Result<DeviceBuffer> CpuDevice::allocate_shared(size_t bytes) {
   return allocate(CpuAllocation::Terms{.device = index_, .shared = true, .bytes = bytes});
+}
+
+Result<DeviceBuffer> CpuDevice::allocate_pooled(size_t bytes) {
+  return allocate(CpuAllocation::Terms{.device = index_, .pooled = true, .bytes = bytes});
 }
 
 Result<Bytes> CpuDevice::share(const DeviceBuffer& shared) const {

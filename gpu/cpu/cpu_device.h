@@ -23,6 +23,8 @@ class CpuDevice final : public Device {
   Result<DeviceBuffer> allocate(size_t bytes) override;
   Result<DeviceBuffer> allocate_pinned(size_t bytes) override;
   Result<DeviceBuffer> allocate_shared(size_t bytes) override;
+  /// Stands for memory of KernelAccess::own_device, which only programs allocate.
+  Result<DeviceBuffer> allocate_pooled(size_t bytes);
   Result<Bytes> share(const DeviceBuffer& shared) const override;
   Result<DeviceBuffer> open_shared(ByteSpan handle) override;
   Result<int> prepare_peers() override { return 2; }  // one after the other, in the same order

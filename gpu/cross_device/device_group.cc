@@ -62,8 +62,15 @@ Result<> DeviceGroup::order(const StreamOrder& order) {
   return stream(order.after).wait(event);
 }
 
+bool DeviceGroup::can_read(const PeerRange& range) const {
+  const Device& reader = device(range.reader);
+  const Device& owner = device(range.owner);
+  if (range.access == KernelAccess::own_device) return reader.index() == owner.index();
+  return reader.can_access(owner);
+}
+
 Result<const std::byte*> DeviceGroup::readable(const PeerRange& range, std::byte* slot) {
-  if (device(range.reader).can_access(device(range.owner))) return range.at;
+  if (can_read(range)) return range.at;
   assert(range.bytes <= slot_bytes_);
   TRY(stream(range.reader).copy({slot, range.at, range.bytes}));
   return slot;

@@ -20,6 +20,7 @@ struct PeerRange {
   size_t owner = 0;
   const std::byte* at = nullptr;
   size_t bytes = 0;
+  KernelAccess access = KernelAccess::peers;  ///< of that memory
 };
 
 /// N streams of this process, mostly one a device, which share their work. The group keeps the
@@ -69,6 +70,7 @@ class DeviceGroup {
 
   explicit DeviceGroup(std::vector<DeviceStream*> streams) : streams_(std::move(streams)) {}
   Result<> make_events();
+  bool can_read(const PeerRange& range) const;
   Result<> allocate(size_t slot_bytes);
   std::byte* slot(size_t device, size_t number) const {
     return scratch_[device].at() + number * slot_bytes_;

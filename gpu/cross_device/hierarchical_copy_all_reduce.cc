@@ -6,15 +6,16 @@ namespace dt {
 
 Result<> HierarchicalCopyAllReduce::all_reduce(const CrossDeviceTerms& terms,
                                                std::span<const ReplicatedTensor> tensors) {
-  const std::vector<size_t> counts = TRY(checked_counts(group_, terms, tensors));
+  const CheckedTensors checked = TRY(check_all(group_, terms, tensors));
   if (group_.size() == 1) {
     for (const ReplicatedTensor& tensor : tensors)
       TRY(copy_only_replica(group_, terms, tensor));
     return {};
   }
+  access_ = checked.access;
   const PackTensors all = {.group = group_, .terms = terms, .tensors = tensors};
   const size_t step = group_.slot_bytes() / element_bytes(accumulator_type(terms.type));
-  const std::vector<Pack> packs = make_packs(counts, num_packs_);
+  const std::vector<Pack> packs = make_packs(checked.counts, num_packs_);
   for (size_t i = 0; i < packs.size(); ++i) {
     const HierarchicalPlan plan = hierarchical_plan(i, group_.size());
     TRY(reduce_in_windows(all, packs[i], step, [&](const PackWindow& window) {
@@ -59,9 +60,12 @@ Result<> HierarchicalCopyAllReduce::reduce_members(size_t leader, const MemberRa
                                                    ArrayReduction reduction) {
   for (size_t i = members.begin; i < members.end; ++i) {
     TRY(group_.order({.before = i, .after = leader}));
-    const std::byte* source = TRY(group_.readable(
-        {.reader = leader, .owner = i, .at = window.inputs[i], .bytes = reduction.array_bytes()},
-        group_.copy_slot(leader, i)));
+    const std::byte* source = TRY(group_.readable({.reader = leader,
+                                                   .owner = i,
+                                                   .at = window.inputs[i],
+                                                   .bytes = reduction.array_bytes(),
+                                                   .access = access_},
+                                                  group_.copy_slot(leader, i)));
     reduction.sources.push_back(source);
   }
   reduction.into = group_.partial_slot(leader);

@@ -50,6 +50,7 @@ class HierarchicalCopyAllReduce {
 
   DeviceGroup& group_;
   size_t num_packs_;
+  KernelAccess access_ = KernelAccess::peers;  ///< to the tensors of the call
 };
 
 }  // namespace dt

@@ -20,10 +20,10 @@ bool NcclAllReduce::can_reduce(const CrossDeviceTerms& terms) {
 
 Result<> NcclAllReduce::all_reduce(const CrossDeviceTerms& terms,
                                    std::span<const ReplicatedTensor> tensors) {
-  const std::vector<size_t> counts = TRY(checked_counts(group_, terms, tensors));
+  const CheckedTensors checked = TRY(check_all(group_, terms, tensors));
   const PackTensors all = {.group = group_, .terms = terms, .tensors = tensors};
   const size_t slot_elements = group_.slot_bytes() / element_bytes(terms.type);
-  for (const Pack& pack : make_packs(counts, num_packs_)) {
+  for (const Pack& pack : make_packs(checked.counts, num_packs_)) {
     // A tensor alone needs no slot.
     const size_t elements_max =
         pack.size() > 1 ? slot_elements : std::max(element_count(pack), size_t{1});

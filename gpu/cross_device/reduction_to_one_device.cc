@@ -40,8 +40,8 @@ ReductionToOneDevice::~ReductionToOneDevice() {
 
 Result<> ReductionToOneDevice::reduce(const CrossDeviceTerms& terms,
                                       std::span<const ReplicatedTensor> tensors) {
-  for (const ReplicatedTensor& tensor : tensors)
-    TRY(check(group_, terms, tensor, Destinations::some));
+  const CheckedTensors checked = TRY(check_all(group_, terms, tensors, Destinations::some));
+  access_ = checked.access;
   for (const ReplicatedTensor& tensor : tensors) {
     if (group_.size() == 1) {
       TRY(copy_only_replica(group_, terms, tensor));
@@ -61,7 +61,8 @@ Result<> ReductionToOneDevice::reduce(const CrossDeviceTerms& terms,
 
 size_t ReductionToOneDevice::window_elements(const CrossDeviceTerms& terms,
                                              const ReplicatedTensor& tensor) const {
-  bool in_place = root_.has_value() && tensor.outputs[*root_] != nullptr;
+  bool in_place =
+      root_.has_value() && tensor.outputs[*root_] != nullptr && access_ == KernelAccess::peers;
   for (size_t i = 0; in_place && i < group_.size(); ++i)
     in_place = group_.device(*root_).can_access(group_.device(i));
   return in_place ? tensor.count : group_.slot_bytes() / element_bytes(terms.type);
@@ -74,9 +75,12 @@ Result<> ReductionToOneDevice::reduce_on_device(const CrossDeviceTerms& terms, c
   const size_t skipped = window.begin * element_bytes(terms.type);
   for (size_t i = 0; i < group_.size(); ++i) {
     TRY(group_.order({.before = i, .after = root}));
-    const std::byte* source = TRY(group_.readable(
-        {.reader = root, .owner = i, .at = window.tensor.inputs[i] + skipped, .bytes = bytes},
-        group_.copy_slot(root, i)));
+    const std::byte* source = TRY(group_.readable({.reader = root,
+                                                   .owner = i,
+                                                   .at = window.tensor.inputs[i] + skipped,
+                                                   .bytes = bytes,
+                                                   .access = access_},
+                                                  group_.copy_slot(root, i)));
     reduction.sources.push_back(source);
   }
   std::byte* const own = window.tensor.outputs[root];

@@ -49,6 +49,7 @@ class ReductionToOneDevice {
   DeviceGroup& group_;
   std::optional<size_t> root_;  ///< none: the CPU
   DeviceBuffer host_slots_ = {};
+  KernelAccess access_ = KernelAccess::peers;  ///< to the tensors of the call
 };
 
 }  // namespace dt

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 
+#include <algorithm>
 #include <string>
 
 namespace dt {
@@ -20,41 +21,49 @@ std::string text_of(const MemoryPlace& place) {
   return format("memory of device {}", place.device);
 }
 
-Result<> check_place(const Device& device, const std::byte* address, const std::string& role) {
+Result<KernelAccess> check_place(const Device& device, const std::byte* address,
+                                 const std::string& role) {
   if (address == nullptr) return fail(Errc::input, format("{} of a tensor is null", role));
   const MemoryPlace place = device.place_of(address);
-  if (place.kind == MemoryPlace::Kind::device && place.device == device.index()) return {};
+  if (place.kind == MemoryPlace::Kind::device && place.device == device.index())
+    return place.access;
   return fail(Errc::input,
               format("{} of a tensor lies in {}, not on {}", role, text_of(place), device.name()));
 }
 
 }  // namespace
 
-Result<> check(const DeviceGroup& group, const CrossDeviceTerms& terms,
-               const ReplicatedTensor& tensor, Destinations destinations) {
+Result<KernelAccess> check(const DeviceGroup& group, const CrossDeviceTerms& terms,
+                           const ReplicatedTensor& tensor, Destinations destinations) {
   if (tensor.inputs.size() != group.size() || tensor.outputs.size() != group.size()) {
     return fail(Errc::input,
                 format("a tensor has {} inputs and {} outputs, but there are {} devices",
                        tensor.inputs.size(), tensor.outputs.size(), group.size()));
   }
   TRY(check(ArrayReduction{.type = terms.type, .op = terms.op, .sources = tensor.inputs}));
-  if (tensor.count == 0) return {};
-  for (size_t i = 0; i < group.size(); ++i) {
-    TRY(check_place(group.device(i), tensor.inputs[i], format("input {}", i)));
-    const bool none = tensor.outputs[i] == nullptr && destinations == Destinations::some;
-    if (!none) TRY(check_place(group.device(i), tensor.outputs[i], format("output {}", i)));
+  auto access = KernelAccess::peers;
+  for (size_t i = 0; i < group.size() && tensor.count > 0; ++i) {
+    const KernelAccess of_input =
+        TRY(check_place(group.device(i), tensor.inputs[i], format("input {}", i)));
+    access = std::max(access, of_input);
+    if (tensor.outputs[i] == nullptr && destinations == Destinations::some) continue;
+    const KernelAccess of_output =
+        TRY(check_place(group.device(i), tensor.outputs[i], format("output {}", i)));
+    access = std::max(access, of_output);
   }
-  return {};
+  return access;
 }
 
-Result<std::vector<size_t>> checked_counts(const DeviceGroup& group, const CrossDeviceTerms& terms,
-                                           std::span<const ReplicatedTensor> tensors) {
-  std::vector<size_t> counts;
+Result<CheckedTensors> check_all(const DeviceGroup& group, const CrossDeviceTerms& terms,
+                                 std::span<const ReplicatedTensor> tensors,
+                                 Destinations destinations) {
+  CheckedTensors checked;
   for (const ReplicatedTensor& tensor : tensors) {
-    TRY(check(group, terms, tensor, Destinations::all));
-    counts.push_back(tensor.count);
+    const KernelAccess access = TRY(check(group, terms, tensor, destinations));
+    checked.access = std::max(checked.access, access);
+    checked.counts.push_back(tensor.count);
   }
-  return counts;
+  return checked;
 }
 
 Result<> copy_only_replica(const DeviceGroup& group, const CrossDeviceTerms& terms,

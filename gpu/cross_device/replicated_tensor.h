@@ -31,12 +31,19 @@ enum class Destinations : uint8_t {
 
 /// Fails with Errc::input when the group cannot reduce the tensor. Checks the number of replicas,
 /// null pointers, memory of the host or of another device, operation and type. Queues nothing.
-Result<> check(const DeviceGroup& group, const CrossDeviceTerms& terms,
-               const ReplicatedTensor& tensor, Destinations destinations);
+/// Returns KernelAccess::own_device when that holds for some memory of the tensor.
+Result<KernelAccess> check(const DeviceGroup& group, const CrossDeviceTerms& terms,
+                           const ReplicatedTensor& tensor, Destinations destinations);
 
-/// Checks tensors for all devices, and returns their counts of elements. Fails as check().
-Result<std::vector<size_t>> checked_counts(const DeviceGroup& group, const CrossDeviceTerms& terms,
-                                           std::span<const ReplicatedTensor> tensors);
+/// Facts about tensors that check() has accepted.
+struct CheckedTensors {
+  std::vector<size_t> counts = {};            ///< of elements
+  KernelAccess access = KernelAccess::peers;  ///< to the memory of all of them
+};
+/// Checks tensors for these devices. Fails as check().
+Result<CheckedTensors> check_all(const DeviceGroup& group, const CrossDeviceTerms& terms,
+                                 std::span<const ReplicatedTensor> tensors,
+                                 Destinations destinations = Destinations::all);
 
 /// Copies the only replica to its output. Requires a group of one.
 Result<> copy_only_replica(const DeviceGroup& group, const CrossDeviceTerms& terms,

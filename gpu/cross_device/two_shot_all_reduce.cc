@@ -34,14 +34,15 @@ TwoShotAllReduce::TwoShotAllReduce(DeviceGroup& group, size_t num_packs)
 
 Result<> TwoShotAllReduce::all_reduce(const CrossDeviceTerms& terms,
                                       std::span<const ReplicatedTensor> tensors) {
-  const std::vector<size_t> counts = TRY(checked_counts(group_, terms, tensors));
+  const CheckedTensors checked = TRY(check_all(group_, terms, tensors));
   if (group_.size() == 1) {
     for (const ReplicatedTensor& tensor : tensors)
       TRY(copy_only_replica(group_, terms, tensor));
     return {};
   }
+  access_ = checked.access;
   const PackTensors all = {.group = group_, .terms = terms, .tensors = tensors};
-  for (const Pack& pack : make_packs(counts, num_packs_)) {
+  for (const Pack& pack : make_packs(checked.counts, num_packs_)) {
     TRY(reduce_in_windows(all, pack, window_elements(terms, pack),
                           [&](const PackWindow& window) { return reduce_window(terms, window); }));
   }
@@ -51,7 +52,7 @@ Result<> TwoShotAllReduce::all_reduce(const CrossDeviceTerms& terms,
 size_t TwoShotAllReduce::window_elements(const CrossDeviceTerms& terms, const Pack& pack) const {
   const size_t slot_elements = group_.slot_bytes() / element_bytes(terms.type);
   if (pack.size() > 1) return slot_elements;
-  if (!all_access_all_) return slot_elements * group_.size();
+  if (!is_direct()) return slot_elements * group_.size();
   return std::max(element_count(pack), size_t{1});
 }
 
@@ -99,7 +100,8 @@ Result<> TwoShotAllReduce::reduce_part(const CrossDeviceTerms& terms, const Pack
     const std::byte* source = TRY(group_.readable({.reader = device,
                                                    .owner = i,
                                                    .at = window.inputs[i] + skipped,
-                                                   .bytes = reduction.array_bytes()},
+                                                   .bytes = reduction.array_bytes(),
+                                                   .access = access_},
                                                   group_.copy_slot(device, i)));
     reduction.sources.push_back(source);
   }

@@ -26,7 +26,9 @@ class TwoShotAllReduce {
  private:
   /// The largest window of a pack, in elements.
   size_t window_elements(const CrossDeviceTerms& terms, const Pack& pack) const;
-  bool is_one_step() const { return all_access_all_ && group_.size() <= reduction_results_max; }
+  /// True when kernels of each device use the tensors of all.
+  bool is_direct() const { return all_access_all_ && access_ == KernelAccess::peers; }
+  bool is_one_step() const { return is_direct() && group_.size() <= reduction_results_max; }
   Result<> reduce_window(const CrossDeviceTerms& terms, const PackWindow& window);
   /// Makes the device's part of the result.
   Result<> reduce_part(const CrossDeviceTerms& terms, const PackWindow& window, size_t device);
@@ -36,6 +38,7 @@ class TwoShotAllReduce {
   DeviceGroup& group_;
   size_t num_packs_;
   bool all_access_all_;  ///< kernels of each device can access the memory of all
+  KernelAccess access_ = KernelAccess::peers;  ///< to the tensors of the call
 };
 
 }  // namespace dt

@@ -54,9 +54,12 @@ MemoryPlace CudaDevice::place_of(const std::byte* address) const {
       state_->run("place_of", [&] { return cudaPointerGetAttributes(&attributes, address); });
   if (!asked) return {};
   if (attributes.type == cudaMemoryTypeHost) return {.kind = MemoryPlace::Kind::pinned};
-  if (attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged)
-    return {.kind = MemoryPlace::Kind::device, .device = attributes.device};
-  return {};
+  const bool managed = attributes.type == cudaMemoryTypeManaged;
+  if (attributes.type != cudaMemoryTypeDevice && !managed) return {};
+  const bool for_peers = managed || state_->is_for_peers(address);
+  return {.kind = MemoryPlace::Kind::device,
+          .device = attributes.device,
+          .access = for_peers ? KernelAccess::peers : KernelAccess::own_device};
 }
 
 Result<DeviceBuffer> CudaDevice::allocate(size_t bytes) {

@@ -5,6 +5,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
+
 namespace dt {
 
 namespace {
@@ -81,6 +83,7 @@ Result<> CudaState::make_context() {
   void* const retain_function = TRY(driver_function("cuDevicePrimaryCtxRetain"));
   void* const push_function = TRY(driver_function("cuCtxPushCurrent"));
   void* const pop_function = TRY(driver_function("cuCtxPopCurrent"));
+  void* const attribute_function = TRY(driver_function("cuPointerGetAttribute"));
   const auto get = reinterpret_cast<int (*)(int*, int)>(get_function);
   const auto retain = reinterpret_cast<int (*)(void**, int)>(retain_function);
   // The driver's numbers of errors are the runtime's.
@@ -96,6 +99,8 @@ Result<> CudaState::make_context() {
   context_ = context;
   push_ = reinterpret_cast<int (*)(void*)>(push_function);
   pop_ = reinterpret_cast<int (*)(void**)>(pop_function);
+  pointer_attribute_ =
+      reinterpret_cast<int (*)(void*, int, unsigned long long)>(attribute_function);
   return {};
 }
 
@@ -139,6 +144,14 @@ bool CudaState::can_access(int peer) {
   const std::lock_guard lock(mutex_);
   peers_[at] = enabled && possible != 0;
   return *peers_[at];
+}
+
+bool CudaState::is_for_peers(const void* address) const {
+  // Memory that can be shared by CUDA's older way is that of cudaMalloc(), which peers can use.
+  constexpr int is_legacy_ipc_capable = 10;
+  unsigned capable = 0;
+  const auto at = static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(address));
+  return pointer_attribute_(&capable, is_legacy_ipc_capable, at) == cudaSuccess && capable != 0;
 }
 
 CurrentCudaDevice::CurrentCudaDevice(CudaState& state) : state_(state), entered_(state.enter()) {

@@ -65,6 +65,9 @@ class CudaState {
   /// True when kernels of this device can use memory of that other one. The first question makes
   /// it so where the hardware can.
   bool can_access(int peer);
+  /// False for memory of this device that kernels of other ones cannot use, although can_access()
+  /// is true: that of pools and of cuMemMap(). Requires that the device was used.
+  bool is_for_peers(const void* address) const;
 
   unsigned multiprocessors = 1;
 
@@ -82,6 +85,8 @@ class CudaState {
   void* context_ = nullptr;                 ///< the primary one, which stays to the end
   int (*push_)(void* context) = nullptr;    ///< cuCtxPushCurrent()
   int (*pop_)(void** context) = nullptr;    ///< cuCtxPopCurrent()
+  /// cuPointerGetAttribute()
+  int (*pointer_attribute_)(void* into, int attribute, unsigned long long address) = nullptr;
 };
 
 }  // namespace dt

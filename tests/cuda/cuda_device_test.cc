@@ -144,6 +144,19 @@ TEST_CASE("memory has a place, is counted, and is freed with its buffer") {
   CHECK(device.allocate(0).value().at() == nullptr);
 }
 
+TEST_CASE(
+    "kernels of other devices cannot use memory of pools, nor what the driver does not know") {
+  const CudaDevices cuda;
+  const DeviceBuffer buffer = cuda.devices[1]->allocate(8).value();
+  const auto access = [&] { return cuda.devices[1]->place_of(buffer.at()).access; };
+  CHECK(access() == KernelAccess::peers);
+  fake_cuda().pooled = {buffer.at()};
+  CHECK(access() == KernelAccess::own_device);
+  fake_cuda().pooled.clear();
+  fake_cuda().failures["cuPointerGetAttribute"] = invalid_value;
+  CHECK(access() == KernelAccess::own_device);
+}
+
 TEST_CASE("too little memory is an error, after which the device works on") {
   const CudaDevices cuda;
   check_error(cuda.devices[0]->allocate(2 << 20), Errc::out_of_memory,

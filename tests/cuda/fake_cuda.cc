@@ -184,6 +184,13 @@ int pop_context(void**) {
   runtime().world.pushed.pop_back();
   return cudaSuccess;
 }
+int pointer_attribute(void* into, int attribute, unsigned long long address) {
+  constexpr int is_legacy_ipc_capable = 10;
+  if (attribute != is_legacy_ipc_capable) return cudaErrorInvalidValue;
+  const auto* const at = reinterpret_cast<const void*>(static_cast<uintptr_t>(address));
+  *static_cast<unsigned*>(into) = runtime().world.pooled.contains(at) ? 0 : 1;
+  return status_of("cuPointerGetAttribute");
+}
 
 /// Returns the bytes of a kernel's parameter, which a launch copies. The kernels were found by the
 /// functions below.
@@ -475,6 +482,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, 
       {"cuDevicePrimaryCtxRetain", reinterpret_cast<void*>(dt::retain_context)},
       {"cuCtxPushCurrent", reinterpret_cast<void*>(dt::push_context)},
       {"cuCtxPopCurrent", reinterpret_cast<void*>(dt::pop_context)},
+      {"cuPointerGetAttribute", reinterpret_cast<void*>(dt::pointer_attribute)},
   };
   const auto found = functions.find(name);
   *function = found == functions.end() ? nullptr : found->second;

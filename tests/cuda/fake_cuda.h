@@ -37,6 +37,7 @@ struct FakeCuda {
   bool not_ready_stays = false;  ///< as the thread's last error
   std::vector<std::string> strict_calls = {};  ///< that might have broken one
   std::vector<FakeLaunch> launches = {};
+  std::set<const void*> pooled = {};  ///< memory that lies in pools
   int live_allocations = 0;
   int live_opened = 0;  ///< memory of other processes
   int live_streams = 0;

@@ -36,6 +36,7 @@ struct TensorShape {
   ElementFormat format = {};
   size_t count = 0;
   bool in_place = false;
+  bool pooled = false;  ///< its memory has KernelAccess::own_device
 };
 
 /// A group of CPU devices, whose slots are so small that tensors need several windows.
@@ -53,12 +54,16 @@ class Replicas {
   RandomTensor make(const TensorShape& shape) {
     RandomTensor made = {.format = shape.format, .tensor = {.count = shape.count}};
     const size_t bytes = shape.count * shape.format.bytes;
+    const auto allocate = [&](size_t i) {
+      auto& device = static_cast<CpuDevice&>(cpu_.device(i));
+      return (shape.pooled ? device.allocate_pooled(bytes) : device.allocate(bytes)).value();
+    };
     for (size_t i = 0; i < cpu_.devices.size(); ++i) {
       made.values.emplace_back(shape.format, shape.count, 0).fill(random_);
-      made.inputs.push_back(cpu_.device(i).allocate(bytes).value());
+      made.inputs.push_back(allocate(i));
       std::byte* output = made.inputs[i].at();
       if (!shape.in_place) {
-        made.outputs.push_back(cpu_.device(i).allocate(bytes).value());
+        made.outputs.push_back(allocate(i));
         output = made.outputs[i].at();
       }
       made.tensor.inputs.push_back(made.inputs[i].at());
@@ -89,6 +94,29 @@ class Replicas {
   std::mt19937_64 random_{11};
 };
 
+constexpr ElementFormat float32_format = all_formats[8];
+static_assert(float32_format.type == ElementType::float32);
+
+/// Reduces two tensors, the second of which lies in memory that kernels of other devices cannot
+/// use. CPU devices refuse these. `operation` takes Replicas, and tensors.
+template <class Operation>
+void check_pooled_memory(const Operation& operation) {
+  for (const int n : {2, 3, 5}) {
+    CAPTURE(n);
+    for (const bool in_place : {true, false}) {
+      Replicas replicas({.count = n});
+      const RandomTensor plain = replicas.make({.format = float32_format, .count = 3});
+      const RandomTensor pooled = replicas.make(
+          {.format = float32_format, .count = 1333, .in_place = in_place, .pooled = true});
+      const std::vector<ReplicatedTensor> tensors = {plain.tensor, pooled.tensor};
+      const Result<> queued = operation(replicas, tensors);
+      REQUIRE(queued.has_value());
+      replicas.check_results(plain, {});
+      replicas.check_results(pooled, {});
+    }
+  }
+}
+
 /// Calls `body` for each type, operation and order of the fold.
 template <class Body>
 void for_each_terms(const Body& body) {
@@ -103,9 +131,6 @@ void for_each_terms(const Body& body) {
     }
   }
 }
-
-constexpr ElementFormat float32_format = all_formats[8];
-static_assert(float32_format.type == ElementType::float32);
 
 /// Fails one call of all, counted over all devices and threads. Destructors synchronize, too, and
 /// have nobody to get an error: those calls do not count.

@@ -36,6 +36,10 @@ TEST_CASE("a kernel uses its device's and pinned memory, and of peers only with 
   CpuWorld peers({.count = 2});
   const auto of_peer = peers.memory().allocate({.device = 1, .bytes = 16}).value();
   CHECK(CpuAccesses(peers, 0).add_for_kernel({of_peer->at(), 16, "the source"}).has_value());
+  const auto pooled = peers.memory().allocate({.device = 1, .pooled = true, .bytes = 16}).value();
+  CHECK(CpuAccesses(peers, 1).add_for_kernel({pooled->at(), 16, "the source"}).has_value());
+  check_error(CpuAccesses(peers, 0).add_for_kernel({pooled->at(), 16, "the source"}), Errc::input,
+              "the source lies in a pool of cpu:1, which cpu:0 cannot access");
 }
 
 TEST_CASE("ranges beyond a buffer, in freed memory and at null are refused by name") {

@@ -57,6 +57,8 @@ TEST_CASE("a device knows where an address lies") {
         MemoryPlace{.kind = MemoryPlace::Kind::device, .device = 1});
   CHECK(device.place_of(pinned.at()) == MemoryPlace{.kind = MemoryPlace::Kind::pinned});
   CHECK(device.place_of(&pageable) == MemoryPlace{});
+  const DeviceBuffer pooled = static_cast<CpuDevice&>(cpu.device(0)).allocate_pooled(10).value();
+  CHECK(device.place_of(pooled.at()).access == KernelAccess::own_device);
   CHECK(device.place_of(nullptr) == MemoryPlace{});
 }
 

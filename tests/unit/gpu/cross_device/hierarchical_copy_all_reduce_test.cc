@@ -115,6 +115,14 @@ TEST_CASE("several streams of one device are as good as several devices") {
     CHECK(values_of<float>(*members[i], buffers[i], 1)[0] == 31.0F);
 }
 
+TEST_CASE("no kernel of a half uses memory of another device's pool") {
+  for (const size_t num_packs : {0, 1}) {
+    check_pooled_memory([&](Replicas& replicas, const std::vector<ReplicatedTensor>& tensors) {
+      return HierarchicalCopyAllReduce(replicas.group(), num_packs).all_reduce({}, tensors);
+    });
+  }
+}
+
 TEST_CASE("no tensors are no work") {
   Replicas replicas({.count = 3});
   for (const size_t num_packs : {0, 1, 5})

@@ -134,5 +134,14 @@ TEST_CASE("each failure of a call or of its run comes back, and nothing hangs or
   }
 }
 
+TEST_CASE("the kernel of the one device uses no memory of another device's pool") {
+  check_pooled_memory([](Replicas& replicas, const std::vector<ReplicatedTensor>& tensors) {
+    const auto operation = ReductionToOneDevice::on_device(replicas.group(), 1).value();
+    const Result<> queued = operation->reduce({}, tensors);
+    REQUIRE(replicas.group().synchronize(much_later()).has_value());
+    return queued;
+  });
+}
+
 }  // namespace
 }  // namespace dt

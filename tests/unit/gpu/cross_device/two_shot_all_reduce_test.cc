@@ -100,6 +100,14 @@ TEST_CASE("windows of a pack have at most so many elements, and each element onc
   CHECK(counts == std::vector<size_t>{6, 6, 6, 6, 2});
 }
 
+TEST_CASE("two-shot: no kernel uses memory of another device's pool") {
+  for (const size_t num_packs : {0, 1}) {
+    check_pooled_memory([&](Replicas& replicas, const std::vector<ReplicatedTensor>& tensors) {
+      return TwoShotAllReduce(replicas.group(), num_packs).all_reduce({}, tensors);
+    });
+  }
+}
+
 TEST_CASE("two-shot: each fault of a device comes back, and hangs nobody") {
   check_all_faults([](Replicas& replicas, const RandomTensor& made) {
     return TwoShotAllReduce(replicas.group()).all_reduce({}, {&made.tensor, 1});
