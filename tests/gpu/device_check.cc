@@ -1,5 +1,6 @@
-// Compares the first device of this process with the CPU, bit for bit: device_check check. Measures
-// it: device_check speed. The device is a GPU, or with DTRAIN_CPU_DEVICES=1 the CPU.
+// Names the first device of this process: device_check probe. Compares it with the CPU, bit for
+// bit: device_check check. Measures it: device_check speed. The device is a GPU, or with
+// DTRAIN_CPU_DEVICES=1 the CPU. Ends with 77, and the reason, where there is none.
 #include "base/format.h"
 #include "gpu/devices/open_devices.h"
 #include "gpu/kernels/copy_on_host.h"
@@ -195,78 +196,138 @@ size_t check_casts(CheckedDevice& device) {
   return different;
 }
 
-/// Prints the rate at which the call reads and writes `bytes`, and its part of `best`.
-template <class Call>
-double measure(CheckedDevice& device, const std::string& what, double bytes, double best,
-               const Call& call) {
-  constexpr int rounds = 20;
-  or_stop(call());
-  device.wait();
-  const Time begin = Clock::now();
-  for (int i = 0; i < rounds; ++i)
-    or_stop(call());
-  device.wait();
-  const double taken = std::chrono::duration<double>(Clock::now() - begin).count() / rounds;
-  const double rate = bytes / taken / 1e9;
-  std::printf("| %s | %.1f µs | %.0f GB/s | %.2f |\n", what.c_str(), taken * 1e6, rate,
-              best > 0 ? rate / best : 1.0);
-  return rate;
+/// Arrays of one size: random ones, which no call writes, and as many for results. The next call
+/// has other ones than the last, so that no cache has them.
+class SpeedArrays {
+ public:
+  static constexpr size_t count = 8;
+
+  SpeedArrays(CheckedDevice& device, Device& memory) {
+    const size_t room = memory.memory().free_bytes / (4 * count);
+    bytes_ = std::min<size_t>(256 << 20, room) / 4096 * 4096;
+    std::vector<std::byte> random = random_bytes(bytes_);
+    // The exponents of both types lose their highest bit: no element and no sum is infinite.
+    for (size_t i = 1; i < random.size(); i += 2)
+      random[i] &= ~std::byte{0x40};
+    for (size_t i = 0; i < count; ++i) {
+      sources_.push_back(device.upload(random));
+      results_.push_back(or_stop(memory.allocate(bytes_)));
+      std::ranges::rotate(random, random.begin() + 4096);
+    }
+  }
+
+  size_t bytes() const { return bytes_; }
+  /// Begins a call.
+  void next() { ++turn_; }
+  std::byte* source(size_t i) const { return sources_[(turn_ + i) % count].at(); }
+  std::byte* result(size_t i) const { return results_[(turn_ + i) % count].at(); }
+  /// Returns the first sources, and the first result.
+  ArrayReduction reduction(size_t arrays, ElementType type) const {
+    ArrayReduction made = {.type = type, .count = bytes_ / element_bytes(type), .into = result(0)};
+    for (size_t i = 0; i < arrays; ++i)
+      made.sources.push_back(source(i));
+    return made;
+  }
+
+ private:
+  std::vector<DeviceBuffer> sources_ = {};
+  std::vector<DeviceBuffer> results_ = {};
+  size_t bytes_ = 0;
+  size_t turn_ = 0;
+};
+
+/// Prints rows of a table: the time of calls, and the rate at which they read and write.
+class SpeedTable {
+ public:
+  SpeedTable(CheckedDevice& device, SpeedArrays& arrays) : device_(device), arrays_(arrays) {
+    std::printf("| call, arrays of %zu MiB | median (least to most) | read and written | of R |\n",
+                arrays.bytes() >> 20);
+    std::printf("|---|---|---|---|\n");
+  }
+
+  /// Measures a call that reads and writes so many bytes. The first row is R, a copy.
+  template <class Call>
+  void row(const std::string& what, size_t bytes, const Call& call) {
+    constexpr int batches = 12;
+    constexpr int calls = 16;
+    std::vector<double> times_us;
+    for (int batch = 0; batch < batches; ++batch) {
+      const Time begin = Clock::now();
+      for (int i = 0; i < calls; ++i) {
+        arrays_.next();
+        or_stop(call());
+      }
+      device_.wait();
+      const std::chrono::duration<double, std::micro> taken = Clock::now() - begin;
+      if (batch > 0) times_us.push_back(taken.count() / calls);
+    }
+    std::ranges::sort(times_us);
+    const double median_us = times_us[times_us.size() / 2];
+    const double rate = static_cast<double>(bytes) / median_us / 1000;
+    if (copy_rate_ == 0) copy_rate_ = rate;
+    std::printf("| %s | %.1f µs (%.1f to %.1f) | %.0f GB/s | %.3f |\n", what.c_str(), median_us,
+                times_us.front(), times_us.back(), rate, rate / copy_rate_);
+  }
+
+ private:
+  CheckedDevice& device_;
+  SpeedArrays& arrays_;
+  double copy_rate_ = 0;
+};
+
+void measure_reductions(DeviceStream& stream, const SpeedArrays& memory, SpeedTable& table) {
+  for (const ElementType type : {ElementType::float32, ElementType::bfloat16}) {
+    const char* const name = type == ElementType::float32 ? "float32" : "bfloat16";
+    for (size_t arrays = 2; arrays <= SpeedArrays::count; ++arrays)
+      table.row(format("reduce {} {}", arrays, name), (arrays + 1) * memory.bytes(),
+                [&] { return stream.reduce(memory.reduction(arrays, type)); });
+  }
+}
+
+/// Results in as many places as there are arrays.
+void measure_results(DeviceStream& stream, const SpeedArrays& memory, SpeedTable& table) {
+  for (const size_t arrays : {2, 4, 8}) {
+    const size_t moved = 2 * arrays * memory.bytes();
+    table.row(format("all_reduce of {} arrays in one kernel", arrays), moved, [&] {
+      ArrayReduction reduction = memory.reduction(arrays, ElementType::float32);
+      for (size_t i = 1; i < arrays; ++i)
+        reduction.also.push_back(memory.result(i));
+      return stream.reduce(reduction);
+    });
+    table.row(format("the same by a kernel and {} copies", arrays - 1), moved, [&]() -> Result<> {
+      TRY(stream.reduce(memory.reduction(arrays, ElementType::float32)));
+      for (size_t i = 1; i < arrays; ++i)
+        TRY(stream.copy({memory.result(i), memory.result(0), memory.bytes()}));
+      return {};
+    });
+  }
+}
+
+void measure_casts(DeviceStream& stream, SpeedArrays& memory, SpeedTable& table) {
+  for (const size_t pieces : {1, 64, 1000, 4000}) {
+    const size_t count = memory.bytes() / 4 / pieces / 64 * 64;
+    std::vector<CopyBatch> batches;
+    for (size_t i = 0; i < SpeedArrays::count; ++i, memory.next()) {
+      batches.push_back({.from = CopyFormat::float32, .to = CopyFormat::bfloat16, .factor = 0.5});
+      for (size_t piece = 0; piece < pieces; ++piece)
+        batches.back().pieces.push_back(
+            {memory.source(0) + piece * count * 4, memory.result(0) + piece * count * 2, count});
+    }
+    size_t turn = 0;
+    table.row(format("pack {} tensors to bfloat16", pieces), 6 * count * pieces,
+              [&] { return stream.copy_pieces(batches[turn++ % batches.size()]); });
+  }
 }
 
 void measure_all(CheckedDevice& device, Device& memory) {
-  const size_t bytes = std::min<size_t>(256 << 20, memory.memory().free_bytes / 16) / 4096 * 4096;
-  std::vector<DeviceBuffer> buffers;
-  for (int i = 0; i < 9; ++i) {
-    buffers.push_back(or_stop(memory.allocate(bytes)));
-    or_stop(device.stream().fill(buffers.back().at(), std::byte{0}, bytes));
-  }
-  std::printf(
-      "| call, arrays of %zu MiB | time | read and written | of the copy |\n|---|---|---|---|\n",
-      bytes >> 20);
-  const auto size = static_cast<double>(bytes);
-  const double copy = measure(device, "copy", 2 * size, 0, [&] {
-    return device.stream().copy({buffers[0].at(), buffers[1].at(), bytes});
-  });
-  for (const ElementType type : {ElementType::float32, ElementType::bfloat16}) {
-    for (size_t arrays = 2; arrays <= 8; ++arrays) {
-      ArrayReduction reduction = {
-          .type = type, .count = bytes / element_bytes(type), .into = buffers[8].at()};
-      for (size_t i = 0; i < arrays; ++i)
-        reduction.sources.push_back(buffers[i].at());
-      measure(device,
-              format("reduce {} {}", arrays, type == ElementType::float32 ? "float32" : "bfloat16"),
-              static_cast<double>(arrays + 1) * size, copy,
-              [&] { return device.stream().reduce(reduction); });
-    }
-  }
-  for (const size_t arrays : {2, 4, 8}) {
-    ArrayReduction reduction = {.count = bytes / 4, .into = buffers[0].at()};
-    for (size_t i = 0; i < arrays; ++i)
-      reduction.sources.push_back(buffers[i].at());
-    const ArrayReduction to_one = reduction;
-    for (size_t i = 1; i < arrays; ++i)
-      reduction.also.push_back(buffers[i].at());
-    measure(device, format("all_reduce of {} arrays in one kernel", arrays),
-            2 * static_cast<double>(arrays) * size, copy,
-            [&] { return device.stream().reduce(reduction); });
-    measure(device, format("the same by a kernel and {} copies", arrays - 1),
-            2 * static_cast<double>(arrays) * size, copy, [&]() -> Result<> {
-              TRY(device.stream().reduce(to_one));
-              for (size_t i = 1; i < arrays; ++i)
-                TRY(device.stream().copy({buffers[i].at(), buffers[0].at(), bytes}));
-              return {};
-            });
-  }
-  for (const size_t pieces : {1, 64, 1000, 4000}) {
-    CopyBatch batch = {.from = CopyFormat::float32, .to = CopyFormat::bfloat16, .factor = 0.5};
-    const size_t count = bytes / 4 / pieces / 64 * 64;
-    for (size_t i = 0; i < pieces; ++i)
-      batch.pieces.push_back(
-          {buffers[0].at() + i * count * 4, buffers[1].at() + i * count * 2, count});
-    measure(device, format("pack {} tensors to bfloat16", pieces),
-            static_cast<double>(6 * count * pieces), copy,
-            [&] { return device.stream().copy_pieces(batch); });
-  }
+  SpeedArrays arrays(device, memory);
+  DeviceStream& stream = device.stream();
+  SpeedTable table(device, arrays);
+  table.row("R: a copy", 2 * arrays.bytes(),
+            [&] { return stream.copy({arrays.result(0), arrays.source(0), arrays.bytes()}); });
+  measure_reductions(stream, arrays, table);
+  measure_results(stream, arrays, table);
+  measure_casts(stream, arrays, table);
 }
 
 int run(const std::string& part) {
@@ -274,6 +335,10 @@ int run(const std::string& part) {
   for (char** variable = environ; *variable != nullptr; ++variable)
     variables.emplace_back(*variable);
   DeviceList devices = or_stop(open_devices(parse_environment(variables)));
+  if (part == "probe") {
+    std::printf("%s\n", devices.front()->name().c_str());
+    return 0;
+  }
   CheckedDevice device(*devices.front());
   if (part == "speed") {
     measure_all(device, *devices.front());
@@ -288,5 +353,8 @@ int run(const std::string& part) {
 }  // namespace dt
 
 int main(int count, char** words) {
-  return dt::run(count > 1 ? words[1] : "check");
+  const std::string part = count == 2 ? words[1] : "";
+  if (part == "probe" || part == "check" || part == "speed") return dt::run(part);
+  std::fprintf(stderr, "usage: device_check probe|check|speed\n");
+  return 2;
 }
