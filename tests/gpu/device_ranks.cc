@@ -1,10 +1,11 @@
 // A rank of `dtrain run` that calls libdtrain's collectives on memory of its device. `device_ranks
 // check nccl` compares those that NCCL runs with those on memory of the host, bit for bit, and
-// `check staged` the others. In `device_ranks killed FOLDER`, the last rank kills itself. The
-// others have begun a collective then, and have made files in the empty FOLDER. They must get an
-// error that names the rank. In `device_ranks killed_in_list FOLDER`, small tensors have been
-// packed then, where NCCL hangs in its all_reduce. Their buffers must stay as they were. Where NCCL
-// does not hang, a buffer may also have its exact sums.
+// `check staged` the others. `device_ranks cost` prints the host's time of small calls that NCCL
+// runs on a stream. In `device_ranks killed FOLDER`, the last rank kills itself. The others have
+// begun a collective then, and have made files in the empty FOLDER. They must get an error that
+// names the rank. In `device_ranks killed_in_list FOLDER`, small tensors have been packed then,
+// where NCCL hangs in its all_reduce. Their buffers must stay as they were. Where NCCL does not
+// hang, a buffer may also have its exact sums.
 //
 // The device is a GPU. With DTRAIN_CPU_DEVICES=1 and DTRAIN_NCCL_LIB, both are stand-ins. The
 // variable DTRAIN_DEVICE_COLLECTIVES must fit.
@@ -131,6 +132,8 @@ struct DeviceRank {
   std::unique_ptr<DeviceStream> stream = device.make_stream().value();
   dtrain_error error = {.struct_size = sizeof error};
 
+  /// Returns the stream as callers name it. A CPU device has no handle, so it is the address.
+  void* handle() const { return stream->native() != nullptr ? stream->native() : stream.get(); }
   Numbers input(size_t count) const { return numbers_of(context.rank(), count); }
   DeviceBuffer put(const Numbers& numbers) const {
     const size_t bytes = numbers.size() * sizeof(float);
@@ -162,9 +165,7 @@ bool check_collective(DeviceRank& self, const CheckedCollective& collective, siz
     if (status != DTRAIN_OK) break;
     const DeviceBuffer from = self.put(input);
     const DeviceBuffer to = self.put(Numbers(results, -1));
-    // A CPU device has no handle: its stream is known by its address.
-    if (gives_stream)
-      options.stream = self.stream->native() != nullptr ? self.stream->native() : self.stream.get();
+    if (gives_stream) options.stream = self.handle();
     status = collective.call(context, {from.at(), to.at(), count, DTRAIN_FLOAT32}, &options,
                              &self.error);
     if (status != DTRAIN_OK || self.get(to, results) == expected) continue;
@@ -199,6 +200,57 @@ int check_all(DeviceRank& self, bool by_nccl) {
       if (!check_collective(self, collective, count)) return 1;
     if (self.context.rank() == 0) std::printf("%s: compared\n", collective.name);
   }
+  return 0;
+}
+
+/// Returns the middle of the times, and both ends.
+std::string median_of(std::vector<double> times_us) {
+  std::ranges::sort(times_us);
+  return format("median {:.1f} µs ({:.1f} to {:.1f})", times_us[times_us.size() / 2],
+                times_us.front(), times_us.back());
+}
+
+/// Prints the time of the first sum, and the host's time of later ones on a stream.
+int measure_cost(DeviceRank& self, Time begin) {
+  constexpr size_t count = 1024;
+  constexpr int rounds = 220;
+  constexpr int warm_rounds = 20;
+  const DeviceBuffer memory = self.put(self.input(count));
+  const dtrain_buffers buffers = {nullptr, memory.at(), count, DTRAIN_FLOAT32};
+  dtrain_op_options options = {.struct_size = sizeof options};
+  options.stream = self.handle();
+  const auto us_since = [](Time from) {
+    return std::chrono::duration<double, std::micro>(Clock::now() - from).count();
+  };
+  if (dtrain_all_reduce(self.context.get(), buffers, DTRAIN_AVERAGE, &options, &self.error) !=
+      DTRAIN_OK) {
+    std::printf("%s\n", self.error.text);
+    return 1;
+  }
+  const double first_us = us_since(begin);
+  if (!reach_nccl(self)) return 1;
+  const double connected_us = us_since(begin);
+  std::vector<double> calls_us;
+  std::vector<double> ends_us;
+  for (int i = 0; i < rounds; ++i) {
+    const Time call = Clock::now();
+    dtrain_work* const work =
+        dtrain_all_reduce_async(self.context.get(), buffers, DTRAIN_AVERAGE, &options, &self.error);
+    const double call_us = us_since(call);
+    const int status = dtrain_work_wait(work, -1, &self.error);
+    if (i >= warm_rounds) calls_us.push_back(call_us);
+    if (i >= warm_rounds) ends_us.push_back(us_since(call));
+    dtrain_work_free(work);
+    if (status == DTRAIN_OK) continue;
+    std::printf("%s\n", self.error.text);
+    return 1;
+  }
+  std::printf(
+      "rank %d: the first all_reduce had ended %.2f s after the start, and NCCL was connected "
+      "after "
+      "%.2f s\nrank %d: a call of 4 KB on a stream: %s; until its end: %s\n",
+      self.context.rank(), first_us / 1e6, connected_us / 1e6, self.context.rank(),
+      median_of(calls_us).c_str(), median_of(ends_us).c_str());
   return 0;
 }
 
@@ -318,17 +370,21 @@ int be_killed_in_list(DeviceRank& self, const std::filesystem::path& folder) {
 }  // namespace dt
 
 int main(int count, char** words) {
-  const std::string what = count == 3 ? words[1] : "";
+  const dt::Time begin = dt::Clock::now();
+  const std::string what = count >= 2 ? words[1] : "";
   const std::string how = count == 3 ? words[2] : "";
   const bool checks = what == "check" && (how == "nccl" || how == "staged");
-  if (!checks && what != "killed" && what != "killed_in_list") {
+  const bool measures = what == "cost" && count == 2;
+  const bool dies = (what == "killed" || what == "killed_in_list") && count == 3;
+  if (!checks && !measures && !dies) {
     std::fprintf(stderr,
-                 "usage: device_ranks check nccl|staged, device_ranks killed FOLDER, or "
-                 "device_ranks killed_in_list FOLDER\n");
+                 "usage: device_ranks check nccl|staged, device_ranks cost, device_ranks killed "
+                 "FOLDER, or device_ranks killed_in_list FOLDER\n");
     return 2;
   }
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   dt::DeviceRank self;
+  if (measures) return dt::measure_cost(self, begin);
   if (checks) return dt::check_all(self, how == "nccl");
   return what == "killed" ? dt::be_killed(self, how) : dt::be_killed_in_list(self, how);
 }
