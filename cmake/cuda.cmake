@@ -12,6 +12,10 @@ set(dtrain_cuda_architectures 75 80 89 90 100 120)
 # An architecture's machine code is made of the newest PTX that it can run. Making the PTX takes most of a compilation.
 # Code behind a number of __CUDA_ARCH__ needs the PTX of that number, as the conversions in float8.cuh.
 set(dtrain_cuda_ptx 75 80 89 90)
+# Examples and the programs of tests: code for the GPUs of data centers, and PTX for all others. To make one PTX is
+# seven times faster than code for all.
+set(dtrain_cuda_program_architectures 90)
+set(dtrain_cuda_program_ptx 75)
 
 # Sets dtrain_cuda and the paths when a complete toolkit lies at `root`, else appends the reason to cuda_refused.
 macro(dtrain_try_toolkit root)

@@ -53,6 +53,6 @@ HOMES = {
 }
 # Third-party headers that have no folder of their own.
 FLAT_HEADERS = {"hwloc.h": "hwloc", "libssh2.h": "libssh2", "Python.h": "python", "nccl.h": "nccl",
-                "cuda_runtime_api.h": "cuda", "cuda_runtime.h": "cuda", "cuda_fp16.h": "cuda", "cuda_bf16.h": "cuda", "cuda_fp8.h": "cuda"}
+                "cuda_runtime_api.h": "cuda", "cuda.h": "cuda", "cuda_runtime.h": "cuda", "cuda_fp16.h": "cuda", "cuda_bf16.h": "cuda", "cuda_fp8.h": "cuda"}
 MANY_FILES = {"cuda", "fmt", "doctest", "benchmark", "dtrain"}
 SYSTEM_FOLDERS = {"arpa", "linux", "net", "netinet", "sys"}
