@@ -42,7 +42,7 @@ def measure_packing():
         moved = 2 * sum(sizes)
         copies, concatenations = [], []
         for _ in range(sets_beyond_the_cache(moved)):
-            sources = [torch.ones(size, dtype=torch.uint8, device="cuda") for size in sizes]
+            sources = [torch.randint(256, (size,), dtype=torch.uint8, device="cuda") for size in sizes]
             packed = torch.empty(sum(sizes), dtype=torch.uint8, device="cuda")
             places = list(packed.split(sizes))
             copies.append(lambda places=places, sources=sources: torch._foreach_copy_(places, sources))
@@ -55,8 +55,8 @@ def measure_sums():
     size = 256 << 20
     for dtype in (torch.float32, torch.bfloat16):
         for arrays in (2, 4, 8):
-            stacked = torch.ones(arrays, size // dtype.itemsize, dtype=dtype, device="cuda")
-            into = torch.empty(size // dtype.itemsize, dtype=dtype, device="cuda")
+            stacked = torch.randn(arrays, size // dtype.itemsize, dtype=dtype, device="cuda")
+            into = torch.empty_like(stacked[0])
 
             def chain(stacked=stacked, into=into):
                 torch.add(stacked[0], stacked[1], out=into)
