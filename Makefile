@@ -1,6 +1,6 @@
 # The commands for users. CMakePresets.json has the settings of builds, tools/ the scripts.
 PREFIX ?= /usr/local
-.PHONY: build gpu-toolkit wheel test test-ci check test-long fuzz demo demo-hosts bench install uninstall deb clean format
+.PHONY: build gpu-toolkit gpu-pack wheel test test-ci check test-long fuzz demo demo-hosts bench install uninstall deb clean format
 
 # builds build/release/dtrain, the libraries and the examples
 build:
@@ -11,6 +11,12 @@ build:
 # installs a CUDA Toolkit below build/, for the GPU parts, where the machine has none
 gpu-toolkit:
 	tools/setup.sh gpu_toolkit
+
+# packs all that tests/gpu/run.sh needs on a machine with a GPU, into build/gpu_pack.tgz
+gpu-pack:
+	tools/setup.sh gpu_pack
+	cmake --preset release -DBUILD_TESTING=ON -DDTRAIN_CUDA=ON --log-level=NOTICE
+	cmake --build --preset release --target gpu_pack
 
 # builds the wheel of the Python package, into build/dist
 wheel:
