@@ -177,13 +177,14 @@ bool check_collective(DeviceRank& self, const CheckedCollective& collective, siz
   return status == DTRAIN_OK;
 }
 
-/// Broadcasts until the ranks have voted for NCCL. Returns false when a call fails before.
-bool reach_nccl(DeviceRank& self) {
+/// Broadcasts until the ranks have voted for NCCL. Returns false when a call fails before. With a
+/// stream in the options, staged calls hold it while NCCL connects the devices.
+bool reach_nccl(DeviceRank& self, const dtrain_op_options* options = nullptr) {
   const DeviceBuffer memory = self.put(self.input(1000));
   const dtrain_buffers buffers = {nullptr, memory.at(), 1000, DTRAIN_FLOAT32};
   dtrain_context* const context = self.context.get();
   while (dtrain_uses_nccl(context) == 0) {
-    if (dtrain_broadcast(context, buffers, 0, nullptr, &self.error) == DTRAIN_OK) continue;
+    if (dtrain_broadcast(context, buffers, 0, options, &self.error) == DTRAIN_OK) continue;
     std::printf("%s\n", self.error.text);
     return false;
   }
@@ -228,7 +229,7 @@ int measure_cost(DeviceRank& self, Time begin) {
     return 1;
   }
   const double first_us = us_since(begin);
-  if (!reach_nccl(self)) return 1;
+  if (!reach_nccl(self, &options)) return 1;
   const double connected_us = us_since(begin);
   std::vector<double> calls_us;
   std::vector<double> ends_us;
