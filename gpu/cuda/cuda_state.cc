@@ -154,6 +154,11 @@ bool CudaState::is_for_peers(const void* address) const {
   return pointer_attribute_(&capable, is_legacy_ipc_capable, at) == cudaSuccess && capable != 0;
 }
 
+const Result<StreamMemory>& CudaState::stream_memory() {
+  std::call_once(asked_for_memory_, [this] { memory_ = find_stream_memory(); });
+  return memory_;
+}
+
 CurrentCudaDevice::CurrentCudaDevice(CudaState& state) : state_(state), entered_(state.enter()) {
   if (!entered_) return;
   cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "gpu/cuda/stream_memory.h"
 
 #include <mutex>
 #include <optional>
@@ -65,6 +66,8 @@ class CudaState {
   /// True when kernels of this device can use memory of that other one. The first question makes
   /// it so where the hardware can.
   bool can_access(int peer);
+  /// Those of the driver, which is asked once. Fails as find_stream_memory() does.
+  const Result<StreamMemory>& stream_memory();
   /// False for memory of this device that kernels of other ones cannot use, although can_access()
   /// is true: that of pools and of cuMemMap(). Requires that the device was used.
   bool is_for_peers(const void* address) const;
@@ -82,9 +85,11 @@ class CudaState {
   mutable std::mutex mutex_;
   std::optional<Error> failure_ = {};
   std::vector<std::optional<bool>> peers_;  ///< by index; none: not asked yet
-  void* context_ = nullptr;                 ///< the primary one, which stays to the end
-  int (*push_)(void* context) = nullptr;    ///< cuCtxPushCurrent()
-  int (*pop_)(void** context) = nullptr;    ///< cuCtxPopCurrent()
+  std::once_flag asked_for_memory_ = {};
+  Result<StreamMemory> memory_ = {};
+  void* context_ = nullptr;               ///< the primary one, which stays to the end
+  int (*push_)(void* context) = nullptr;  ///< cuCtxPushCurrent()
+  int (*pop_)(void** context) = nullptr;  ///< cuCtxPopCurrent()
   /// cuPointerGetAttribute()
   int (*pointer_attribute_)(void* into, int attribute, unsigned long long address) = nullptr;
 };

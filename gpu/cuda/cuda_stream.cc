@@ -3,7 +3,6 @@
 #include "base/format.h"
 #include "gpu/cuda/cuda_device.h"
 #include "gpu/cuda/cuda_event.h"
-#include "gpu/cuda/stream_memory.h"
 #include "gpu/kernels/copy_arguments.h"
 #include "gpu/kernels/kernel_table.h"
 #include "gpu/kernels/peer_all_reduce.cuh"
@@ -167,7 +166,7 @@ Result<> CudaStream::sum_peers(ElementType type, const PeerAllReduce& call) {
 
 Result<> CudaStream::write_value(uint32_t* at, uint32_t value) {
   TRY(state_->status());
-  const auto& memory = stream_memory();
+  const auto& memory = state_->stream_memory();
   if (!memory) return refuse("write_value", memory.error());
   return state_->run("write_value", [&] {
     return memory->write(stream_of(handle_), reinterpret_cast<uintptr_t>(at), value, 0);
@@ -176,7 +175,7 @@ Result<> CudaStream::write_value(uint32_t* at, uint32_t value) {
 
 Result<> CudaStream::wait_value(const uint32_t* at, uint32_t value) {
   TRY(state_->status());
-  const auto& memory = stream_memory();
+  const auto& memory = state_->stream_memory();
   if (!memory) return refuse("wait_value", memory.error());
   constexpr unsigned until_reached = 0;  // CU_STREAM_WAIT_VALUE_GEQ, which compares cyclically
   return state_->run("wait_value", [&] {

@@ -4,20 +4,11 @@
 
 namespace dt {
 
-namespace {
-
 Result<StreamMemory> find_stream_memory() {
   void* const write = TRY(driver_function("cuStreamWriteValue32"));
   void* const wait = TRY(driver_function("cuStreamWaitValue32"));
   return StreamMemory{.write = reinterpret_cast<StreamMemory::Operation>(write),
                       .wait = reinterpret_cast<StreamMemory::Operation>(wait)};
-}
-
-}  // namespace
-
-const Result<StreamMemory>& stream_memory() {
-  static const Result<StreamMemory> found = find_stream_memory();
-  return found;
 }
 
 }  // namespace dt

@@ -18,8 +18,7 @@ struct StreamMemory {
   Operation wait = nullptr;   ///< cuStreamWaitValue32()
 };
 
-/// Returns those of the driver in use, which are looked up once. Fails with Errc::unsupported for a
-/// driver without them. Requires that a device was opened.
-const Result<StreamMemory>& stream_memory();
+/// Returns those of the driver in use. Fails with Errc::unsupported for a driver without them.
+Result<StreamMemory> find_stream_memory();
 
 }  // namespace dt

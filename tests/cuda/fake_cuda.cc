@@ -305,6 +305,17 @@ cudaError_t cudaMalloc(void** memory, size_t bytes) {
   dt::touch("cudaMalloc");
   return dt::allocate("cudaMalloc", memory, bytes, dt::current_device());
 }
+/// Like cudaFuncGetAttributes(), it never waits for a stream that waits.
+cudaError_t cudaMallocAsync(void** memory, size_t bytes, cudaStream_t stream) {
+  dt::touch("cudaMallocAsync");
+  return dt::allocate("cudaMallocAsync", memory, bytes, stream->device);
+}
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel) {
+  dt::touch("cudaFuncGetAttributes");
+  *attributes = {};
+  runtime().world.loaded.insert(kernel);
+  return status_of("cudaFuncGetAttributes");
+}
 cudaError_t cudaFree(void* memory) {
   dt::touch("cudaFree");
   return dt::free_memory(memory);

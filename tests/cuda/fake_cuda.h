@@ -38,6 +38,7 @@ struct FakeCuda {
   std::vector<std::string> strict_calls = {};  ///< that might have broken one
   std::vector<FakeLaunch> launches = {};
   std::set<const void*> pooled = {};  ///< memory that lies in pools
+  std::set<const void*> loaded = {};  ///< kernels, before their first launch
   int live_allocations = 0;
   int live_opened = 0;  ///< memory of other processes
   int live_streams = 0;

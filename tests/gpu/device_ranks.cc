@@ -177,14 +177,28 @@ bool check_collective(DeviceRank& self, const CheckedCollective& collective, siz
   return status == DTRAIN_OK;
 }
 
+/// Broadcasts, and lets the stream of the options wait for the result.
+int broadcast_on_stream(DeviceRank& self, dtrain_buffers buffers,
+                        const dtrain_op_options& options) {
+  dtrain_work* const work =
+      dtrain_broadcast_async(self.context.get(), buffers, 0, &options, &self.error);
+  int status = dtrain_work_wait_stream(work, options.stream, &self.error);
+  if (status == DTRAIN_OK) status = dtrain_work_wait(work, -1, &self.error);
+  dtrain_work_free(work);
+  return status;
+}
+
 /// Broadcasts until the ranks have voted for NCCL. Returns false when a call fails before. With a
-/// stream in the options, staged calls hold it while NCCL connects the devices.
+/// stream in the options, that waits for staged calls while NCCL connects the devices.
 bool reach_nccl(DeviceRank& self, const dtrain_op_options* options = nullptr) {
   const DeviceBuffer memory = self.put(self.input(1000));
   const dtrain_buffers buffers = {nullptr, memory.at(), 1000, DTRAIN_FLOAT32};
   dtrain_context* const context = self.context.get();
   while (dtrain_uses_nccl(context) == 0) {
-    if (dtrain_broadcast(context, buffers, 0, options, &self.error) == DTRAIN_OK) continue;
+    const int status = options == nullptr
+                           ? dtrain_broadcast(context, buffers, 0, nullptr, &self.error)
+                           : broadcast_on_stream(self, buffers, *options);
+    if (status == DTRAIN_OK) continue;
     std::printf("%s\n", self.error.text);
     return false;
   }
@@ -237,8 +251,9 @@ int measure_cost(DeviceRank& self, Time begin) {
     const Time call = Clock::now();
     dtrain_work* const work =
         dtrain_all_reduce_async(self.context.get(), buffers, DTRAIN_AVERAGE, &options, &self.error);
+    int status = dtrain_work_wait_stream(work, options.stream, &self.error);
     const double call_us = us_since(call);
-    const int status = dtrain_work_wait(work, -1, &self.error);
+    if (status == DTRAIN_OK) status = dtrain_work_wait(work, -1, &self.error);
     if (i >= warm_rounds) calls_us.push_back(call_us);
     if (i >= warm_rounds) ends_us.push_back(us_since(call));
     dtrain_work_free(work);
