@@ -11,9 +11,11 @@ import subprocess
 import sys
 
 REGISTERS_MAX = 128  # two blocks of 256 threads on a multiprocessor
+LOADS_AHEAD_MIN = 2  # wide loads that a thread has on their way before it stores or jumps
 # An instruction has 16 bytes. The opcode is in the lowest 12 bits, the size of an access in bits 73 to 75.
 GLOBAL_LOADS, GLOBAL_STORES = {0x381, 0x981}, {0x386, 0x986}
 LOCAL_ACCESSES = {0x383, 0x983, 0x387, 0x388}
+JUMPS = {0x947, 0x94D}  # a branch, and the end of a thread
 WIDE = 6  # 128 bits
 # In .nv.info, the attributes of a function: its registers, and the bytes of its frame.
 REGISTERS, FRAME = 0x2F, 0x11
@@ -98,12 +100,24 @@ def instructions(code):
         yield low & 0xFFF, high >> 9 & 7
 
 
+def loads_ahead(found):
+    """The most loads of 128 bits between which no store and no jump is."""
+    most = now = 0
+    for opcode, size in found:
+        if opcode in GLOBAL_STORES | JUMPS:
+            now = 0
+        elif opcode in GLOBAL_LOADS and size == WIDE:
+            now += 1
+            most = max(most, now)
+    return most
+
+
 def check_kernel(name, code, values):
     found = list(instructions(code))
-    wide_loads = sum(opcode in GLOBAL_LOADS and size == WIDE for opcode, size in found)
+    ahead = loads_ahead(found)
     wide_stores = sum(opcode in GLOBAL_STORES and size == WIDE for opcode, size in found)
-    if wide_loads < 2:  # the main loop has several accesses on their way
-        yield f"{name}: {wide_loads} loads of 128 bits"
+    if ahead < LOADS_AHEAD_MIN:
+        yield f"{name}: {ahead} loads of 128 bits before a store; at least {LOADS_AHEAD_MIN}"
     if wide_stores < 1:
         yield f"{name}: no store of 128 bits"
     local = sum(opcode in LOCAL_ACCESSES for opcode, _ in found)

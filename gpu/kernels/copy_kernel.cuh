@@ -31,11 +31,14 @@ inline constexpr int few_copy_items = 120;
 inline constexpr int many_copy_items = 1000;
 inline constexpr uint32_t no_aligned_element = 255;
 
-/// How a tile is copied: by accesses of `width` elements, of 16 bytes in the wider format.
+/// How a tile is copied: by groups of `width` elements, of 16 bytes in the narrower format. A
+/// thread loads `unroll` groups before it stores the first, so that all of them are on their way
+/// together. A tile has at least as many groups for each of 256 threads.
 template <class From, class To>
 struct CopyShape {
   static constexpr int wider = sizeof(From) > sizeof(To) ? sizeof(From) : sizeof(To);
   static constexpr int width = 16 / (sizeof(From) < sizeof(To) ? sizeof(From) : sizeof(To));
+  static constexpr int unroll = width * wider > 32 ? 2 : 4;
   static constexpr uint64_t tile_elements = 32768 / wider;
 };
 
@@ -48,6 +51,7 @@ constexpr uint64_t copy_tile_elements(size_t from_bytes, size_t to_bytes) {
 template <class From, class To>
 struct CopyStep {
   using V = Computed<From>;
+  static constexpr int width = CopyShape<From, To>::width;
   V factor;
 
   DT_BOTH void one(std::byte* to, const std::byte* from) const {
@@ -56,18 +60,22 @@ struct CopyStep {
     move(element, result);
     *reinterpret_cast<To*>(to) = result;
   }
-  template <int width>
-  DT_BOTH void group(std::byte* to, const std::byte* from) const {
+  /// Neighbours in registers, as they are loaded.
+  struct Group {
     From elements[width];
+  };
+  DT_BOTH static void load(Group& group, const std::byte* from) {
+    DT_UNROLL
+    for (size_t i = 0; i < sizeof(group) / sizeof(Chunk); ++i) {
+      const Chunk chunk = load_chunk(from + i * sizeof(Chunk));
+      memcpy(reinterpret_cast<std::byte*>(group.elements) + i * sizeof chunk, &chunk, sizeof chunk);
+    }
+  }
+  DT_BOTH void store(std::byte* to, const Group& group) const {
     To results[width];
     DT_UNROLL
-    for (size_t i = 0; i < width * sizeof(elements[0]) / sizeof(Chunk); ++i) {
-      const Chunk chunk = load_chunk(from + i * sizeof(Chunk));
-      memcpy(reinterpret_cast<std::byte*>(elements) + i * sizeof chunk, &chunk, sizeof chunk);
-    }
-    DT_UNROLL
     for (int i = 0; i < width; ++i)
-      move(elements[i], results[i]);
+      move(group.elements[i], results[i]);
     DT_UNROLL
     for (size_t i = 0; i < width * sizeof(results[0]) / sizeof(Chunk); ++i) {
       Chunk chunk;
@@ -91,8 +99,9 @@ struct CopyStep {
 template <class From, class To>
 DT_BOTH void copy_tile(const CopyItem& item, uint64_t first, const CopyStep<From, To>& step,
                        const GridPlace& place) {
+  using Step = CopyStep<From, To>;
   constexpr int width = CopyShape<From, To>::width;
-  constexpr int unroll = 2;
+  constexpr int unroll = CopyShape<From, To>::unroll;
   uint64_t end = first + CopyShape<From, To>::tile_elements;
   if (end > item.count) end = item.count;
   // Tiles are a multiple of all widths, so each of them has the same head as its item.
@@ -103,15 +112,23 @@ DT_BOTH void copy_tile(const CopyItem& item, uint64_t first, const CopyStep<From
   const uint64_t groups = (end - first - head) / width;
   uint64_t group = place.thread;
   for (; group + (unroll - 1) * place.threads < groups; group += unroll * place.threads) {
+    typename Step::Group loaded[unroll];
     DT_UNROLL
     for (int i = 0; i < unroll; ++i) {
       const uint64_t at = (group + static_cast<uint64_t>(i) * place.threads) * width;
-      step.template group<width>(to + at * sizeof(To), from + at * sizeof(From));
+      Step::load(loaded[i], from + at * sizeof(From));
+    }
+    DT_UNROLL
+    for (int i = 0; i < unroll; ++i) {
+      const uint64_t at = (group + static_cast<uint64_t>(i) * place.threads) * width;
+      step.store(to + at * sizeof(To), loaded[i]);
     }
   }
-  for (; group < groups; group += place.threads)
-    step.template group<width>(to + group * width * sizeof(To),
-                               from + group * width * sizeof(From));
+  for (; group < groups; group += place.threads) {
+    typename Step::Group loaded;
+    Step::load(loaded, from + group * width * sizeof(From));
+    step.store(to + group * width * sizeof(To), loaded);
+  }
   for (uint64_t i = first + place.thread; i < first + head; i += place.threads)
     step.one(item.to + i * sizeof(To), item.from + i * sizeof(From));
   for (uint64_t i = first + head + groups * width + place.thread; i < end; i += place.threads)

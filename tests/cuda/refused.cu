@@ -1,8 +1,15 @@
-// Kernels that tests/cubin.py must refuse: narrow accesses, and a frame in local memory.
+// Kernels that tests/cubin.py must refuse: narrow accesses, loads and stores in turn, and a frame
+// in local memory.
 
 __global__ void narrow(float* to, const float* from, int count) {
   for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x))
     to[i] = from[i];
+}
+
+__global__ void in_turn(float4* to, const float4* from, int count) {
+#pragma unroll 4
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x))
+    __stcs(to + i, __ldcs(from + i));
 }
 
 __global__ void frame(float4* to, const int* from, int count) {
