@@ -141,13 +141,7 @@ Result<> CudaDevice::load_kernels() {
 Result<int> CudaDevice::prepare_peers() {
   for (size_t i = 0; i < element_type_count; ++i) {
     const KernelFunction kernel = peer_sum_kernel(static_cast<ElementType>(i));
-    if (kernel == nullptr) continue;
-    int blocks = 0;
-    TRY(state_->run("prepare_peers", [&] {
-      return cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel,
-                                                           static_cast<int>(peer_block_threads), 0);
-    }));
-    if (blocks < 1) return fail(Errc::unsupported, name() + ": a block of a kernel does not fit");
+    if (kernel != nullptr) TRY(state_->resident_blocks(kernel, peer_block_threads));
   }
   return static_cast<int>(std::min<unsigned>(state_->multiprocessors, peer_blocks_max));
 }

@@ -159,6 +159,22 @@ const Result<StreamMemory>& CudaState::stream_memory() {
   return memory_;
 }
 
+Result<unsigned> CudaState::resident_blocks(const void* kernel, unsigned threads) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = resident_blocks_.find(kernel);
+    if (found != resident_blocks_.end()) return found->second;
+  }
+  int blocks = 0;
+  TRY(run("load a kernel", [&] {
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, static_cast<int>(threads),
+                                                         0);
+  }));
+  if (blocks < 1) return fail(Errc::unsupported, name() + ": a block of a kernel does not fit");
+  const std::lock_guard lock(mutex_);
+  return resident_blocks_[kernel] = static_cast<unsigned>(blocks);
+}
+
 CurrentCudaDevice::CurrentCudaDevice(CudaState& state) : state_(state), entered_(state.enter()) {
   if (!entered_) return;
   cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;

@@ -3,6 +3,7 @@
 #include "base/result.h"
 #include "gpu/cuda/stream_memory.h"
 
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -72,6 +73,10 @@ class CudaState {
   /// is true: that of pools and of cuMemMap(). Requires that the device was used.
   bool is_for_peers(const void* address) const;
 
+  /// Returns how many blocks of the kernel fit on a multiprocessor at once. The first question
+  /// loads the kernel, for which CUDA may wait for earlier work.
+  Result<unsigned> resident_blocks(const void* kernel, unsigned threads);
+
   unsigned multiprocessors = 1;
 
  private:
@@ -84,7 +89,8 @@ class CudaState {
   int index_;
   mutable std::mutex mutex_;
   std::optional<Error> failure_ = {};
-  std::vector<std::optional<bool>> peers_;  ///< by index; none: not asked yet
+  std::vector<std::optional<bool>> peers_;                ///< by index; none: not asked yet
+  std::map<const void*, unsigned> resident_blocks_ = {};  ///< by kernel
   std::once_flag asked_for_memory_ = {};
   Result<StreamMemory> memory_ = {};
   void* context_ = nullptr;               ///< the primary one, which stays to the end

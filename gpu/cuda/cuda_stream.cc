@@ -17,9 +17,6 @@ namespace dt {
 
 namespace {
 
-/// Blocks that a multiprocessor has at once, or has ready.
-constexpr uint64_t blocks_per_multiprocessor = 4;
-
 cudaStream_t stream_of(CudaStream::Handle handle) {
   return static_cast<cudaStream_t>(handle);
 }
@@ -110,8 +107,10 @@ Result<> CudaStream::fill(std::byte* to, std::byte value, size_t bytes) {
 Result<> CudaStream::launch(const void* kernel, uint64_t blocks, void* arguments,
                             const char* call) {
   if (kernel == nullptr) return refuse(call, {Errc::unsupported, "there is no kernel for it"});
-  const auto grid = static_cast<unsigned>(
-      std::clamp<uint64_t>(blocks, 1, blocks_per_multiprocessor * state_->multiprocessors));
+  // Each block walks over the elements, so more of them than run at once would only wait.
+  const uint64_t resident = TRY(state_->resident_blocks(kernel, kernel_block_threads));
+  const auto grid =
+      static_cast<unsigned>(std::clamp<uint64_t>(blocks, 1, resident * state_->multiprocessors));
   void* parameters[] = {arguments};
   return state_->run(call, [&] {
     return cudaLaunchKernel(kernel, dim3(grid), dim3(kernel_block_threads), parameters, 0,

@@ -248,6 +248,32 @@ TEST_CASE("a reduction is one launch, of no more threads than elements need") {
   }
 }
 
+TEST_CASE("a launch has as many blocks as run at once, which a device is asked once a kernel") {
+  FakeCuda world;
+  world.memory_bytes = size_t{8} << 20;
+  const CudaDevices cuda(world);
+  constexpr size_t count = 200'000;
+  const auto blocks_of_sum = [](DeviceStream& stream, ElementType type) {
+    const DeviceBuffer a = on_device(stream, std::vector<uint32_t>(count, 0));
+    fake_cuda().launches.clear();
+    CHECK(stream.reduce({.type = type, .count = count, .sources = {a.at()}, .into = a.at()}));
+    CHECK(stream.synchronize(much_later()).has_value());
+    REQUIRE(fake_cuda().launches.size() == 1);
+    return fake_cuda().launches[0].blocks;
+  };
+  fake_cuda().resident_blocks = 3;
+  CHECK(blocks_of_sum(*cuda.streams[0], ElementType::float32) == 2 * 3);
+  fake_cuda().resident_blocks = 5;
+  CHECK(blocks_of_sum(*cuda.streams[0], ElementType::float32) == 2 * 3);
+  CHECK(blocks_of_sum(*cuda.streams[0], ElementType::uint32) == 2 * 5);
+  CHECK(blocks_of_sum(*cuda.streams[1], ElementType::float32) == 2 * 5);
+  fake_cuda().failures["cudaOccupancyMaxActiveBlocksPerMultiprocessor"] = invalid_value;
+  const DeviceBuffer a = on_device(*cuda.streams[1], std::vector<int8_t>(1, 0));
+  check_error(cuda.streams[1]->reduce(
+                  {.type = ElementType::int8, .count = 1, .sources = {a.at()}, .into = a.at()}),
+              Errc::input, "cuda:1: load a kernel: invalid argument (cudaErrorInvalidValue)");
+}
+
 TEST_CASE("a reduction with several results is one launch") {
   const CudaDevices cuda;
   DeviceStream& stream = *cuda.streams[0];
@@ -354,9 +380,9 @@ TEST_CASE(
   CHECK(fake_cuda().launches[before].blocks == 1);
   CHECK(fake_cuda().launches[before + 1].blocks == 2);
   CHECK(fake_cuda().launches[before + 1].threads == 512);
-  fake_cuda().blocks_fit = false;
-  check_error(cuda.devices[0]->prepare_peers(), Errc::unsupported,
-              "cuda:0: a block of a kernel does not fit");
+  fake_cuda().resident_blocks = 0;
+  check_error(cuda.devices[1]->prepare_peers(), Errc::unsupported,
+              "cuda:1: a block of a kernel does not fit");
   const DeviceBuffer buffer = cuda.devices[0]->allocate(8).value();
   check_error(
       memory->sum(*cuda.streams[0],

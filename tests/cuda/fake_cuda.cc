@@ -330,7 +330,7 @@ cudaError_t cudaFreeHost(void* memory) {
 }
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int, size_t) {
   dt::touch("cudaOccupancyMaxActiveBlocksPerMultiprocessor");
-  *blocks = runtime().world.blocks_fit ? 1 : 0;
+  *blocks = runtime().world.resident_blocks;
   return status_of("cudaOccupancyMaxActiveBlocksPerMultiprocessor");
 }
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* memory) {

@@ -27,8 +27,8 @@ struct FakeCuda {
   int launch_failure = 0;
   /// False: no call on a stream runs, as while a kernel waits.
   bool runs = true;
-  bool blocks_fit = true;  ///< a block of each kernel fits on a multiprocessor
-  bool captures = false;   ///< the program captures its streams into a graph
+  int resident_blocks = 4;  ///< blocks of a kernel that fit on a multiprocessor
+  bool captures = false;    ///< the program captures its streams into a graph
 
   int current = 0;               ///< the device of the thread, until a context is pushed
   std::vector<int> pushed = {};  ///< devices whose contexts the thread has pushed
