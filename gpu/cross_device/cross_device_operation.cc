@@ -2,7 +2,6 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "gpu/cross_device/hierarchical_copy_all_reduce.h"
 #include "gpu/cross_device/nccl_all_reduce.h"
 #include "gpu/cross_device/two_shot_all_reduce.h"
 #include "gpu/devices/device_names.h"
@@ -51,8 +50,6 @@ Result<> CrossDeviceOperation::reduce(const CrossDeviceTerms& terms,
   const auto packs = static_cast<size_t>(name_.packs);
   if (!to_all || name_.kind == Kind::reduction_to_one_device)
     return to_one_device_->reduce(terms, tensors);
-  if (name_.kind == Kind::hierarchical_copy_all_reduce)
-    return HierarchicalCopyAllReduce(group_, packs).all_reduce(terms, tensors);
   if (name_.kind == Kind::nccl_all_reduce && nccl_ != nullptr && NcclAllReduce::can_reduce(terms))
     return NcclAllReduce(group_, *nccl_, packs).all_reduce(terms, tensors);
   return TwoShotAllReduce(group_, packs).all_reduce(terms, tensors);

@@ -23,7 +23,7 @@ class CrossDeviceOperation {
 
   /// Queues the work, as the operation of that name does. Tensors of which only some devices get
   /// the result (an output is null) are reduced on one device. AllReduce takes what
-  /// NcclAllReduce cannot reduce, and all before use().
+  /// NcclAllReduce cannot reduce, and all before use(). HierarchicalCopyAllReduce is AllReduce.
   Result<> reduce(const CrossDeviceTerms& terms, std::span<const ReplicatedTensor> tensors);
 
  private:

@@ -51,9 +51,8 @@ class DeviceGroup {
   size_t slot_bytes() const { return slot_bytes_; }
   /// A device's slot for the array of another device.
   std::byte* copy_slot(size_t device, size_t owner) const { return slot(device, owner); }
-  std::byte* partial_slot(size_t device) const { return slot(device, size()); }
-  std::byte* peer_partial_slot(size_t device) const { return slot(device, size() + 1); }
-  std::byte* packed_slot(size_t device) const { return slot(device, size() + 2); }
+  std::byte* result_slot(size_t device) const { return slot(device, size()); }
+  std::byte* packed_slot(size_t device) const { return slot(device, size() + 1); }
 
   /// Later work on `after` follows the work so far on `before`.
   Result<> order(const StreamOrder& order);
@@ -66,7 +65,7 @@ class DeviceGroup {
   void drain();
 
  private:
-  static constexpr size_t extra_slots = 3;
+  static constexpr size_t extra_slots = 2;
 
   explicit DeviceGroup(std::vector<DeviceStream*> streams) : streams_(std::move(streams)) {}
   Result<> make_events();

@@ -84,7 +84,7 @@ Result<> ReductionToOneDevice::reduce_on_device(const CrossDeviceTerms& terms, c
     reduction.sources.push_back(source);
   }
   std::byte* const own = window.tensor.outputs[root];
-  reduction.into = own != nullptr ? own + skipped : group_.partial_slot(root);
+  reduction.into = own != nullptr ? own + skipped : group_.result_slot(root);
   TRY(group_.stream(root).reduce(reduction));
   for (size_t i = 0; i < group_.size(); ++i) {
     if (i == root) continue;

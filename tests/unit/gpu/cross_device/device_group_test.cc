@@ -12,16 +12,15 @@ std::vector<DeviceStream*> streams_of(const CpuDevices& cpu) {
   return streams;
 }
 
-TEST_CASE("each device of a group has slots of one size for its peers and three more") {
+TEST_CASE("each device of a group has slots of one size for its peers and two more") {
   const CpuDevices cpu({.count = 2, .memory_bytes = 10'000});
-  const auto group = DeviceGroup::make(streams_of(cpu), 5'000).value();
+  const auto group = DeviceGroup::make(streams_of(cpu), 4'000).value();
   CHECK(group->size() == 2);
-  CHECK(group->slot_bytes() == 768);  // a fifth, down to a multiple of 256
-  CHECK(cpu.device(1).memory().free_bytes == 10'000 - 5 * 768);
+  CHECK(group->slot_bytes() == 768);  // a fourth, down to a multiple of 256
+  CHECK(cpu.device(1).memory().free_bytes == 10'000 - 4 * 768);
   CHECK(group->copy_slot(1, 1) == group->copy_slot(1, 0) + 768);
-  CHECK(group->partial_slot(1) == group->copy_slot(1, 0) + 2 * 768);
-  CHECK(group->peer_partial_slot(1) == group->copy_slot(1, 0) + 3 * 768);
-  CHECK(group->packed_slot(1) == group->copy_slot(1, 0) + 4 * 768);
+  CHECK(group->result_slot(1) == group->copy_slot(1, 0) + 2 * 768);
+  CHECK(group->packed_slot(1) == group->copy_slot(1, 0) + 3 * 768);
   CHECK(cpu.device(0).place_of(group->packed_slot(1) + 767).device == 1);
   CHECK(group->shortage().empty());
 }
@@ -30,19 +29,19 @@ TEST_CASE("the slots of a group shrink to the memory of the device that has leas
   const CpuDevices cpu({.count = 2, .memory_bytes = 10'000});
   const DeviceBuffer large = cpu.device(1).allocate(6'000).value();
   const auto group = DeviceGroup::make(streams_of(cpu), 10'000).value();
-  CHECK(group->slot_bytes() == 768);
-  CHECK(cpu.device(0).memory().free_bytes == 10'000 - 5 * 768);
-  CHECK(cpu.device(1).memory().free_bytes == 4'000 - 5 * 768);
+  CHECK(group->slot_bytes() == 512);
+  CHECK(cpu.device(0).memory().free_bytes == 10'000 - 4 * 512);
+  CHECK(cpu.device(1).memory().free_bytes == 4'000 - 4 * 512);
   CHECK(group->shortage().starts_with("cpu:1: "));
   CHECK(group->shortage().ends_with(
-      "; reductions use 3840 bytes of each device, not 10000, in more steps"));
+      "; reductions use 2048 bytes of each device, not 10000, in more steps"));
 }
 
 TEST_CASE("a group without memory for the smallest slots fails, and frees all") {
   const CpuDevices cpu({.count = 2, .memory_bytes = 10'000});
   const DeviceBuffer large = cpu.device(1).allocate(9'000).value();
   check_error(DeviceGroup::make(streams_of(cpu)), Errc::out_of_memory,
-              "cpu:1: cannot allocate 1280 bytes: 1000 of 10000 bytes are free");
+              "cpu:1: cannot allocate 1024 bytes: 1000 of 10000 bytes are free");
   CHECK(cpu.device(0).memory().free_bytes == 10'000);
 }
 

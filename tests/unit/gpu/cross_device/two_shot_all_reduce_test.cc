@@ -81,6 +81,81 @@ TEST_CASE("two-shot: results do not depend on the number of packs") {
   }
 }
 
+TEST_CASE("two-shot: one device alone keeps its values, also signalling NaN and true beyond 1") {
+  Replicas replicas({});
+  for (const size_t num_packs : {0, 1, 5}) {
+    TwoShotAllReduce operation(replicas.group(), num_packs);
+    for_each_terms([&](const ElementFormat& format, const CrossDeviceTerms& terms) {
+      const TensorList list(replicas, format, {100, 100});
+      REQUIRE(operation.all_reduce(terms, list.tensors).has_value());
+      REQUIRE(replicas.group().synchronize(much_later()).has_value());
+      for (const RandomTensor& one : list.made)
+        REQUIRE(std::memcmp(one.tensor.outputs[0], one.values[0].at(), 100 * format.bytes) == 0);
+    });
+  }
+}
+
+TEST_CASE("two-shot: several streams of one device are as good as several devices") {
+  const CpuDevices cpu({});
+  std::vector<std::unique_ptr<DeviceStream>> streams;
+  std::vector<DeviceStream*> members;
+  std::vector<DeviceBuffer> buffers;
+  ReplicatedTensor tensor = {.count = 1};
+  for (size_t i = 0; i < 5; ++i) {
+    streams.push_back(cpu.device(0).make_stream().value());
+    members.push_back(streams.back().get());
+    buffers.push_back(on_device<float>(*members[i], {static_cast<float>(1U << i)}));
+    tensor.inputs.push_back(buffers[i].at());
+    tensor.outputs.push_back(buffers[i].at());
+  }
+  const auto group = DeviceGroup::make(members, 0).value();
+  REQUIRE(TwoShotAllReduce(*group).all_reduce({}, {&tensor, 1}).has_value());
+  for (size_t i = 0; i < 5; ++i)
+    CHECK(values_of<float>(*members[i], buffers[i], 1)[0] == 31.0F);
+}
+
+TEST_CASE(
+    "two-shot: inputs follow the earlier work of their stream, and later work may overwrite them") {
+  for (const size_t num_packs : {0, 1}) {
+    CAPTURE(num_packs);
+    Replicas replicas({.count = 5});
+    Gate gate;
+    REQUIRE(replicas.group().stream(3).run_on_host([&] { gate.pass(); }).has_value());
+    const TensorList list(replicas, float32_format, {100, 3, 70});
+    TwoShotAllReduce operation(replicas.group(), num_packs);
+    REQUIRE(operation.all_reduce({}, list.tensors).has_value());
+    std::vector<DeviceBuffer> results;
+    for (const RandomTensor& one : list.made)
+      for (size_t i = 0; i < 5; ++i) {
+        DeviceStream& stream = replicas.group().stream(i);
+        const size_t bytes = one.tensor.count * sizeof(float);
+        results.push_back(stream.device().allocate(bytes).value());
+        REQUIRE(stream.copy({results.back().at(), one.tensor.outputs[i], bytes}).has_value());
+        REQUIRE(stream.fill(one.tensor.outputs[i], std::byte{1}, bytes).has_value());
+        REQUIRE(stream.fill(one.inputs[i].at(), std::byte{2}, bytes).has_value());
+      }
+    gate.open();
+    REQUIRE(replicas.group().synchronize(much_later()).has_value());
+    for (size_t r = 0; r < results.size(); ++r) {
+      const std::vector<std::byte> expected = list.made[r / 5].expected({});
+      CHECK(std::equal(expected.begin(), expected.end(), results[r].at()));
+    }
+  }
+}
+
+TEST_CASE("two-shot: a tensor that is refused leaves all others untouched") {
+  Replicas replicas({.count = 2});
+  TensorList list(replicas, float32_format, {4, 5, 6});
+  list.tensors[2].outputs[0] = nullptr;
+  TwoShotAllReduce operation(replicas.group());
+  check_error(operation.all_reduce({}, list.tensors), Errc::input, "output 0 of a tensor is null");
+  check_error(operation.all_reduce({.type = ElementType::boolean, .op = ReduceOp::average},
+                                   std::span(list.tensors).first(1)),
+              Errc::input, "cannot reduce: booleans have no average");
+  REQUIRE(replicas.group().synchronize(much_later()).has_value());
+  CHECK(*list.made[0].outputs[0].at() == poison);
+}
+
 TEST_CASE("windows of a pack have at most so many elements, and each element once") {
   Replicas replicas({.count = 2});
   const TensorList list(replicas, float32_format, {5, 1, 20});
