@@ -6,12 +6,15 @@ for each kernel. NVIDIA's tools are not needed: the places of the few fields tha
 comparing their output for known kernels, and are the same from sm_75 to sm_120.
 """
 import argparse
+import re
 import struct
 import subprocess
 import sys
 
 REGISTERS_MAX = 128  # two blocks of 256 threads on a multiprocessor
 LOADS_AHEAD_MIN = 2  # wide loads that a thread has on their way before it stores or jumps
+# The code that converts 8-bit floats is long. To have it twice would double these kernels, which have few callers.
+ONE_LOAD = re.compile(r"reduce_arrays_kernelIN\w*Float8E")
 # An instruction has 16 bytes. The opcode is in the lowest 12 bits, the size of an access in bits 73 to 75.
 GLOBAL_LOADS, GLOBAL_STORES = {0x381, 0x981}, {0x386, 0x986}
 LOCAL_ACCESSES = {0x383, 0x983, 0x387, 0x388}
@@ -116,8 +119,9 @@ def check_kernel(name, code, values):
     found = list(instructions(code))
     ahead = loads_ahead(found)
     wide_stores = sum(opcode in GLOBAL_STORES and size == WIDE for opcode, size in found)
-    if ahead < LOADS_AHEAD_MIN:
-        yield f"{name}: {ahead} loads of 128 bits before a store; at least {LOADS_AHEAD_MIN}"
+    wanted = 1 if ONE_LOAD.search(name) else LOADS_AHEAD_MIN
+    if ahead < wanted:
+        yield f"{name}: {ahead} loads of 128 bits before a store; at least {wanted}"
     if wide_stores < 1:
         yield f"{name}: no store of 128 bits"
     local = sum(opcode in LOCAL_ACCESSES for opcode, _ in found)

@@ -125,7 +125,7 @@ Result<> CudaStream::reduce(const ArrayReduction& reduction) {
   if (reduction.count == 0) return {};
   auto arguments = reduce_arguments(reduction);
   if (!arguments) return refuse("reduce", std::move(arguments).error());
-  return launch(reduce_kernel(reduction.type, kernel_op(reduction)),
+  return launch(reduce_kernel(reduction.type, reduction.op),
                 reduce_blocks(*arguments, element_bytes(reduction.type)), &*arguments, "reduce");
 }
 

@@ -6,12 +6,8 @@
 namespace dt {
 
 /// Returns the parameters of a kernel for the reduction, which check() has accepted. Fails with
-/// Errc::unsupported for more than reduce_arrays_max arrays, or reduction_results_max results.
+/// Errc::unsupported for partial results, and for more than reduce_arrays_max arrays or
+/// reduction_results_max results.
 Result<ReduceArguments> reduce_arguments(const ArrayReduction& reduction);
-
-/// The operation of the kernel: partial averages are sums.
-constexpr ReduceOp kernel_op(const ArrayReduction& reduction) {
-  return reduction.partial && reduction.op == ReduceOp::average ? ReduceOp::sum : reduction.op;
-}
 
 }  // namespace dt

@@ -12,7 +12,7 @@ inline constexpr int reduce_also_max = 15;
 
 /// The parameters of a kernel that reduces arrays (ArrayReduction).
 struct ReduceArguments {
-  const std::byte* arrays[reduce_arrays_max] = {};  ///< partial ones first, then the sources
+  const std::byte* arrays[reduce_arrays_max] = {};
   std::byte* into = nullptr;
   std::byte* also[reduce_also_max] = {};  ///< further places of the result
   int also_count = 0;
@@ -21,10 +21,8 @@ struct ReduceArguments {
   /// such element.
   uint64_t head = 0;
   int array_count = 1;
-  int partial_count = 0;
   int second_half = 1;  ///< the first array of the second half; array_count: one fold for all
   int divisor = 1;      ///< of an average
-  bool partial_result = false;  ///< of computed elements; its operation is no average
 };
 
 /// How a thread walks over elements of T: `width` at once, and `unroll` times before it combines
@@ -84,11 +82,7 @@ struct ReduceStep {
     DT_UNROLL
     for (int group = 0; group < unroll; ++group) {
       const uint64_t element = first + static_cast<uint64_t>(group) * stride;
-      if (arguments.partial_result) {
-        store<V>(to + element * sizeof(V), values.at + group * width);
-      } else {
-        store<T>(to + element * sizeof(T), values.at + group * width);
-      }
+      store(to + element * sizeof(T), values.at + group * width);
     }
   }
   DT_BOTH Values fold(int begin, int end) const {
@@ -109,20 +103,15 @@ struct ReduceStep {
     DT_UNROLL
     for (int group = 0; group < unroll; ++group) {
       const uint64_t element = first + static_cast<uint64_t>(group) * stride;
-      if (sizeof(T) != sizeof(V) && array < arguments.partial_count) {
-        load_group<V>(values.at + group * width, arguments.arrays[array] + element * sizeof(V));
-      } else {
-        load_group<T>(values.at + group * width, arguments.arrays[array] + element * sizeof(T));
-      }
+      load_group(values.at + group * width, arguments.arrays[array] + element * sizeof(T));
     }
     return values;
   }
 
-  template <class Stored>
   DT_BOTH static void load_group(V* values, const std::byte* from) {
-    Stored elements[width];
+    T elements[width];
     if constexpr (width == 1) {
-      elements[0] = *reinterpret_cast<const Stored*>(from);
+      elements[0] = *reinterpret_cast<const T*>(from);
     } else {
       DT_UNROLL
       for (size_t i = 0; i < width * sizeof(elements[0]) / sizeof(Chunk); ++i) {
@@ -134,14 +123,13 @@ struct ReduceStep {
     for (int i = 0; i < width; ++i)
       values[i] = widened(elements[i]);
   }
-  template <class Stored>
   DT_BOTH static void store(std::byte* to, const V* values) {
-    Stored elements[width];
+    T elements[width];
     DT_UNROLL
     for (int i = 0; i < width; ++i)
       narrow_to(values[i], elements[i]);
     if constexpr (width == 1) {
-      *reinterpret_cast<Stored*>(to) = elements[0];
+      *reinterpret_cast<T*>(to) = elements[0];
     } else {
       DT_UNROLL
       for (size_t i = 0; i < width * sizeof(elements[0]) / sizeof(Chunk); ++i) {
