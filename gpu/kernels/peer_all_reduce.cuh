@@ -23,8 +23,9 @@ struct PeerAllReduce {
   uint64_t count = 0;               ///< elements of both
   std::byte* input = nullptr;       ///< of this rank: the array of its number in `reduction`
   const std::byte* results[peer_ranks_max] = {};  ///< of all ranks
-  /// Reduces all ranks' inputs into the results of this one. Inputs and results lie in memory that
-  /// all ranks can read, aligned to 16 bytes. Their count is the next multiple of 16 bytes.
+  /// Reduces all ranks' inputs into the results of this one, in the order of ranks. Inputs and
+  /// results lie in memory that all ranks can read, aligned to 16 bytes. Their count is the next
+  /// multiple of 16 bytes.
   ReduceArguments reduction = {};
   uint64_t tile_elements = 0;  ///< a multiple of 16 bytes
   int blocks = 1;
@@ -58,7 +59,9 @@ class PeerAllReduceBlock {
   /// Returns false at every thread when a barrier was not reached, in this call or an earlier one.
   /// The collective has no result then.
   DT_BOTH bool run() const {
-    if (!threads_.all(SystemOrder::acquire(&mine().failed) == 0)) return false;
+    bool usable = true;
+    threads_.for_each(1, [&](uint64_t) { usable = SystemOrder::acquire(&mine().failed) == 0; });
+    if (!threads_.all(usable)) return false;
     if (call_.step == PeerStep::announce) return announce();
     if (call_.step != PeerStep::reduce) copy_in();
     if (call_.step == PeerStep::copy_in) return true;
@@ -143,9 +146,23 @@ class PeerAllReduceBlock {
     });
   }
   DT_BOTH uint64_t bytes_behind(uint64_t at) const { return call_.count * sizeof(T) - at; }
+  /// Where the number of ranks is known, one round trip to the peers brings all their elements.
   DT_BOTH void reduce(int owner) const {
+    switch (call_.place.ranks) {
+      case 2:
+        return reduce_ranks<2>(owner);
+      case 4:
+        return reduce_ranks<4>(owner);
+      case 8:
+        return reduce_ranks<8>(owner);
+      default:
+        return reduce_ranks<0>(owner);
+    }
+  }
+  template <int known>
+  DT_BOTH void reduce_ranks(int owner) const {
     for_groups(owner, [&](uint64_t group) {
-      ReduceStep<T, op, static_cast<int>(width), 1>{call_.reduction, group * width, 0}.run();
+      ReduceStep<T, op, static_cast<int>(width), 1, known>{call_.reduction, group * width, 0}.run();
     });
   }
 

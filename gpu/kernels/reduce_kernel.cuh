@@ -40,7 +40,9 @@ struct ReduceValues {
 };
 
 /// Reduces `unroll` groups of elements of all arrays. Group g begins at element first + g * stride.
-template <class T, ReduceOp op, int width, int unroll>
+/// If their number `known` is given, the loads of all arrays are on their way together, and there
+/// is one fold. 0: it is that of the arguments.
+template <class T, ReduceOp op, int width, int unroll, int known = 0>
 struct ReduceStep {
   using V = Computed<T>;
   using Values = ReduceValues<T, width, unroll>;
@@ -49,20 +51,11 @@ struct ReduceStep {
   uint64_t stride;
 
   DT_BOTH void run() const {
-    Values values = {};
-    int begin = 0;
-    int end = arguments.second_half;
-    // The code of a fold is large, so both halves use it.
-    DT_NO_UNROLL
-    while (begin < end) {
-      const Values half = fold(begin, end);
-      if (begin == 0) {
-        values = half;
-      } else {
-        combine(values, half);
-      }
-      begin = end;
-      end = arguments.array_count;
+    Values values;
+    if constexpr (known > 0) {
+      values = fold_known();
+    } else {
+      values = fold_halves();
     }
     if constexpr (op == ReduceOp::average) {
       DT_UNROLL
@@ -84,6 +77,36 @@ struct ReduceStep {
       const uint64_t element = first + static_cast<uint64_t>(group) * stride;
       store(to + element * sizeof(T), values.at + group * width);
     }
+  }
+  DT_BOTH Values fold_known() const
+    requires(known > 0)
+  {
+    Values loaded[known];
+    DT_UNROLL
+    for (int i = 0; i < known; ++i)
+      loaded[i] = load(i);
+    DT_UNROLL
+    for (int i = 1; i < known; ++i)
+      combine(loaded[0], loaded[i]);
+    return loaded[0];
+  }
+  DT_BOTH Values fold_halves() const {
+    Values values = {};
+    int begin = 0;
+    int end = arguments.second_half;
+    // The code of a fold is large, so both halves use it.
+    DT_NO_UNROLL
+    while (begin < end) {
+      const Values half = fold(begin, end);
+      if (begin == 0) {
+        values = half;
+      } else {
+        combine(values, half);
+      }
+      begin = end;
+      end = arguments.array_count;
+    }
+    return values;
   }
   DT_BOTH Values fold(int begin, int end) const {
     Values values = load(begin);
