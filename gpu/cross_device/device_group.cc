@@ -69,6 +69,17 @@ bool DeviceGroup::can_read(const PeerRange& range) const {
   return reader.can_access(owner);
 }
 
+Result<> DeviceGroup::order_all() {
+  for (size_t i = 0; i < size(); ++i)
+    TRY(stream(i).record(*events_[i]));
+  // All points are recorded before the first wait: no part waits for another one.
+  for (size_t i = 0; i < size(); ++i) {
+    for (size_t j = 0; j < size(); ++j)
+      if (i != j) TRY(stream(j).wait(*events_[i]));
+  }
+  return {};
+}
+
 Result<const std::byte*> DeviceGroup::readable(const PeerRange& range, std::byte* slot) {
   if (can_read(range)) return range.at;
   assert(range.bytes <= slot_bytes_);

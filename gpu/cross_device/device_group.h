@@ -56,6 +56,8 @@ class DeviceGroup {
 
   /// Later work on `after` follows the work so far on `before`.
   Result<> order(const StreamOrder& order);
+  /// Later work of each stream follows the work so far on all streams.
+  Result<> order_all();
   /// Returns where kernels of the reader find the range: there, or in `slot`, to which the reader's
   /// stream copies it. Requires an order() from owner to reader.
   Result<const std::byte*> readable(const PeerRange& range, std::byte* slot);

@@ -17,6 +17,12 @@ PackWindow window_of(const PackTensors& all, const PackPiece& piece) {
   return window;
 }
 
+/// Returns a batch without pieces, of elements that keep their bits.
+CopyBatch batch_of(const PackTensors& all) {
+  const CopyFormat format = moved_format(all.terms.type);
+  return {.from = format, .to = format};
+}
+
 /// Copies the pieces to each device's packed slot.
 Result<PackWindow> packed(const PackTensors& all, const Pack& pieces) {
   const size_t width = element_bytes(all.terms.type);
@@ -25,11 +31,13 @@ Result<PackWindow> packed(const PackTensors& all, const Pack& pieces) {
     std::byte* at = all.group.packed_slot(i);
     window.inputs.push_back(at);
     window.outputs.push_back(at);
+    CopyBatch batch = batch_of(all);
     for (const PackPiece& piece : pieces) {
       const std::byte* from = all.tensors[piece.tensor].inputs[i] + piece.begin * width;
-      TRY(all.group.stream(i).copy({at, from, piece.count * width}));
+      batch.pieces.push_back({.from = from, .to = at, .count = piece.count});
       at += piece.count * width;
     }
+    TRY(all.group.stream(i).copy_pieces(batch));
   }
   return window;
 }
@@ -38,11 +46,13 @@ Result<> unpack(const PackTensors& all, const Pack& pieces) {
   const size_t width = element_bytes(all.terms.type);
   for (size_t i = 0; i < all.group.size(); ++i) {
     const std::byte* at = all.group.packed_slot(i);
+    CopyBatch batch = batch_of(all);
     for (const PackPiece& piece : pieces) {
       std::byte* const to = all.tensors[piece.tensor].outputs[i] + piece.begin * width;
-      TRY(all.group.stream(i).copy({to, at, piece.count * width}));
+      batch.pieces.push_back({.from = at, .to = to, .count = piece.count});
       at += piece.count * width;
     }
+    TRY(all.group.stream(i).copy_pieces(batch));
   }
   return {};
 }

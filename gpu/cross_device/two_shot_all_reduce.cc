@@ -56,20 +56,11 @@ size_t TwoShotAllReduce::window_elements(const CrossDeviceTerms& terms, const Pa
   return std::max(element_count(pack), size_t{1});
 }
 
-Result<> TwoShotAllReduce::order_all() {
-  // All points are recorded before the next work is queued: no part waits for another one.
-  for (size_t i = 0; i < group_.size(); ++i) {
-    for (size_t j = 0; j < group_.size(); ++j)
-      TRY(group_.order({.before = i, .after = j}));
-  }
-  return {};
-}
-
 Result<> TwoShotAllReduce::reduce_window(const CrossDeviceTerms& terms, const PackWindow& window) {
-  TRY(order_all());
+  TRY(group_.order_all());
   for (size_t i = 0; i < group_.size(); ++i)
     TRY(reduce_part(terms, window, i));
-  TRY(order_all());
+  TRY(group_.order_all());
   if (is_one_step()) return {};
   const size_t width = element_bytes(terms.type);
   for (size_t owner = 0; owner < group_.size(); ++owner) {
@@ -83,7 +74,7 @@ Result<> TwoShotAllReduce::reduce_window(const CrossDeviceTerms& terms, const Pa
     }
   }
   // Later work of an owner may overwrite what the others read.
-  return order_all();
+  return group_.order_all();
 }
 
 Result<> TwoShotAllReduce::reduce_part(const CrossDeviceTerms& terms, const PackWindow& window,

@@ -32,8 +32,6 @@ class TwoShotAllReduce {
   Result<> reduce_window(const CrossDeviceTerms& terms, const PackWindow& window);
   /// Makes the device's part of the result.
   Result<> reduce_part(const CrossDeviceTerms& terms, const PackWindow& window, size_t device);
-  /// Later work of each stream follows the work so far on all streams.
-  Result<> order_all();
 
   DeviceGroup& group_;
   size_t num_packs_;

@@ -5,6 +5,8 @@
 #include "tests/unit/gpu/replicas.h"
 
 #include <atomic>
+#include <map>
+#include <mutex>
 
 namespace dt {
 namespace {
@@ -65,6 +67,25 @@ TEST_CASE("two-shot: devices write all results, and copy only what they cannot a
     }
     CHECK((copies == 0) == (peer_access && devices <= 16));
   }
+}
+
+TEST_CASE("two-shot: each device packs all tensors by one batch, and records each point once") {
+  std::map<DeviceCall, int> calls;
+  std::mutex mutex;
+  const auto probe = [&](const ProbedCall& call) -> Result<> {
+    const std::lock_guard lock(mutex);
+    if (!call.runs) ++calls[call.call];
+    return {};
+  };
+  Replicas replicas({.count = 3, .probe = probe});
+  const TensorList list(replicas, float32_format, std::vector<size_t>(20, 3));
+  REQUIRE(replicas.group().synchronize(much_later()).has_value());
+  calls.clear();
+  REQUIRE(TwoShotAllReduce(replicas.group(), 1).all_reduce({}, list.tensors).has_value());
+  CHECK(calls[DeviceCall::copy] == 2 * 3);
+  CHECK(calls[DeviceCall::record] == 2 * 3);
+  CHECK(calls[DeviceCall::wait] == 2 * 3 * 2);
+  list.check_results(replicas, {});
 }
 
 TEST_CASE("two-shot: results do not depend on the number of packs") {
