@@ -129,9 +129,7 @@ Result<> CudaDevice::load_kernels() {
   for (size_t i = 0; i < element_type_count; ++i)
     kernels.push_back(reduce_kernel(static_cast<ElementType>(i), ReduceOp::average));
   for (const KernelFunction kernel : kernels) {
-    if (kernel == nullptr) continue;
-    cudaFuncAttributes attributes = {};
-    TRY(state_->run("load_kernels", [&] { return cudaFuncGetAttributes(&attributes, kernel); }));
+    if (kernel != nullptr) TRY(state_->resident_blocks(kernel, kernel_block_threads));
   }
   return {};
 }

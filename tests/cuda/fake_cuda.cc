@@ -305,16 +305,9 @@ cudaError_t cudaMalloc(void** memory, size_t bytes) {
   dt::touch("cudaMalloc");
   return dt::allocate("cudaMalloc", memory, bytes, dt::current_device());
 }
-/// Like cudaFuncGetAttributes(), it never waits for a stream that waits.
 cudaError_t cudaMallocAsync(void** memory, size_t bytes, cudaStream_t stream) {
   dt::touch("cudaMallocAsync");
   return dt::allocate("cudaMallocAsync", memory, bytes, stream->device);
-}
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel) {
-  dt::touch("cudaFuncGetAttributes");
-  *attributes = {};
-  runtime().world.loaded.insert(kernel);
-  return status_of("cudaFuncGetAttributes");
 }
 cudaError_t cudaFree(void* memory) {
   dt::touch("cudaFree");
@@ -328,9 +321,11 @@ cudaError_t cudaFreeHost(void* memory) {
   dt::touch("cudaFreeHost");
   return dt::free_memory(memory);
 }
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int, size_t) {
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* kernel, int,
+                                                          size_t) {
   dt::touch("cudaOccupancyMaxActiveBlocksPerMultiprocessor");
   *blocks = runtime().world.resident_blocks;
+  runtime().world.loaded.insert(kernel);
   return status_of("cudaOccupancyMaxActiveBlocksPerMultiprocessor");
 }
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* memory) {
