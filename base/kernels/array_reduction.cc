@@ -22,7 +22,7 @@ struct Piece {
   std::byte* at() { return bytes.data(); }
 };
 
-/// Some of the arrays of a reduction: partial ones first, then the sources.
+/// Some of the arrays of a reduction.
 struct ArrayRange {
   size_t begin = 0;
   size_t end = 0;
@@ -34,7 +34,7 @@ class PieceFold {
   explicit PieceFold(const ArrayReduction& reduction)
       : reduction_(reduction),
         wide_type_(accumulator_type(reduction.type)),
-        array_count_(reduction.partials.size() + reduction.sources.size()),
+        array_count_(reduction.sources.size()),
         reducer_(wide_type_, reduction.op) {
     if (wide_type_ != reduction.type) caster_.emplace(wide_type_, reduction.type);
   }
@@ -63,21 +63,18 @@ class PieceFold {
 
   /// Returns elements of an array as accumulators: the array itself, or their copy in `room`.
   const std::byte* widened(size_t array, size_t at, size_t count, std::byte* room) const {
-    const bool partial = array < reduction_.partials.size();
-    const std::byte* elements = partial ? reduction_.partials[array]
-                                        : reduction_.sources[array - reduction_.partials.size()];
-    if (partial || !caster_) return elements + at * element_bytes(wide_type_);
+    const std::byte* const elements = reduction_.sources[array];
+    if (!caster_) return elements + at * element_bytes(wide_type_);
     caster_->widen(room, elements + at * element_bytes(reduction_.type), count);
     return room;
   }
 
   void store(size_t at, size_t count) {
-    if (reduction_.op == ReduceOp::average && !reduction_.partial)
+    if (reduction_.op == ReduceOp::average)
       divide(wide_type_, first_.at(), count, reduction_.divisor);
-    const bool narrows = !reduction_.partial && caster_;
-    const size_t bytes = element_bytes(narrows ? reduction_.type : wide_type_);
+    const size_t bytes = element_bytes(reduction_.type);
     std::byte* const into = reduction_.into + at * bytes;
-    if (narrows) {
+    if (caster_) {
       caster_->narrow(into, first_.at(), count);
     } else {
       std::memcpy(into, first_.at(), count * bytes);
@@ -98,10 +95,7 @@ class PieceFold {
 
 /// True where one pass of a Reducer gives the result. Up to two arrays have one order only.
 bool is_one_pass(const ArrayReduction& reduction) {
-  const size_t arrays = reduction.partials.size() + reduction.sources.size();
-  const bool one_type = reduction.type == accumulator_type(reduction.type) ||
-                        (reduction.partials.empty() && !reduction.partial);
-  return one_type && (reduction.order == FoldOrder::rank || arrays <= 2);
+  return reduction.order == FoldOrder::rank || reduction.sources.size() <= 2;
 }
 
 }  // namespace
@@ -113,14 +107,11 @@ Result<> check(const ArrayReduction& reduction) {
   if (reduction.op == ReduceOp::adasum) return wrong("adasum does not reduce element by element");
   if (reduction.op == ReduceOp::average && reduction.type == ElementType::boolean)
     return wrong("booleans have no average");
-  if (reduction.partials.empty() && reduction.sources.empty()) return wrong("there are no arrays");
+  if (reduction.sources.empty()) return wrong("there are no arrays");
   if (reduction.divisor < 1) return wrong("the divisor of an average is a number from 1");
-  if (reduction.order == FoldOrder::halves && !reduction.partials.empty())
-    return wrong("partial results are combined in the order of ranks only");
   if (reduction.count == 0) return {};
   const auto is_null = [](const std::byte* array) { return array == nullptr; };
-  if (reduction.into == nullptr || std::ranges::any_of(reduction.partials, is_null) ||
-      std::ranges::any_of(reduction.sources, is_null) ||
+  if (reduction.into == nullptr || std::ranges::any_of(reduction.sources, is_null) ||
       std::ranges::any_of(reduction.also, is_null))
     return wrong("an array is null");
   std::vector<std::byte*> results = reduction.also;
@@ -134,15 +125,12 @@ Result<> check(const ArrayReduction& reduction) {
 void reduce_arrays(const ArrayReduction& reduction) {
   if (reduction.count == 0) return;
   if (!is_one_pass(reduction)) return PieceFold(reduction).run();
-  std::vector<const std::byte*> arrays = reduction.partials;
-  arrays.insert(arrays.end(), reduction.sources.begin(), reduction.sources.end());
-  const bool sums = reduction.partial && reduction.op == ReduceOp::average;
   const std::vector<std::byte*>& also = reduction.also;
-  Reducer(reduction.type, sums ? ReduceOp::sum : reduction.op)
-      .reduce_many({reduction.into, also.empty() ? nullptr : also.front()}, arrays, reduction.count,
-                   reduction.divisor);
+  Reducer(reduction.type, reduction.op)
+      .reduce_many({reduction.into, also.empty() ? nullptr : also.front()}, reduction.sources,
+                   reduction.count, reduction.divisor);
   for (size_t i = 1; i < also.size(); ++i)
-    std::memcpy(also[i], reduction.into, reduction.result_bytes());
+    std::memcpy(also[i], reduction.into, reduction.array_bytes());
 }
 
 }  // namespace dt

@@ -32,24 +32,19 @@ constexpr ElementType accumulator_type(ElementType type) {
 inline constexpr size_t reduction_results_max = 16;
 
 /// A reduction of arrays to one, element by element, as one kernel makes it. Its result is rounded
-/// once to `type`; one array alone may keep its bits. Where several reductions share the arrays,
-/// their results are partial and keep the type of accumulators. Arithmetic is that of Reducer.
+/// once; one array alone may keep its bits. Arithmetic is that of Reducer.
 struct ArrayReduction {
   ElementType type = ElementType::float32;
   ReduceOp op = ReduceOp::sum;
   FoldOrder order = FoldOrder::rank;
-  size_t count = 0;                             ///< elements of each array
-  std::vector<const std::byte*> partials = {};  ///< results of partial ones, before all sources
-  std::vector<const std::byte*> sources = {};   ///< of `type`
+  size_t count = 0;                            ///< elements of each array
+  std::vector<const std::byte*> sources = {};  ///< the arrays
   std::byte* into = nullptr;          ///< may be one of the arrays, but not overlap them otherwise
   std::vector<std::byte*> also = {};  ///< get the result as well, with the rules of `into`
-  int divisor = 1;                    ///< of an average whose result is not partial
-  bool partial = false;  ///< results have the type of accumulators, and are not divided
+  int divisor = 1;                    ///< of an average
   bool operator==(const ArrayReduction&) const = default;
 
   size_t array_bytes() const { return count * element_bytes(type); }
-  size_t partial_bytes() const { return count * element_bytes(accumulator_type(type)); }
-  size_t result_bytes() const { return partial ? partial_bytes() : array_bytes(); }
 };
 
 /// Returns the reduction that divides elements in place, as the end of an average.
@@ -64,8 +59,8 @@ inline ArrayReduction division_in_place(ElementType type, std::byte* at, size_t 
 }
 
 /// Fails with Errc::input for a reduction that no device can make. Such a reduction has no arrays,
-/// a null one, two results in one place, or a divisor below 1. Others are adasum, the average of
-/// booleans, and halves with partial arrays.
+/// a null one, two results in one place, or a divisor below 1. Others are adasum and the average of
+/// booleans.
 Result<> check(const ArrayReduction& reduction);
 
 /// Makes the reduction on this thread. Requires a reduction that check() accepts.

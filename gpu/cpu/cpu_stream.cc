@@ -15,17 +15,13 @@ namespace {
 
 Result<CpuAccesses> accesses_of(const ArrayReduction& reduction, CpuAccesses accesses) {
   TRY(check(reduction));
-  for (size_t i = 0; i < reduction.partials.size(); ++i) {
-    TRY(accesses.add_for_kernel(
-        {reduction.partials[i], reduction.partial_bytes(), "partial result", i}));
-  }
   for (size_t i = 0; i < reduction.sources.size(); ++i) {
     TRY(accesses.add_for_kernel({reduction.sources[i], reduction.array_bytes(), "source", i}));
   }
-  TRY(accesses.add_for_kernel({reduction.into, reduction.result_bytes(), "the result"}));
+  TRY(accesses.add_for_kernel({reduction.into, reduction.array_bytes(), "the result"}));
   for (size_t i = 0; i < reduction.also.size(); ++i) {
     TRY(accesses.add_for_kernel(
-        {reduction.also[i], reduction.result_bytes(), "other place of the result", i}));
+        {reduction.also[i], reduction.array_bytes(), "other place of the result", i}));
   }
   return accesses;
 }

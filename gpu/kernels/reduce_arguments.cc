@@ -26,8 +26,6 @@ size_t head_of(const ArrayReduction& reduction) {
 }  // namespace
 
 Result<ReduceArguments> reduce_arguments(const ArrayReduction& reduction) {
-  if (reduction.partial || !reduction.partials.empty())
-    return fail(Errc::unsupported, "cannot reduce: a kernel has no partial results");
   const size_t arrays = reduction.sources.size();
   if (arrays > reduce_arrays_max) {
     return fail(Errc::unsupported, format("cannot reduce: a kernel takes at most {} arrays, not {}",

@@ -99,48 +99,6 @@ TEST_CASE("a result has further places, which may replace others of the arrays")
   });
 }
 
-/// Returns the accumulators of the arrays from `begin` to `end`, after those of `before`.
-std::vector<std::byte> partial_of(const ArrayReduction& whole, size_t begin, size_t end,
-                                  const std::vector<std::byte>& before = {}) {
-  ArrayReduction part = whole;
-  part.sources.assign(whole.sources.begin() + static_cast<std::ptrdiff_t>(begin),
-                      whole.sources.begin() + static_cast<std::ptrdiff_t>(end));
-  if (!before.empty()) part.partials = {before.data()};
-  part.order = FoldOrder::rank;
-  part.partial = true;
-  std::vector<std::byte> accumulators(part.result_bytes());
-  part.into = accumulators.data();
-  reduce_arrays(part);
-  return accumulators;
-}
-
-TEST_CASE("partial results are combined to the bits of one reduction") {
-  for_each_reduction([](const ElementFormat& format, ReduceOp op, const auto& arrays) {
-    const size_t n = arrays.size();
-    ArrayReduction whole = reduction_of(arrays, format.type, op);
-    ElementArray into(format, count, 0);
-    ArrayReduction last = whole;
-    last.into = into.at();
-    last.sources.clear();
-
-    // Two halves side by side.
-    const std::vector<std::byte> first = partial_of(whole, 0, n / 2);
-    const std::vector<std::byte> second = partial_of(whole, n / 2, n);
-    last.partials = {first.data(), second.data()};
-    reduce_arrays(last);
-    whole.order = FoldOrder::halves;
-    REQUIRE(has(into, plain_fold(whole)));
-
-    // One after the other: the second takes the result of the first as its beginning.
-    last.sources = {whole.sources.back()};
-    const std::vector<std::byte> all_but_one = partial_of(whole, n / 2, n - 1, first);
-    last.partials = {n == 2 ? first.data() : all_but_one.data()};
-    reduce_arrays(last);
-    whole.order = FoldOrder::rank;
-    REQUIRE(has(into, plain_fold(whole)));
-  });
-}
-
 TEST_CASE("the halves of three arrays are the first and the other two") {
   const float arrays[] = {1e8F, -1e8F, 1.0F};
   ArrayReduction reduction{.order = FoldOrder::halves, .count = 1};
@@ -182,10 +140,7 @@ TEST_CASE("a reduction that no device can make is refused with the reason") {
       {{.count = 1, .into = &byte}, "cannot reduce: there are no arrays"},
       {{.count = 1, .sources = {&byte}, .into = &byte, .divisor = 0},
        "cannot reduce: the divisor of an average is a number from 1"},
-      {{.order = FoldOrder::halves, .partials = {&byte}},
-       "cannot reduce: partial results are combined in the order of ranks only"},
       {{.count = 1, .sources = {&byte, nullptr}, .into = &byte}, "cannot reduce: an array is null"},
-      {{.count = 1, .partials = {nullptr}, .into = &byte}, "cannot reduce: an array is null"},
       {{.count = 1, .sources = {&byte}}, "cannot reduce: an array is null"},
       {{.count = 1, .sources = {&byte}, .into = &byte, .also = {&byte}},
        "cannot reduce: two results have one place"},

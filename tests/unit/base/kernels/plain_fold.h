@@ -120,8 +120,7 @@ std::vector<std::byte> plain_fold_as(const ArrayReduction& reduction) {
   return results;
 }
 
-/// Returns the bytes of the result. An average is divided by the number of sources; there are no
-/// partial arrays.
+/// Returns the bytes of the result. An average is divided by the number of sources.
 inline std::vector<std::byte> plain_fold(const ArrayReduction& reduction) {
   switch (reduction.type) {
     case ElementType::int8:

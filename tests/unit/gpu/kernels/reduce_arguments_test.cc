@@ -233,21 +233,6 @@ TEST_CASE("aligned arrays are accessed by 16 bytes from the first element on") {
   CHECK(head_of(shifted.all(), aligned.at(0)) == 90);
 }
 
-TEST_CASE("a kernel has no partial results") {
-  RandomArrays source(ElementType::bfloat16, 4, 1);
-  ArrayReduction reduction = {.type = ElementType::bfloat16,
-                              .count = 2,
-                              .sources = source.all(),
-                              .into = source.at(0),
-                              .partial = true};
-  const Error refused = {Errc::unsupported, "cannot reduce: a kernel has no partial results"};
-  CHECK(reduce_arguments(reduction).error() == refused);
-  reduction.partial = false;
-  CHECK(reduce_arguments(reduction).has_value());
-  reduction.partials = source.all();
-  CHECK(reduce_arguments(reduction).error() == refused);
-}
-
 TEST_CASE("more arrays than a kernel's parameters hold are an error with both numbers") {
   RandomArrays source(ElementType::int32, 4, 1);
   ArrayReduction reduction = {.type = ElementType::int32, .count = 4, .into = source.at(0)};
