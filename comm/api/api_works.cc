@@ -45,11 +45,8 @@ Result<> wait_on_stream(dtrain_work* work, void* stream) {
     auto ended = driver.wait(work->work, Time::max());
     return std::move(ended).value_or(Result<>());
   }
-  if (stream == nullptr) {
-    return fail(Errc::input,
-                "the stream is NULL; the default stream is cudaStreamLegacy (1) or "
-                "cudaStreamPerThread (2)");
-  }
+  if (stream == nullptr)
+    return fail(Errc::input, "the stream is NULL; the default one is DTRAIN_DEFAULT_STREAM");
   return hold->hold(stream);
 }
 

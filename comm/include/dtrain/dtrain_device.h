@@ -37,10 +37,10 @@
  *
  * dtrain_op_options.stream: a stream of that device, such as a cudaStream_t. The input is read
  * after the earlier work of the stream. Its later work goes on; dtrain_work_wait_stream() makes it
- * wait. The default stream is cudaStreamLegacy (1) or cudaStreamPerThread (2). NULL: the caller has
- * waited for the input itself. In both cases a blocking call returns when the result lies in memory
- * of the device. An asynchronous call returns when its copies are queued, and its work is done when
- * the result lies in that memory.
+ * wait. The default stream is DTRAIN_DEFAULT_STREAM. NULL: the caller has waited for the input
+ * itself. In both cases a blocking call returns when the result lies in memory of the device. An
+ * asynchronous call returns when its copies are queued, and its work is done when the result lies
+ * in that memory.
  *
  * A staged operation begins when its input has been copied, and its timeout begins then. The
  * timeout of an operation of NCCL begins with the call, and includes the time before the operation
@@ -64,6 +64,14 @@
  */
 
 #include "dtrain.h"
+
+/* The default stream of CUDA: cudaStreamPerThread or cudaStreamLegacy, as for the program's own
+ * calls. CUDA also names it NULL, which is no stream here. */
+#ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
+#define DTRAIN_DEFAULT_STREAM ((void*)2)
+#else
+#define DTRAIN_DEFAULT_STREAM ((void*)1)
+#endif
 
 /* NOLINTBEGIN(readability-identifier-naming): the names of C */
 

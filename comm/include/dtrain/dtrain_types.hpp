@@ -207,8 +207,9 @@ struct OpOptions {
   std::optional<std::vector<std::size_t>> shape = {};  ///< ranks compare it; none: they do not
   AverageOver average_over = AverageOver::all_ranks;   ///< only with Op::average
   Compression compression = Compression::none;         ///< only of reductions of float and double
-  int priority = 0;        ///< of a collective with a name: higher ones run first
-  void* stream = nullptr;  ///< of a device, for buffers in its memory; null: none
+  int priority = 0;  ///< of a collective with a name: higher ones run first
+  std::optional<void*> stream =
+      {};  ///< of a device, for buffers in its memory; null: the default one
 };
 
 /// How many contributions a step waits for, see dtrain_all_reduce_quorum.
@@ -239,6 +240,11 @@ inline double factor_of(double factor) {
   throw Error(DTRAIN_ERROR_INPUT, "prescale and postscale must not be 0");
 }
 
+/// In C, null is no stream.
+inline void* named(void* stream) {
+  return stream == nullptr ? DTRAIN_DEFAULT_STREAM : stream;
+}
+
 inline dtrain_op_options c_options(const OpOptions& options) {
   dtrain_op_options c = {};
   c.struct_size = sizeof c;
@@ -249,7 +255,7 @@ inline dtrain_op_options c_options(const OpOptions& options) {
   c.average_over = static_cast<int>(options.average_over);
   c.compression = static_cast<int>(options.compression);
   c.priority = options.priority;
-  c.stream = options.stream;
+  if (options.stream) c.stream = named(*options.stream);
   if (!options.shape) return c;
   static constexpr std::size_t empty = 0;
   c.shape = options.shape->empty() ? &empty : options.shape->data();
@@ -327,10 +333,11 @@ class Work {
   bool wait_for(std::chrono::milliseconds timeout) {
     return wait_ms(timeout.count() < 0 ? 0 : detail::milliseconds_of(timeout));
   }
-  /// Later work of the stream of a device waits for it; see dtrain_work_wait_stream.
+  /// Later work of a device's stream waits for it. Null: the default one.
   void wait_on(void* stream) {
     dtrain_error error = detail::empty_error();
-    if (dtrain_work_wait_stream(work_.get(), stream, &error) != DTRAIN_OK) throw Error(error);
+    if (dtrain_work_wait_stream(work_.get(), detail::named(stream), &error) != DTRAIN_OK)
+      throw Error(error);
   }
   /// Returns the result of an operation whose result the engine allocates, which must be done.
   /// Throws Error when it failed, and when its elements have another type.

@@ -60,9 +60,12 @@ TEST_CASE("a work reads what its stream has written, and a stream that waits for
       CHECK(dtrain_work_done(work) == 0);
       dtrain_error error = new_error();
       CHECK(dtrain_work_wait_stream(work, nullptr, &error) == DTRAIN_ERROR_INPUT);
-      CHECK(contains(error.text, "the default stream is cudaStreamLegacy (1)"));
+      CHECK(contains(error.text, "the default one is DTRAIN_DEFAULT_STREAM"));
       CHECK(dtrain_work_wait_stream(work, &error, &error) == DTRAIN_ERROR_INPUT);
       CHECK(contains(error.text, "cpu:0 has no stream at"));
+      // In C++, null is the default one, which a CPU device lacks.
+      CHECK(dtrain::detail::c_options({.stream = nullptr}).stream == DTRAIN_DEFAULT_STREAM);
+      CHECK(dtrain::detail::c_options({}).stream == nullptr);
       // Its own stream, and another one.
       const auto other = cpu.device(0).make_stream().value();
       std::vector<float> seen(2);
