@@ -5,6 +5,7 @@
 #include "comm/device/nccl_calls.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace dt {
@@ -81,6 +82,17 @@ std::optional<ArrayReduction> division(const NcclPart& part, CallingRank self, s
                                        size_t count) {
   if (part.reduce != ReduceOp::average || count == 0) return std::nullopt;
   return division_in_place(part.sent, result, count, self.size);
+}
+
+/// True when copies of the results can divide floats by the number of ranks, as their factor. They
+/// give the bits of a division by a power of two. With a cast or another factor, the division alone
+/// would round quotients too small for the type.
+bool copies_divide(std::span<const NcclPart> parts, CallingRank self) {
+  const NcclPart& first = parts.front();
+  return first.reduce == ReduceOp::average && first.sent == first.type &&
+         copy_format(first.type) != moved_format(first.type) &&
+         std::has_single_bit(static_cast<unsigned>(self.size)) &&
+         std::ranges::all_of(parts, [](const NcclPart& part) { return part.postscale == 1; });
 }
 
 /// Adds a piece to the batch with its formats and factor.
@@ -182,13 +194,15 @@ NcclPlan plan_together(std::span<const NcclPart> parts, CallingRank self, std::b
   plan.call.from = plan.call.to = memory;
   plan.call.count = 0;
   std::byte* at = memory;
-  for (const NcclPart& part : parts) {
+  const bool divided = copies_divide(parts, self);
+  for (NcclPart part : parts) {
+    if (divided) part.postscale = 1.0 / self.size;
     copy_in(plan, part, at);
     copy_out(plan, part, at);
     at += part.sent_bytes();
     plan.call.count += part.count;
   }
-  plan.divide = division(first, self, memory, plan.call.count);
+  if (!divided) plan.divide = division(first, self, memory, plan.call.count);
   return plan;
 }
 

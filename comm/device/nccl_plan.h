@@ -40,13 +40,14 @@ NcclPart nccl_part(const OperationRequest& request, CallingRank self);
 /// The same for one tensor of a list.
 NcclPart nccl_part(const OperationRequest& list, const TensorOfList& tensor);
 
-/// The work of a device, in this order. An average is a sum, which is divided afterwards. Scales
+/// The work of a device, in this order. An average is a sum, which is divided afterwards, or by the
+/// factor of the copies that follow anyway, where that has the same bits. Scales
 /// and compression have the same bits as in the engine; sums of 16-bit floats do not, because NCCL
 /// rounds after each addition.
 struct NcclPlan {
   std::vector<CopyBatch> before = {};  ///< scale and cast the inputs, or save them from NCCL
   NcclCall call = {};
-  std::optional<ArrayReduction> divide = {};  ///< of the result
+  std::optional<ArrayReduction> divide = {};  ///< of the result; none: nothing, or `after` does
   std::vector<CopyBatch> after = {};          ///< cast and scale the results
 };
 

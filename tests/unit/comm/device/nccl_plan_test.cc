@@ -1,7 +1,12 @@
 #include "comm/device/nccl_plan.h"
 
+#include "base/kernels/array_reduction.h"
+#include "gpu/kernels/copy_on_host.h"
+
 #include <doctest/doctest.h>
 
+#include <cstring>
+#include <random>
 #include <vector>
 
 namespace dt {
@@ -200,6 +205,72 @@ TEST_CASE("several parts are packed into one, each with its scales") {
   CHECK(plan.after[0].pieces.size() == 3);
   CHECK(plan.after[0].pieces[1] ==
         CopyPiece{.from = buffers.memory + 6, .to = buffers.output + 12, .count = 2});
+}
+
+/// Parts of two averages of floats, as a list has them.
+std::vector<NcclPart> averages(const Buffers& buffers, ElementType type) {
+  OperationRequest request = buffers.request(OperationKind::all_reduce);
+  request.type = type;
+  request.reduce = ReduceOp::average;
+  return {2, nccl_part(request, second_of_three)};
+}
+
+TEST_CASE("the copies of results divide by a power of two, if nothing else rounds") {
+  const Buffers buffers;
+  const auto divides_apart = [&](const std::vector<NcclPart>& parts, int size) {
+    const NcclPlan plan = plan_together(parts, {.rank = 0, .size = size}, buffers.memory);
+    CHECK(plan.after.back().factor ==
+          (plan.divide ? parts.back().postscale : 1 / static_cast<double>(size)));
+    return plan.divide.has_value();
+  };
+  for (const ElementType type :
+       {ElementType::float16, ElementType::bfloat16, ElementType::float32, ElementType::float64}) {
+    for (const int size : {2, 4, 8, 64})
+      CHECK_FALSE(divides_apart(averages(buffers, type), size));
+    for (const int size : {3, 6, 12})
+      CHECK(divides_apart(averages(buffers, type), size));
+  }
+  CHECK(divides_apart(averages(buffers, ElementType::int32), 2));
+  std::vector<NcclPart> parts = averages(buffers, ElementType::float32);
+  parts.back().postscale = 3;
+  CHECK(divides_apart(parts, 2));
+  parts = averages(buffers, ElementType::float32);
+  for (NcclPart& part : parts)
+    part.sent = ElementType::float16;
+  CHECK(divides_apart(parts, 2));
+  for (NcclPart& part : parts)
+    part.reduce = ReduceOp::sum;
+  CHECK_FALSE(plan_together(parts, {.rank = 0, .size = 2}, buffers.memory).divide.has_value());
+}
+
+TEST_CASE("a factor of a copy has the bits of a division by a power of two") {
+  constexpr size_t count = 65536;  // all floats of 16 bits, and random ones of others
+  for (const ElementType type :
+       {ElementType::float16, ElementType::bfloat16, ElementType::float32, ElementType::float64}) {
+    const size_t bytes = element_bytes(type);
+    for (const int size : {2, 8, 1024}) {
+      CAPTURE(static_cast<int>(type));
+      CAPTURE(size);
+      std::mt19937_64 random(1);
+      std::vector<uint64_t> sums(count * bytes / 8);
+      for (uint64_t& word : sums)
+        word = random();
+      for (size_t i = 0; i < count && bytes == 2; ++i) {
+        const auto all = static_cast<uint16_t>(i);
+        std::memcpy(reinterpret_cast<std::byte*>(sums.data()) + i * bytes, &all, bytes);
+      }
+      std::vector<uint64_t> copied(sums.size());
+      copy_on_host({.from = copy_format(type),
+                    .to = copy_format(type),
+                    .factor = 1.0 / size,
+                    .pieces = {{.from = reinterpret_cast<const std::byte*>(sums.data()),
+                                .to = reinterpret_cast<std::byte*>(copied.data()),
+                                .count = count}}});
+      reduce_arrays(
+          division_in_place(type, reinterpret_cast<std::byte*>(sums.data()), count, size));
+      CHECK(copied == sums);
+    }
+  }
 }
 
 TEST_CASE("a call without a slot is pending until what stands for it is gone") {
