@@ -13,7 +13,7 @@
 namespace dt {
 
 /// The copies of one call. Without a stream of the caller, those of the input begin at once. With
-/// one they wait for its earlier work. Its later work goes on, unless the caller lets it wait for
+/// one they wait for its earlier work. Its later work continues, unless the caller lets it wait for
 /// the StreamHold. Each chunk of the call goes this way:
 ///
 ///   the caller's stream:  … ▶ ready event ▶ the caller's work ────────────▶ StreamHold ▶ …

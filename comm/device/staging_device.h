@@ -18,8 +18,8 @@ namespace dt {
 inline constexpr Duration staged_work_max = seconds(600);
 
 /// A device whose memory operations read and write, with streams for these copies and pinned memory
-/// between them. Nothing but copies runs on its streams, so that none waits for another rank. Those
-/// that wait for a stream of the caller have a stream of their own. Any thread may call it.
+/// between them. Nothing but copies runs on its streams, so that none waits for another rank.
+/// Copies behind a stream of the caller have a stream of their own. Any thread may call it.
 class StagingDevice : public std::enable_shared_from_this<StagingDevice> {
  public:
   static Result<std::shared_ptr<StagingDevice>> open(std::unique_ptr<Device> device);

@@ -54,8 +54,8 @@ class StreamHold : public std::enable_shared_from_this<StreamHold> {
   /// as in Device::stream_at(). Where the driver has no waits for numbers, a function of the host
   /// waits.
   Result<> hold(void* stream);
-  /// Releases it behind all earlier work of the stream. Where it cannot, release() must. Of several
-  /// calls, the last one does that; all have one stream.
+  /// Releases it behind all earlier work of the stream. Where it cannot, release() must. The last
+  /// one of several calls does that; all have one stream.
   void release_behind(DeviceStream& stream, size_t of_calls = 1);
   /// Releases it at once. Requires that no work of release_behind() is still to come.
   void release();

@@ -67,7 +67,7 @@ class CudaState {
   /// True when kernels of this device can use memory of that other one. The first question makes
   /// it so where the hardware can.
   bool can_access(int peer);
-  /// Those of the driver, which is asked once. Fails as find_stream_memory() does.
+  /// Asks the driver once. Fails as find_stream_memory() does.
   const Result<StreamMemory>& stream_memory();
   /// False for memory of this device that kernels of other ones cannot use, although can_access()
   /// is true: that of pools and of cuMemMap(). Requires that the device was used.

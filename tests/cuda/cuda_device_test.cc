@@ -4,8 +4,6 @@
 #include "gpu/cuda/cuda_state.h"
 #include "gpu/cuda/cuda_stream.h"
 #include "gpu/cuda/open_cuda.h"
-#include "gpu/cuda/stream_memory.h"
-#include "gpu/kernels/kernel_table.h"
 #include "gpu/peers/peer_memory.h"
 #include "tests/cuda/fake_cuda.h"
 #include "tests/unit/gpu/cpu_devices.h"
@@ -22,7 +20,6 @@ constexpr int invalid_value = 1;
 constexpr int insufficient_driver = 35;
 constexpr int illegal_address = 700;
 constexpr int peer_access_already_enabled = 704;
-constexpr int not_supported = 801;
 
 /// GPUs of a new world with a stream each.
 struct CudaDevices {
@@ -82,28 +79,6 @@ TEST_CASE("a stream of the program runs calls, and the program destroys it") {
   fake_cuda().captures = true;
   check_error(cuda.devices[1]->stream_at(handle), Errc::input,
               "the stream is being captured into a graph");
-}
-
-TEST_CASE("memory of a stream is that of its device, also where that has no pools") {
-  const CudaDevices cuda;
-  for (const int status : {0, not_supported}) {
-    fake_cuda().failures["cudaMallocAsync"] = status;
-    const DeviceBuffer buffer = cuda.streams[1]->allocate(16).value();
-    CHECK(cuda.devices[1]->place_of(buffer.at()).device == 1);
-    CHECK(fake_cuda().live_allocations == 1);
-  }
-  CHECK(fake_cuda().live_allocations == 0);
-  CHECK(cuda.streams[1]->allocate(0).value().at() == nullptr);
-  check_error(cuda.streams[1]->allocate(size_t{2} << 20), Errc::out_of_memory,
-              "cuda:1: allocate: out of memory (cudaErrorMemoryAllocation)");
-}
-
-TEST_CASE("the kernels that a held stream may need are loaded before") {
-  const CudaDevices cuda;
-  REQUIRE(cuda.devices[0]->load_kernels());
-  CHECK(fake_cuda().loaded.contains(copy_kernel(CopyFormat::bytes1, CopyFormat::bytes1, true)));
-  CHECK(fake_cuda().loaded.contains(copy_kernel(CopyFormat::float32, CopyFormat::bfloat16, false)));
-  CHECK(fake_cuda().loaded.contains(reduce_kernel(ElementType::float32, ReduceOp::average)));
 }
 
 TEST_CASE("one GPU is opened by its number") {
@@ -420,23 +395,6 @@ TEST_CASE("ranks that share a GPU meet between their launches") {
     }
   }
   CHECK(fake_cuda().launches.size() == before + 18);
-}
-
-TEST_CASE("a driver without operations on numbers is asked once, and each call says so") {
-  const CudaDevices cuda;
-  uint32_t number = 0;
-  fake_cuda().failures["cudaGetDriverEntryPointByVersion"] = invalid_value;
-  check_error(find_stream_memory(), Errc::unsupported, "the driver has no cuStreamWriteValue32");
-  check_error(cuda.streams[0]->write_value(&number, 1), Errc::unsupported,
-              "cuda:0: write_value: the driver has no cuStreamWriteValue32");
-  fake_cuda().failures.clear();
-  CHECK_FALSE(cuda.streams[0]->write_value(&number, 1));
-  REQUIRE(cuda.streams[1]->write_value(&number, 1));
-  // A device may lack them, too.
-  fake_cuda().failures["cuStreamWaitValue32"] = not_supported;
-  const Result<> refused = cuda.streams[1]->wait_value(&number, 1);
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == Errc::unsupported);
 }
 
 TEST_CASE("wrong arguments are refused with the device and the call, and nothing is queued") {

@@ -36,8 +36,8 @@
  *   kernels off.
  *
  * dtrain_op_options.stream: a stream of that device, such as a cudaStream_t. The input is read
- * after the earlier work of the stream. Its later work goes on; dtrain_work_wait_stream() makes it
- * wait. The default stream is DTRAIN_DEFAULT_STREAM. NULL: the caller has waited for the input
+ * after the earlier work of the stream. Its later work continues; dtrain_work_wait_stream() makes
+ * it wait. The default stream is DTRAIN_DEFAULT_STREAM. NULL: the caller has waited for the input
  * itself. In both cases a blocking call returns when the result lies in memory of the device. An
  * asynchronous call returns when its copies are queued, and its work is done when the result lies
  * in that memory.
