@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstdint>
 
 namespace dt {
@@ -61,13 +62,14 @@ std::optional<GpuMemory> find_gpu(PointerQuestion ask, const void* address) {
   const auto at = static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(address));
   unsigned type = 0;
   int device = 0;
-  const std::byte* begin = nullptr;
+  unsigned long long begin = 0;
   size_t bytes = 0;
   std::array attributes = {memory_type, device_ordinal, range_start, range_size};
-  std::array<void*, 4> into = {&type, &device, static_cast<void*>(&begin), &bytes};
+  std::array<void*, 4> into = {&type, &device, &begin, &bytes};
   const int status = ask(attributes.size(), attributes.data(), into.data(), at);
   if (status != 0 || type != type_device) return std::nullopt;
-  return GpuMemory{.gpu = device, .allocation = {begin, bytes}};
+  const auto* const first = std::bit_cast<const std::byte*>(begin);
+  return GpuMemory{.gpu = device, .allocation = {first, bytes}};
 }
 
 }  // namespace dt
