@@ -13,7 +13,8 @@ ARROWS = {
                   "gpu/devices/open_devices.h"},
     "man": {"base", "launcher", "cmd"},
     "examples": set(),
-    "python": {"comm/include/dtrain/dtrain.h", "comm/include/dtrain/dtrain_work.h"},
+    "python": {"comm/include/dtrain/dtrain.h", "comm/include/dtrain/dtrain_device.h",
+               "comm/include/dtrain/dtrain_work.h"},
 }
 # The headers that programs outside include, as <dtrain/…>. They include each other without a folder.
 PUBLIC = "comm/include/dtrain/"

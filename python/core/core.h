@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -78,6 +79,12 @@ struct NamedNumber {
   const char* name;
   long number;
 };
+
+/// Python has addresses, and handles of streams, as integers.
+inline void* pointer_of(unsigned long long number) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  return reinterpret_cast<void*>(static_cast<uintptr_t>(number));
+}
 
 /// Raises the exception of the package for a failure, and returns null. A signal that waits for its
 /// handler goes first. Ctrl-C reaches all ranks, and may be why the call has failed.

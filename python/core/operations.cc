@@ -3,7 +3,6 @@
 #include "python/core/core.h"
 
 #include <array>
-#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -14,7 +13,8 @@ namespace {
 /// The arguments of an operation: (input, output, count, type, argument, root, options, kept).
 /// Input and output are addresses. The argument is the reduction, the root or the other rank. The
 /// options are a tuple: (name, timeout_ms, prescale, postscale, shape, average_over, compression,
-/// element, element_bytes, counts).
+/// element, element_bytes, counts), and behind them a stream of the buffers' device, where there is
+/// one.
 struct CallArguments {
   dtrain_buffers buffers = {};
   int argument = 0;
@@ -25,10 +25,8 @@ struct CallArguments {
   PyObject* kept = nullptr;
 
   void set_buffers(unsigned long long input, unsigned long long output, Py_ssize_t count) {
-    // NOLINTBEGIN(performance-no-int-to-ptr): Python has addresses as integers
-    buffers.input = reinterpret_cast<const void*>(static_cast<uintptr_t>(input));
-    buffers.output = reinterpret_cast<void*>(static_cast<uintptr_t>(output));
-    // NOLINTEND(performance-no-int-to-ptr)
+    buffers.input = pointer_of(input);
+    buffers.output = pointer_of(output);
     buffers.count = static_cast<size_t>(count);
   }
 };
@@ -57,11 +55,13 @@ bool read_options(PyObject* tuple, CallArguments& call) {
   PyObject* shape = nullptr;
   PyObject* counts = nullptr;
   Py_ssize_t element_bytes = 0;
+  unsigned long long stream = 0;
   dtrain_op_options& options = call.options;
-  if (PyArg_ParseTuple(tuple, "ziddOiiznO", &options.name, &options.timeout_ms, &options.prescale,
+  if (PyArg_ParseTuple(tuple, "ziddOiiznO|K", &options.name, &options.timeout_ms, &options.prescale,
                        &options.postscale, &shape, &options.average_over, &options.compression,
-                       &options.element, &element_bytes, &counts) == 0)
+                       &options.element, &element_bytes, &counts, &stream) == 0)
     return false;
+  options.stream = pointer_of(stream);
   options.element_bytes = static_cast<size_t>(element_bytes);
   if (counts != Py_None && !read_sizes(counts, call.counts)) return false;
   if (shape == Py_None) return true;

@@ -1,4 +1,5 @@
 #include "comm/include/dtrain/dtrain.h"
+#include "comm/include/dtrain/dtrain_device.h"
 #include "comm/include/dtrain/dtrain_work.h"
 #include "python/core/core.h"
 
@@ -73,6 +74,21 @@ PyObject* wait(PyObject* self, PyObject* argument) {
     if (status != DTRAIN_PENDING) return ended(object, status, failure);
     if (PyErr_CheckSignals() < 0) return nullptr;
   }
+}
+
+/// wait_stream(stream): later work of a stream of the buffers' device waits for the result. The
+/// work must live until it is done. It waits itself, without handlers of signals, where the buffers
+/// are on the host.
+PyObject* wait_stream(PyObject* self, PyObject* argument) {
+  const unsigned long long stream = PyLong_AsUnsignedLongLong(argument);
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  dtrain_error failure = {.struct_size = sizeof failure};
+  dtrain_work* work = object_of(self)->work;
+  PyThreadState* thread = PyEval_SaveThread();
+  const int status = dtrain_work_wait_stream(work, pointer_of(stream), &failure);
+  PyEval_RestoreThread(thread);
+  if (status != DTRAIN_OK) return raise_failure(failure);
+  Py_RETURN_NONE;
 }
 
 /// Returns the result that the engine owns; none, with an exception set, when there is none.
@@ -204,6 +220,7 @@ PyObject* make_work_type(PyObject* module) {
   static std::array methods = {
       PyMethodDef{"done", done, METH_NOARGS, nullptr},
       PyMethodDef{"wait", wait, METH_O, nullptr},
+      PyMethodDef{"wait_stream", wait_stream, METH_O, nullptr},
       PyMethodDef{"counts", counts, METH_NOARGS, nullptr},
       PyMethodDef{"times", times, METH_NOARGS, nullptr},
       PyMethodDef{nullptr, nullptr, 0, nullptr},

@@ -37,7 +37,7 @@ ERROR_MISMATCH: int
 ERROR_PEER_LOST: int
 
 # (name, timeout_ms, prescale, postscale, shape, average_over, compression, element, element_bytes, counts)
-Options = tuple[
+HostOptions = tuple[
     str | None,
     int,
     float,
@@ -49,6 +49,21 @@ Options = tuple[
     int,
     tuple[int, ...] | None,
 ]
+# The same with a stream of the buffers' device; 0 is none.
+StreamOptions = tuple[
+    str | None,
+    int,
+    float,
+    float,
+    tuple[int, ...] | None,
+    int,
+    int,
+    str | None,
+    int,
+    tuple[int, ...] | None,
+    int,
+]
+Options = HostOptions | StreamOptions
 
 # (input, output, count, type, argument, root, options, kept)
 Operation = Callable[[int, int, int, int, int, int, Options, object], Work]
@@ -63,6 +78,7 @@ def loaded_libraries(part: str, /) -> list[str]: ...
 class Work:
     def done(self) -> bool: ...
     def wait(self, seconds: float, /) -> bool: ...
+    def wait_stream(self, stream: int, /) -> None: ...
     def counts(self) -> tuple[int, ...]: ...
     def times(self) -> tuple[int, int, int]: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...

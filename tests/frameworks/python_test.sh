@@ -246,6 +246,22 @@ test_the_extension_under_the_thread_sanitizer() {
   sanitized tsan libtsan.so TSAN_OPTIONS=exitcode=66
 }
 
+# with_cpu_device NAME: uses_wheel, with a copy of the package whose library gives memory of a CPU device to the tests.
+with_cpu_device() {
+  local library=$built/tests/programs/cpu_device_library/libdtrain.so.0
+  uses_wheel "$1"
+  [[ -e $library ]] || skip "$library is not there"
+  mkdir package
+  cp -r "${python%/bin/*}"/lib/python3.*/site-packages/dtrain package/
+  cp -f "$library" package/dtrain/lib/
+  export PYTHONPATH=$PWD/package
+}
+
+test_streams_of_devices() {
+  with_cpu_device python
+  run_on 2 "$repository/python/tests/devices/test_streams.py"
+}
+
 test_tensors_of_torch() {
   torch_of_debian
   # It has no 8-bit floats, and there is no ml_dtypes for those of numpy.
