@@ -1,1 +1,2 @@
 version: str
+cuda: str

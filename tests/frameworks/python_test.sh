@@ -254,12 +254,30 @@ with_cpu_device() {
   mkdir package
   cp -r "${python%/bin/*}"/lib/python3.*/site-packages/dtrain package/
   cp -f "$library" package/dtrain/lib/
-  export PYTHONPATH=$PWD/package
+  export PYTHONPATH=$PWD/package FAKE_NCCL=$built/tests/programs/fake_nccl/libnccl.so.2
 }
 
 test_streams_of_devices() {
   with_cpu_device python
   run_on 2 "$repository/python/tests/devices/test_streams.py"
+}
+
+test_horovods_api_on_memory_of_devices() {
+  with_cpu_device torch
+  run_on_each_number "$repository/python/tests/devices/test_horovod.py"
+}
+
+test_horovods_api_on_memory_of_devices_with_debians_torch() {
+  torch_of_debian
+  with_cpu_device python-torch
+  run_on 2 "$repository/python/tests/devices/test_horovod.py"
+}
+
+test_a_rank_that_ends_while_others_wait_for_its_memory_of_a_device() {
+  with_cpu_device torch
+  run_dtrain run -np 3 --no-tag "$python" "$repository/python/tests/devices/lose_rank.py"
+  expect_stdout_lines 'rank 0: peer_lost, rank 2' 'rank 1: peer_lost, rank 2'
+  expect_no_processes
 }
 
 test_tensors_of_torch() {

@@ -1,4 +1,4 @@
-"""The memory of tensors as the engine takes it: addresses on the CPU, counts, and types."""
+"""The memory of tensors as the engine takes it: addresses, counts, types, and streams of GPUs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch
 
 from dtrain import _core
 from dtrain._errors import ArgumentError
+from dtrain._gpus import has_gpu_parts
 
 Shape = tuple[int, ...]
 
@@ -32,6 +33,25 @@ _NAMES = {
 # torch before 2.3 has no unsigned integers but uint8, and torch before 2.1 has no 8-bit floats.
 TYPES = {getattr(torch, name): number for name, number in _NAMES.items() if hasattr(torch, name)}
 
+# The handle of the stream that torch has as 0, the legacy default stream. For the engine, 0 is none.
+_LEGACY_STREAM = 1
+# Tensors of AMD's GPUs have the type "cuda", too.
+_TAKES_GPUS = has_gpu_parts() and torch.version.cuda is not None
+
+new_like = torch.empty_like
+
+
+def stream_of(tensor: Any) -> int | None:
+    """Return the stream of a tensor's GPU whose earlier work writes the tensor, and 0 for memory of the CPU.
+
+    None for memory that the engine cannot use: it takes a copy.
+    """
+    if tensor.is_cpu:
+        return 0
+    if not (_TAKES_GPUS and tensor.is_cuda):
+        return None
+    return torch.cuda.current_stream(tensor.device).cuda_stream or _LEGACY_STREAM
+
 
 def check(tensor: Any, what: str = "tensor") -> None:
     """Raise what makes a value unusable as a tensor of an operation."""
@@ -52,39 +72,60 @@ def check_in_place(tensor: Any) -> None:
         )
 
 
-def plain_row(tensor: Any) -> tuple[int, int, int, Shape] | None:
-    """Return address, count, type and shape of a tensor that the engine can use as it is, and None for others.
+def plain_row(tensor: Any) -> tuple[int, int, int, Shape, int] | None:
+    """Return address, count, type, shape and stream of a tensor that the engine can use as it is; None for others.
 
     It is one function, because a training calls it for each gradient.
     """
     if not isinstance(tensor, torch.Tensor) or tensor.layout is not torch.strided or tensor.requires_grad:
         return None
     kind = TYPES.get(tensor.dtype)
-    if kind is None or not tensor.is_cpu or not tensor.is_contiguous() or tensor.is_neg():
+    if kind is None or not tensor.is_contiguous() or tensor.is_neg():
         return None
-    return tensor.data_ptr(), tensor.numel(), kind, tuple(tensor.shape)
+    stream = stream_of(tensor)
+    if stream is None:
+        return None
+    return tensor.data_ptr(), tensor.numel(), kind, tensor.shape, stream
 
 
 def is_plain(tensor: Any) -> bool:
     """Return whether the engine can use a tensor's memory as it is."""
-    return bool(tensor.device.type == "cpu" and tensor.is_contiguous() and not tensor.is_conj() and not tensor.is_neg())
+    return stream_of(tensor) is not None and _is_dense(tensor)
+
+
+def _is_dense(tensor: Any) -> bool:
+    return bool(tensor.is_contiguous() and not tensor.is_conj() and not tensor.is_neg())
 
 
 def plain(tensor: Any) -> Any:
-    """Return the tensor, or a copy of it that the engine can use. A copy from a GPU is made on its stream."""
+    """Return the tensor, or a copy of it that the engine can use. A copy of a GPU's tensor is made on its stream."""
     if is_plain(tensor):
         return tensor.detach() if tensor.requires_grad else tensor
     return empty(tensor, tuple(tensor.shape)).copy_(tensor.detach())
 
 
+def on_host(tensor: Any) -> Any:
+    """Return the tensor, or a copy of it, in memory of the CPU: for operations whose results lie where no tensor is."""
+    if stream_of(tensor) == 0 and _is_dense(tensor):
+        return tensor.detach() if tensor.requires_grad else tensor
+    return empty_on_host(tensor, tuple(tensor.shape)).copy_(tensor.detach())
+
+
 def empty(like: Any, shape: Shape) -> Any:
-    """Return a new tensor for the engine, of another's type. For a GPU its pages are pinned."""
+    """Return a new tensor for the engine, of another's type, and on its device where the engine can use that."""
+    if stream_of(like) is None:
+        return empty_on_host(like, shape)
+    return torch.empty(shape, dtype=like.dtype, device=like.device)
+
+
+def empty_on_host(like: Any, shape: Shape) -> Any:
+    """Return a new tensor in memory of the CPU. For a GPU its pages are pinned."""
     return torch.empty(shape, dtype=like.dtype, pin_memory=like.device.type == "cuda")
 
 
 def onto_device(result: Any, like: Any) -> Any:
     """Return a result on the device of another tensor."""
-    return result if like.device.type == "cpu" else result.to(like.device)
+    return result if result.device == like.device else result.to(like.device)
 
 
 def as_real(tensor: Any) -> Any:

@@ -22,7 +22,7 @@ Shape = tuple[int, ...]
 
 def _options(tensor: Any, shape: Shape, counts: tuple[int, ...] | None = None) -> _core.Options:
     _, element, element_bytes = _memory.type_of(tensor)
-    return ("", 0, 0.0, 0.0, shape, 0, 0, element, element_bytes, counts)
+    return ("", 0, 0.0, 0.0, shape, 0, 0, element, element_bytes, counts, _memory.stream_of(tensor) or 0)
 
 
 def check_rows(tensor: Any) -> None:
@@ -46,7 +46,7 @@ class _Rows:
         self.count = int(tensor.shape[0])
         self.row: Shape = tuple(tensor.shape[1:])
         self.sizes_only = math.prod(self.row) == 0
-        self.memory = _memory.plain(tensor)
+        self.memory = _memory.on_host(tensor)
 
     def result(self, work: _core.Work) -> tuple[Any, list[int]]:
         """Return the tensor for the caller, and how many rows each rank has sent."""
@@ -57,7 +57,7 @@ class _Rows:
     def result_of_sizes(self, sizes: Any) -> tuple[Any, list[int]]:
         """Return what result() does, where the ranks have exchanged the numbers of rows."""
         rows = [int(size) for size in sizes]
-        return _memory.onto_device(_memory.empty(self.memory, (sum(rows), *self.row)), self.tensor), rows
+        return _memory.onto_device(_memory.empty_on_host(self.memory, (sum(rows), *self.row)), self.tensor), rows
 
 
 def start_allgather(tensor: Any, name: str | None, set_number: int | None, *, with_rows: bool = False) -> Handle:

@@ -69,9 +69,9 @@ def _check_op(tensor: Any, op: int) -> None:
 
 
 class _Elementwise:
-    """A reduction of one tensor: memory of the input and of the result, which keep the shape."""
+    """A reduction of one tensor: memory of the input and of the result, which keep the shape, and their stream."""
 
-    __slots__ = ("given", "in_place", "result", "row", "source")
+    __slots__ = ("given", "in_place", "result", "row", "source", "stream")
 
     def __init__(self, tensor: Any, op: int, in_place: bool) -> None:
         self.given = tensor
@@ -80,9 +80,9 @@ class _Elementwise:
         if plain is None:
             self._take(tensor, op, in_place)
             return
-        address, count, kind, shape = plain
+        address, count, kind, shape, self.stream = plain
         self.source = tensor
-        self.result = tensor if in_place else torch.empty_like(tensor)
+        self.result = tensor if in_place else _memory.new_like(tensor)
         self.row = (address, address if in_place else self.result.data_ptr(), count, kind, shape)
 
     def _take(self, tensor: Any, op: int, in_place: bool) -> None:
@@ -98,6 +98,7 @@ class _Elementwise:
         self.result = self.source if own else _memory.empty(tensor, tuple(tensor.shape))
         source, result = _memory.as_real(self.source), _memory.as_real(self.result)
         kind = _memory.reducible_type_of(source)
+        self.stream = _memory.stream_of(self.source) or 0
         self.row = (source.data_ptr(), result.data_ptr(), source.numel(), kind, tuple(source.shape))
 
     def finish(self, _: Any = None) -> Any:
@@ -131,7 +132,7 @@ def start_allreduce(
     operation = group.context._handle.all_reduce
 
     def start(label: str) -> Handle:
-        options = (label, 0, prescale, postscale, shape, 0, compression, None, 0, None)
+        options = (label, 0, prescale, postscale, shape, 0, compression, None, 0, None, one.stream)
         work = operation(source, result, count, kind, engine_op, 0, options, one)
         return Handle(work, "ALLREDUCE", label, one.finish)
 
@@ -153,11 +154,12 @@ def start_grouped_allreduce(
     prescale, postscale = _scales(*scales)
     group = basics.member(set_number)
     rows = tuple(one.row for one in ones)
+    stream = ones[0].stream
     assert group.context is not None
     core = group.context._handle
 
     def start(label: str) -> Handle:
-        options = (label, 0, prescale, postscale, None, 0, 0, None, 0, None)
+        options = (label, 0, prescale, postscale, None, 0, 0, None, 0, None, stream)
         work = core.all_reduce_list(rows, _ENGINE_OPS[op], options, ones)
         return Handle(work, "GROUPED_ALLREDUCE", label, lambda _: [one.finish() for one in ones])
 
@@ -186,7 +188,7 @@ def start_reducescatter(
         raise ArgumentError("tensor: it has no first dimension, along which reducescatter divides it")
     prescale, postscale = _scales(*scales)
     group = basics.member(set_number)
-    source = _memory.plain(tensor)
+    source = _memory.on_host(tensor)
     parts = rows_of_ranks(tensor.shape[0], len(group.ranks)) if rows is None else list(rows)
     real = _memory.as_real(source)
     kind = _memory.reducible_type_of(real)
@@ -206,7 +208,7 @@ def start_reducescatter(
 
 def _scattered(tensor: Any, real: Any, rows: int, work: _core.Work) -> Any:
     row = tuple(real.shape[1:])
-    result = _memory.from_work(work, real, row) if real.numel() > 0 else _memory.empty(real, (rows, *row))
+    result = _memory.from_work(work, real, row) if real.numel() > 0 else _memory.empty_on_host(real, (rows, *row))
     return _memory.onto_device(torch.view_as_complex(result) if tensor.is_complex() else result, tensor)
 
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import dtrain.torch as hvd
+from dtrain._version import cuda
 from dtrain.horovod.common.exceptions import HostsUpdatedInterrupt
 from dtrain.horovod.runner import run
 from dtrain.torch.compression import Compression, Compressor
@@ -167,8 +168,9 @@ def test_a_script_that_asks_learns_what_there_is():
     assert not hvd.mpi_enabled()
     assert hvd.gloo_built()
     assert hvd.gloo_enabled()
-    assert hvd.nccl_built() == 0
-    assert [hvd.ddl_built(), hvd.ccl_built(), hvd.cuda_built(), hvd.rocm_built()] == [False] * 4
+    assert hvd.cuda_built() == (cuda != "")
+    assert hvd.nccl_built() == 0 or hvd.cuda_built()
+    assert [hvd.ddl_built(), hvd.ccl_built(), hvd.rocm_built()] == [False] * 3
     assert hvd.is_homogeneous()
     with pytest.raises(ValueError, match="MPI is not part"):
         hvd.mpi_threads_supported()

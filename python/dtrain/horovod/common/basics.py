@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
 import dtrain
+from dtrain import _gpus
 from dtrain._context import Context, init_apart
 from dtrain._errors import ArgumentError, Error
 from dtrain.horovod.common.exceptions import internal_error
@@ -293,8 +294,8 @@ def gloo_enabled() -> bool:
 
 
 def nccl_built() -> int:
-    """Return 0: tensors of GPUs pass through the memory of the host."""
-    return 0
+    """Return the number of the NCCL that this build can use here, such as 22809, or 0: it can use none."""
+    return _gpus.nccl_version()
 
 
 def ddl_built() -> bool:
@@ -308,10 +309,10 @@ def ccl_built() -> bool:
 
 
 def cuda_built() -> bool:
-    """Return False: no operation runs on a GPU."""
-    return False
+    """Return whether this build takes tensors of NVIDIA's GPUs as they are."""
+    return _gpus.has_gpu_parts()
 
 
 def rocm_built() -> bool:
-    """Return False: no operation runs on a GPU."""
+    """Return False: no operation runs on a GPU of AMD."""
     return False
