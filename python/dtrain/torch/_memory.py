@@ -9,7 +9,7 @@ import torch
 
 from dtrain import _core
 from dtrain._errors import ArgumentError
-from dtrain._gpus import has_gpu_parts
+from dtrain._gpus import has_gpu_parts, report_way
 
 Shape = tuple[int, ...]
 
@@ -48,7 +48,10 @@ def stream_of(tensor: Any) -> int | None:
     """
     if tensor.is_cpu:
         return 0
-    if not (_TAKES_GPUS and tensor.is_cuda):
+    if not tensor.is_cuda:
+        return None
+    report_way(_TAKES_GPUS)
+    if not _TAKES_GPUS:
         return None
     return torch.cuda.current_stream(tensor.device).cuda_stream or _LEGACY_STREAM
 

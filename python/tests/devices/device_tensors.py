@@ -5,6 +5,8 @@ import torch
 
 from dtrain.torch import _memory
 
+stream_of_torch = _memory.stream_of
+
 
 def is_there(tensor):
     return cpu_device.has(tensor.data_ptr())

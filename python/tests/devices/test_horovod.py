@@ -1,6 +1,7 @@
 """Horovod's API on tensors in memory of devices: the results have the bits of the same call on the CPU."""
 
 import os
+from types import SimpleNamespace
 
 import cpu_device
 import device_tensors
@@ -161,3 +162,45 @@ def test_nccl_is_there_where_the_build_has_gpu_parts_and_it_can_be_loaded(monkey
     monkeypatch.setattr(_gpus, "cuda", "13.0")
     monkeypatch.setenv("DTRAIN_NCCL_LIB", str(tmp_path / "absent"))
     assert hvd.nccl_built() == 0
+
+
+class OfGpu:
+    """As much of a tensor as shows where it is."""
+
+    is_cpu, is_cuda, device = False, True, "cuda:0"
+
+
+def test_the_stream_is_the_current_one_of_the_tensors_gpu(monkeypatch):
+    streams = {"cuda:0": 0, "cuda:1": 4711}
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: SimpleNamespace(cuda_stream=streams[device]))
+    monkeypatch.setattr(_memory, "_TAKES_GPUS", True)
+    other = OfGpu()
+    other.device = "cuda:1"
+    found = [device_tensors.stream_of_torch(one) for one in (torch.ones(1), OfGpu(), other, torch.ones(1).to("meta"))]
+    assert found == [0, 1, 4711, None]
+    monkeypatch.setattr(_memory, "_TAKES_GPUS", False)
+    assert device_tensors.stream_of_torch(OfGpu()) is None
+
+
+@pytest.mark.parametrize(
+    ("wish", "way"),
+    [
+        ("", "pass through the memory of the host; DTRAIN_DEVICE_COLLECTIVES=auto uses NCCL"),
+        ("auto", "are for NCCL, once it has connected all ranks (DTRAIN_DEVICE_COLLECTIVES=auto)"),
+    ],
+)
+def test_rank_0_reports_the_way_of_tensors_of_gpus_once(monkeypatch, capsys, wish, way):
+    monkeypatch.setattr(_gpus, "_reported", False)
+    monkeypatch.setenv("DTRAIN_DEVICE_COLLECTIVES", wish)
+    for _ in range(2):
+        _gpus.report_way(True)
+    expected = f"dtrain: tensors of GPUs {way}\n" if hvd.rank() == 0 else ""
+    assert capsys.readouterr().err == expected
+
+
+def test_rank_0_warns_once_where_the_build_takes_no_tensors_of_gpus(monkeypatch, recwarn):
+    monkeypatch.setattr(_gpus, "_reported", False)
+    monkeypatch.setattr(_memory, "_TAKES_GPUS", False)
+    for _ in range(2):
+        device_tensors.stream_of_torch(OfGpu())
+    assert ["has no parts for these GPUs" in str(one.message) for one in recwarn] == [True] * (hvd.rank() == 0)
