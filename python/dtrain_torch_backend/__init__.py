@@ -15,7 +15,7 @@ def register() -> None:
     module = sys.modules.get("torch.distributed.distributed_c10d")
     with contextlib.suppress(Exception):
         if module is not None:
-            module.Backend.register_backend("dtrain", _create, extended_api=True, devices=["cpu"])
+            module.Backend.register_backend("dtrain", _create, extended_api=True, devices=["cpu", "cuda"])
 
 
 def _create(options: Any, backend_options: Any) -> Any:

@@ -273,6 +273,11 @@ test_horovods_api_on_memory_of_devices_with_debians_torch() {
   run_on 2 "$repository/python/tests/devices/test_horovod.py"
 }
 
+test_the_backend_of_torch_distributed_on_memory_of_devices() {
+  with_cpu_device torch
+  run_on_each_number "$repository/python/tests/devices/test_distributed.py"
+}
+
 test_a_rank_that_ends_while_others_wait_for_its_memory_of_a_device() {
   with_cpu_device torch
   run_dtrain run -np 3 --no-tag "$python" "$repository/python/tests/devices/lose_rank.py"

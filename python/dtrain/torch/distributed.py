@@ -29,7 +29,7 @@ def create(options: Any, _: object) -> DtrainBackend:
 def _register() -> None:
     if not torch.distributed.is_available():
         raise ImportError("this PyTorch was built without torch.distributed")
-    torch.distributed.Backend.register_backend("dtrain", create, extended_api=True, devices=["cpu"])
+    torch.distributed.Backend.register_backend("dtrain", create, extended_api=True, devices=["cpu", "cuda"])
     answers.install()
 
 

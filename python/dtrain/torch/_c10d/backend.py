@@ -17,8 +17,9 @@ from dtrain._errors import ArgumentError
 from dtrain.torch import _memory
 from dtrain.torch._c10d.inbox import Inbox, Kind, Message
 from dtrain.torch._c10d.job import job
+from dtrain.torch._c10d.places import apart, flat_of, put, put_all, put_parts, row_of
 from dtrain.torch._c10d.reductions import Reduction
-from dtrain.torch._c10d.works import Received, Work
+from dtrain.torch._c10d.works import Received, Waited, Work
 from dtrain.torch._sparse import SparseRows
 
 _MILLISECONDS_MAX = 2**31 - 1
@@ -45,6 +46,7 @@ class DtrainBackend(Backend):
         self._ranks = ranks
         self._timeout = timeout
         self._coalesced: list[Work] | None = None
+        self._waited = Waited()
         self._sequence = 0
         self._inbox = Inbox(self._post)
         job.keep(context, self)
@@ -111,10 +113,10 @@ class DtrainBackend(Backend):
         if reduction.engine is None or any(tensor.dtype != tensors[0].dtype for tensor in tensors):
             return self.allreduce(tensors, opts)
         memories = [_memory.plain(tensor) for tensor in tensors]
-        rows = tuple(_row_of(_memory.as_real(memory)) for memory in memories)
-        options = self._options(opts, None, prescale=reduction.prescale)
-        core = self._handle.all_reduce_list(rows, reduction.engine, options, memories)
-        return self._work([_Call(core, lambda: _put_all(tensors, memories))], list(tensors))
+        reals = [_memory.as_real(memory) for memory in memories]
+        options = self._options(opts, reals[0], prescale=reduction.prescale)
+        core = self._handle.all_reduce_list(tuple(map(row_of, reals)), reduction.engine, options, memories)
+        return self._work([_Call(core, put_all(tensors, memories))], list(tensors))
 
     def allreduce_sparse(self, tensors: Sequence[Any], opts: Any) -> Work:
         """Add sparse tensors in place."""
@@ -131,7 +133,7 @@ class DtrainBackend(Backend):
         tensor = tensors[opts.rootTensor]
         memory = _memory.plain(tensor)
         core = self._start(self._handle.broadcast, memory, memory, opts, opts.rootRank)
-        return self._work([_Call(core, lambda: _put(tensor, memory))], list(tensors))
+        return self._work([_Call(core, put(tensor, memory))], list(tensors))
 
     def reduce(self, tensors: Sequence[Any], opts: Any) -> Work:
         """Reduce tensors to the root, in place. The tensors of others stay."""
@@ -146,7 +148,7 @@ class DtrainBackend(Backend):
         target = real if is_root else None
         prescale, root = reduction.prescale, opts.rootRank
         core = self._start(self._handle.reduce, real, target, opts, reduction.engine, prescale=prescale, root=root)
-        return self._work([_Call(core, (lambda: _put(tensor, memory)) if is_root else None)], list(tensors))
+        return self._work([_Call(core, put(tensor, memory) if is_root else None)], list(tensors))
 
     def allgather(self, output_lists: Sequence[Sequence[Any]], inputs: Sequence[Any], opts: Any) -> Work:
         """Give every rank the tensors of all ranks, as a list by rank."""
@@ -177,7 +179,7 @@ class DtrainBackend(Backend):
         outputs = list(output_lists[0])
         flat = _memory.empty(memory, (self._context.size * memory.numel(),))
         core = self._start(self._handle.gather, memory, flat, opts, opts.rootRank)
-        return self._work([_Call(core, lambda: _put_parts(outputs, flat))], outputs)
+        return self._work([_Call(core, lambda: put_parts(outputs, flat))], outputs)
 
     def scatter(self, outputs: Sequence[Any], input_lists: Sequence[Sequence[Any]], opts: Any) -> Work:
         """Give each rank its tensor of the root's list."""
@@ -185,17 +187,17 @@ class DtrainBackend(Backend):
         memory = _memory.plain(output)
         source = None
         if opts.rootRank == self._context.rank:
-            source = _flat(input_lists[0], memory)
+            source = flat_of(input_lists[0], memory)
         shape = tuple(memory.shape)
         core = self._start(self._handle.scatter, source, memory, opts, opts.rootRank, shape=shape)
-        return self._work([_Call(core, lambda: _put(output, memory))], list(outputs))
+        return self._work([_Call(core, put(output, memory))], list(outputs))
 
     def reduce_scatter(self, outputs: Sequence[Any], input_lists: Sequence[Sequence[Any]], opts: Any) -> Work:
         """Reduce lists by rank, and give each rank its tensor of the result."""
         calls = []
         for output, inputs in zip(outputs, input_lists, strict=True):
             counts = [tensor.numel() for tensor in inputs]
-            calls.append(self._reduce_parts(output, _flat(inputs, output), counts, opts))
+            calls.append(self._reduce_parts(output, flat_of(inputs, output), counts, opts))
         return self._work(calls, list(outputs))
 
     def reduce_scatter_single(self, output: Any, tensor: Any, opts: Any) -> Work:
@@ -212,7 +214,7 @@ class DtrainBackend(Backend):
         """Send each rank its tensor of a list, and receive a list by rank."""
         counts = tuple(tensor.numel() for tensor in inputs)
         places = list(outputs)
-        call = self._exchange(_flat(inputs, outputs[0]), counts, opts, lambda flat: _put_parts(places, flat))
+        call = self._exchange(flat_of(inputs, outputs[0]), counts, opts, lambda flat: put_parts(places, flat))
         return self._work([call], places)
 
     def all_to_all_single(
@@ -230,7 +232,7 @@ class DtrainBackend(Backend):
             raise ArgumentError(f"output_split_sizes: give {size} numbers with the sum {output.shape[0]}")
         row = tensor.numel() // max(1, rows)
         counts = tuple(split * row for split in splits)
-        call = self._exchange(_memory.plain(tensor), counts, opts, lambda flat: _put_parts([output], flat))
+        call = self._exchange(tensor, counts, opts, lambda flat: put_parts([output], flat))
         return self._work([call], [output])
 
     def barrier(self, opts: Any) -> Work:
@@ -251,7 +253,7 @@ class DtrainBackend(Backend):
         outputs.source = rank
         memory = _memory.plain(tensor)
         core = self._start(self._handle.recv, None, memory, None, rank, tag=tag)
-        return self._work([_Call(core, lambda: _put(tensor, memory))], outputs)
+        return self._work([_Call(core, put(tensor, memory))], outputs)
 
     def recv_anysource(self, tensors: Sequence[Any], tag: int) -> Work:
         """Receive a tensor from any other rank."""
@@ -265,7 +267,9 @@ class DtrainBackend(Backend):
     def _end_coalescing(self) -> Work:
         works, self._coalesced = self._coalesced or [], None
         cores = [core for work in works for core in work.cores()]
-        return Work(cores, [], functools.partial(_end_all, works), job.futures)
+        if any(work.needs_host() for work in works):
+            return Work(cores, [], functools.partial(_end_all, works), job.futures)
+        return Work(cores, [output for work in works for output in work.outputs()], None, job.futures, self._waited)
 
     # The names that torch has used before 2.15, or uses beside these.
     getSequenceNumberForGroup = get_sequence_number_for_group  # noqa: N815
@@ -289,7 +293,8 @@ class DtrainBackend(Backend):
             for one in rest:
                 one()
 
-        return self._submitted(Work([call.core for call in calls], outputs, finish, job.futures))
+        cores = [call.core for call in calls]
+        return self._submitted(Work(cores, outputs, finish if rest else None, job.futures, self._waited))
 
     def _submitted(self, work: Work) -> Work:
         self._sequence += 1
@@ -298,7 +303,7 @@ class DtrainBackend(Backend):
         return work
 
     def _ask(self, tensor: Any, ranks: Sequence[int], tag: int) -> Work:
-        message = Message(self._inbox, lambda memory: _put_parts([tensor], memory), Received([tensor]), job.futures)
+        message = Message(self._inbox, lambda memory: put_parts([tensor], memory), Received([tensor]), job.futures)
         self._inbox.ask(message, ranks, Kind(tensor.numel(), tensor.dtype, tag))
         return self._submitted(message)
 
@@ -316,13 +321,15 @@ class DtrainBackend(Backend):
         counts: tuple[int, ...] | None = None,
         tag: int | None = None,
     ) -> _core.Options:
+        self._waited.raise_failure()  # each operation passes here
         timeout = self._timeout if opts is None else opts.timeout
         if timeout.total_seconds() <= 0:
             timeout = self._timeout
         milliseconds = min(_MILLISECONDS_MAX, max(1, round(timeout.total_seconds() * 1000)))
         element, element_bytes = (None, 0) if memory is None else _memory.type_of(memory)[1:]
         name = None if tag is None else f"tag {tag}"
-        return (name, milliseconds, prescale, 0.0, shape, 0, 0, element, element_bytes, counts)
+        stream = 0 if memory is None else _memory.stream_of(memory) or 0
+        return (name, milliseconds, prescale, 0.0, shape, 0, 0, element, element_bytes, counts, stream)
 
     def _start(
         self,
@@ -352,7 +359,7 @@ class DtrainBackend(Backend):
         memory = _memory.plain(tensor)
         real = _memory.as_real(memory)
         core = self._start(self._handle.all_reduce, real, real, opts, reduction.engine, prescale=reduction.prescale)
-        return _Call(core, lambda: _put(tensor, memory))
+        return _Call(core, put(tensor, memory))
 
     def _fold(self, reduction: Reduction, tensor: Any, target: Any, opts: Any) -> _Call:
         memory = _memory.plain(tensor)
@@ -366,9 +373,10 @@ class DtrainBackend(Backend):
         if all(output.numel() == memory.numel() for output in places):
             flat = _memory.empty(memory, (self._context.size * memory.numel(),))
             core = self._start(self._handle.all_gather, memory, flat, opts, shape=(memory.numel(),))
-            return _Call(core, lambda: _put_parts(places, flat))
-        core = self._start(self._handle.all_gather_v, memory, None, opts, shape=(memory.numel(),))
-        return _Call(core, lambda: _put_parts(places, _memory.from_work(core, memory, ())))
+            return _Call(core, lambda: put_parts(places, flat))
+        own = _memory.on_host(tensor)
+        core = self._start(self._handle.all_gather_v, own, None, opts, shape=(own.numel(),))
+        return _Call(core, lambda: put_parts(places, _memory.from_work(core, own, ())))
 
     def _join(self, output: Any, tensor: Any, opts: Any) -> _Call:
         memory, target = _memory.plain(tensor), _memory.plain(output)
@@ -379,7 +387,7 @@ class DtrainBackend(Backend):
             source = None  # it is this rank's part of the output
         count = (memory.numel(),)
         core = self._start(self._handle.all_gather, source, target, opts, shape=count)
-        return _Call(core, lambda: _put(output, target))
+        return _Call(core, put(output, target))
 
     def _reduce_whole(self, output: Any, tensor: Any, opts: Any) -> _Call:
         if tensor.numel() != output.numel() * self._context.size:
@@ -408,14 +416,15 @@ class DtrainBackend(Backend):
             shape = (own.numel(),)
             core = self._start(
                 self._handle.reduce_scatter,
-                _apart(real, own),
+                apart(real, own),
                 own,
                 opts,
                 reduction.engine,
                 shape=shape,
                 prescale=prescale,
             )
-            return _Call(core, lambda: _put(output, target))
+            return _Call(core, put(output, target))
+        real = _memory.on_host(real)
         parts = tuple(count * width for count in counts)
         shape = (real.numel(),)
         core = self._start(
@@ -428,71 +437,27 @@ class DtrainBackend(Backend):
             counts=parts,
             prescale=prescale,
         )
-        return _Call(core, lambda: _put_parts([_memory.as_real(output)], _memory.from_work(core, real, ())))
+        return _Call(core, lambda: put_parts([_memory.as_real(output)], _memory.from_work(core, real, ())))
 
-    def _exchange(self, flat: Any, counts: tuple[int, ...], opts: Any, put: Callable[[Any], None]) -> _Call:
+    def _exchange(self, tensor: Any, counts: tuple[int, ...], opts: Any, take: Callable[[Any], None]) -> _Call:
+        flat = _memory.on_host(tensor)
         core = self._start(self._handle.all_to_all_v, flat, None, opts, shape=(flat.numel(),), counts=counts)
-        return _Call(core, lambda: put(_memory.from_work(core, flat, ())))
+        return _Call(core, lambda: take(_memory.from_work(core, flat, ())))
 
     def _add_sparse(self, tensor: Any, average: bool, opts: Any) -> list[_Call]:
         rows = SparseRows(tensor.coalesce())
-        name, milliseconds, *_ = self._options(opts, None)
+        name, milliseconds = self._options(opts, None)[:2]
         options = (name, milliseconds, 0.0, 0.0, (rows.count,), 0, 0, rows.element, rows.row_bytes, None)
         address = rows.memory.data_ptr()
         core = self._handle.all_gather_v(address, 0, rows.count, _core.OPAQUE, 0, 0, options, rows)
 
-        def put() -> None:
+        def add() -> None:
             total = rows.joined(core).coalesce()
             tensor.copy_(total / self._context.size if average else total)
 
-        return [_Call(core, put)]
-
-
-def _row_of(memory: Any) -> tuple[int, int, int, int, Shape]:
-    address = memory.data_ptr()
-    return address, address, memory.numel(), _memory.reducible_type_of(memory), tuple(memory.shape)
-
-
-def _apart(source: Any, target: Any) -> Any:
-    """Return the source, or a copy where the target is a part of it."""
-    begin, size = source.data_ptr(), source.numel() * source.element_size()
-    overlaps = begin <= target.data_ptr() < begin + size
-    return source.clone() if overlaps and target.numel() else source
-
-
-def _put(tensor: Any, memory: Any) -> None:
-    if not _memory.is_plain(tensor):
-        with torch.no_grad():
-            tensor.copy_(memory)
+        return [_Call(core, add)]
 
 
 def _end_all(works: Sequence[Work]) -> None:
     for work in works:
         work.end()
-
-
-def _put_all(tensors: Sequence[Any], memories: Sequence[Any]) -> None:
-    for tensor, memory in zip(tensors, memories, strict=True):
-        _put(tensor, memory)
-
-
-def _put_parts(tensors: Sequence[Any], flat: Any) -> None:
-    """Copy the parts of a flat tensor into tensors that have its elements in this order."""
-    flat = flat.view(-1)
-    begin = 0
-    with torch.no_grad():
-        for tensor in tensors:
-            end = begin + tensor.numel()
-            tensor.copy_(flat[begin:end].view(tensor.shape))
-            begin = end
-    if begin != flat.numel():
-        raise ArgumentError(f"output: it has {begin} elements, but {flat.numel()} have arrived")
-
-
-def _flat(tensors: Sequence[Any], like: Any) -> Any:
-    """Return the elements of a list of tensors, behind each other."""
-    if not tensors:
-        raise ArgumentError("input: give a list of tensors, one for each rank")
-    if any(tensor.dtype != like.dtype for tensor in tensors):
-        raise ArgumentError("input: its tensors have another type than the output")
-    return torch.cat([tensor.detach().reshape(-1) for tensor in tensors])

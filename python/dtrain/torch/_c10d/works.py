@@ -4,26 +4,59 @@ from __future__ import annotations
 
 import datetime
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch._C._distributed_c10d import Work as TorchWork
 
 from dtrain import _core
-from dtrain._errors import Error
+from dtrain._errors import ArgumentError, Error
+from dtrain.torch import _memory
 
 # A thread that waits for some works looks so often for further ones.
 _LOOK_AGAIN_S = 0.002
 
 
+class Waited:
+    """Operations for which streams wait, and no thread. They keep their tensors until they are done."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._works: list[Work] = []
+
+    def keep(self, work: Work) -> None:
+        """Keep a work until it is done."""
+        with self._lock:
+            self._works.append(work)
+
+    def raise_failure(self) -> None:
+        """Drop the works that are done, or raise the failure of the first that has failed."""
+        if not self._works:
+            return
+        with self._lock:
+            done = [work for work in self._works if work.first_pending() is None]
+            self._works = [work for work in self._works if work not in done]
+        for work in done:
+            work.raise_failure()
+
+
 class Work(TorchWork):
-    """An operation of a process group. Its outputs are complete when the work is."""
+    """An operation of a process group. Its outputs are complete when the work is.
+
+    For tensors of a GPU, wait() makes the current stream wait, where nothing is left to do behind the operation.
+    """
 
     def __init__(
-        self, cores: Sequence[_core.Work], outputs: list[Any], finish: Callable[[], object] | None, futures: Futures
+        self,
+        cores: Sequence[_core.Work],
+        outputs: list[Any],
+        finish: Callable[[], object] | None,
+        futures: Futures,
+        waited: Waited | None = None,
     ) -> None:
         super().__init__()
+        self._waited = waited
         self._cores = list(cores)
         self._outputs = outputs
         self._finish = finish
@@ -37,6 +70,10 @@ class Work(TorchWork):
     def cores(self) -> list[_core.Work]:
         """Return the works of the engine that were not waited for."""
         return list(self._cores)
+
+    def outputs(self) -> list[Any]:
+        """Return the tensors that the operation changes or makes."""
+        return self._outputs
 
     def first_pending(self) -> _core.Work | None:
         """Return a work of the engine that is not done, or None."""
@@ -58,22 +95,55 @@ class Work(TorchWork):
             self._ended = True
             self._cores = []
 
-    def wait(self, timeout: datetime.timedelta = datetime.timedelta(0)) -> bool:
-        """Return once the operation is done, or raise its error. A timeout above 0 ends the waiting alone."""
-        seconds = timeout.total_seconds()
-        for core in list(self._cores):
-            if not _wait(core, seconds if seconds > 0 else -1.0):
-                raise TimeoutError(f"the operation is not done after {seconds} s; it continues")
+    def raise_failure(self) -> None:
+        """Raise the error of an operation that is done, if it has one."""
         self.end()
         if self._error is not None:
             raise self._error
+
+    def needs_host(self) -> bool:
+        """Return whether the outputs are brought into their places when the operation is done."""
+        return self._finish is not None
+
+    def wait(self, timeout: datetime.timedelta = datetime.timedelta(0)) -> bool:
+        """Return once the operation is done, or raise its error. A timeout above 0 ends the waiting alone.
+
+        With tensors of a GPU and no timeout, it returns at once, and the current stream waits.
+        """
+        seconds = timeout.total_seconds()
+        if seconds <= 0 and self._stream_waits():
+            return True
+        for core in list(self._cores):
+            if not _wait(core, seconds if seconds > 0 else -1.0):
+                raise TimeoutError(f"the operation is not done after {seconds} s; it continues")
+        self.raise_failure()
+        return True
+
+    def _stream_waits(self) -> bool:
+        """Make the current stream wait. False where this thread must do it, or the operation has failed."""
+        tensor = next(_tensors_of(self._outputs), None)
+        if self._waited is None or self._finish is not None or tensor is None or not self._cores:
+            return False
+        stream = _memory.stream_of(tensor)
+        if not stream:
+            return False
+        try:
+            for core in self.cores():
+                core.wait_stream(stream)
+        except ArgumentError:
+            raise
+        except Error:
+            return False
+        self._waited.keep(self)
         return True
 
     def get_future(self) -> Any:
         """Return a future of the outputs. It completes although no thread waits for it."""
         with self._lock:
             if self._future is None:
-                self._completed = torch.futures.Future()
+                # It keeps the streams of these devices in order.
+                gpus = {tensor.device for tensor in _tensors_of(self._outputs) if tensor.is_cuda}
+                self._completed = torch.futures.Future(devices=list(gpus))
                 # An error in a callback is one for C++, too. One by set_exception() is a value there.
                 self._future = self._completed.then(self._value)
                 if self.first_pending() is None:
@@ -91,6 +161,14 @@ class Work(TorchWork):
         if self._error is not None:
             raise self._error
         return self._outputs
+
+
+def _tensors_of(outputs: Sequence[Any]) -> Iterator[Any]:
+    for output in outputs:
+        if isinstance(output, list):
+            yield from output
+        else:
+            yield output
 
 
 def _with_hint(error: Exception) -> Exception:
