@@ -8,7 +8,8 @@ Each has a form that waits, and one with `_async` that returns a Work. All of th
   by their order on each rank.
 - `timeout`: seconds after which the operation fails, and with it all later ones of the context.
 
-Arrays are contiguous and in the memory of the CPU. Parts of ranks are cut from, and joined along, the first dimension.
+Arrays are contiguous, and in memory of the CPU or of a GPU of NVIDIA. Parts of ranks are cut from, and joined along,
+the first dimension.
 """
 
 from __future__ import annotations
@@ -92,6 +93,7 @@ def _options(
         element,
         0 if view is None or element is None else view.element_bytes,
         counts,
+        0 if view is None else view.stream,
     )
 
 
@@ -225,7 +227,7 @@ class Collectives:
         if ragged:
             if out is not None:
                 raise ArgumentError("out: with ragged, only the ranks together know the result's size")
-            finish = functools.partial(_joined, source, rows[1:])
+            finish = _joining(_joined, source, rows[1:])
             return self._start(self._handle.all_gather_v, (source, None), options, finish=finish)
         target, result = _target(source, out, (rows[0] * self.size, *rows[1:]), self.rank)
         operation = self._handle.all_gather
@@ -299,7 +301,7 @@ class Collectives:
             return self._start(self._handle.reduce_scatter, (source, target), options, op_of(op), result=result)
         if out is not None:
             raise ArgumentError("out: parts that differ in size are returned, not written to an array")
-        finish = functools.partial(_joined, source, rows[1:])
+        finish = _joining(_joined, source, rows[1:])
         operation = self._handle.reduce_scatter_v
         return self._start(operation, (source, None), options, op_of(op), finish=finish)
 
@@ -327,7 +329,7 @@ class Collectives:
         rows = _rows_of(source)
         counts = self._counts_of(source, splits)
         options = _options(source, rows, name=name, timeout=timeout, counts=counts)
-        finish = functools.partial(_joined_with_rows, source, rows[1:])
+        finish = _joining(_joined_with_rows, source, rows[1:])
         return self._start(self._handle.all_to_all_v, (source, None), options, finish=finish)
 
     def send_async(self, tensor: Any, to: int, *, name: str | None = None, timeout: float | None = None) -> Work:
@@ -412,6 +414,16 @@ class Collectives:
                 f"splits: give {self.size} numbers from 0 with the sum {rows[0]}, the first dimension, not {given}"
             )
         return tuple(split * prod(rows[1:]) for split in given)
+
+
+def _joining(join: Callable[[View, Shape, _core.Work], Any], source: View, row: Shape) -> Callable[[_core.Work], Any]:
+    """Return what makes the result, whose size only the ranks together know, in memory of the CPU."""
+    if source.stream:
+        raise ArgumentError(
+            "tensor: it is in memory of a GPU, where dtrain makes no array of a size that other ranks decide; copy it"
+            " to the CPU, or give parts of one size"
+        )
+    return functools.partial(join, source, row)
 
 
 def _joined(source: View, row: Shape, work: _core.Work) -> Any:

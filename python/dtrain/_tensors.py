@@ -44,18 +44,26 @@ _OPAQUE_NAMES = {("c", 8): "complex64", ("c", 16): "complex128"}
 # DLPack's codes of types.
 _DLPACK_KINDS = {0: "i", 1: "u", 2: "f", 4: "bfloat", 5: "c", 6: "?", 10: "float8_e4m3fn", 12: "float8_e5m2"}
 _DLPACK_CPU = 1
+# The default stream of a GPU. For the engine, 0 is none.
+LEGACY_STREAM = 1
+# The libraries whose arrays never change.
+_IMMUTABLE = ("jax", "jaxlib")
 _OTHER_WAYS = "send their bytes, such as array.view(numpy.uint8), or the object by broadcast_object"
 # By the beginning of a type's name. The names of 8-bit floats are their kinds.
 _TORCH_KINDS = {"float8": None, "bfloat": "bfloat", "bool": "?", "float": "f", "uint": "u", "int": "i", "complex": "c"}
 
 
 class View:
-    """The memory of one array. `kept` owns the memory, or keeps it in its place."""
+    """The memory of one array. `kept` owns the memory, or keeps it in its place.
 
-    __slots__ = ("address", "count", "element", "element_bytes", "kept", "shape", "type")
+    For memory of a GPU, `stream` is the stream whose earlier work writes it; 0 stands for the CPU.
+    """
 
-    def __init__(self, kept: object, address: int, shape: Shape, kind: tuple[str, int]) -> None:
+    __slots__ = ("address", "count", "element", "element_bytes", "kept", "shape", "stream", "type")
+
+    def __init__(self, kept: object, address: int, shape: Shape, kind: tuple[str, int], stream: int = 0) -> None:
         self.kept = kept
+        self.stream = stream
         self.address = address
         self.shape = shape
         self.count = prod(shape)
@@ -126,19 +134,31 @@ class NumpyView(View):
         return sys.modules["numpy"].frombuffer(work, self.dtype).reshape(shape)
 
 
+class GpuView(View):
+    """An array in memory of a GPU, of a library that the package does not know. So it makes no results."""
+
+    __slots__ = ()
+
+    def empty(self, shape: Shape) -> Any:
+        raise ArgumentError(
+            f"{type(self.kept).__name__} is in memory of a GPU, where dtrain makes no arrays; give the array for the"
+            f" result, of the shape {shape}, as out; out=tensor works in place"
+        )
+
+
 class TorchView(View):
-    """A tensor of torch on the CPU."""
+    """A tensor of torch on the CPU or a GPU of NVIDIA."""
 
     __slots__ = ("tensor",)
 
-    def __init__(self, tensor: Any) -> None:
+    def __init__(self, tensor: Any, stream: int) -> None:
         name = str(tensor.dtype).removeprefix("torch.")
         kind = _torch_kind(name, tensor.element_size())
-        super().__init__(tensor, tensor.data_ptr(), tuple(tensor.shape), kind)
+        super().__init__(tensor, tensor.data_ptr(), tuple(tensor.shape), kind, stream)
         self.tensor = tensor
 
     def empty(self, shape: Shape) -> Any:
-        return sys.modules["torch"].empty(shape, dtype=self.tensor.dtype)
+        return sys.modules["torch"].empty(shape, dtype=self.tensor.dtype, device=self.tensor.device)
 
     def from_work(self, work: _core.Work, shape: Shape) -> Any:
         if prod(shape) == 0:
@@ -194,7 +214,7 @@ def _view_of(array: Any, writable: bool) -> View:
 def _torch_view(torch: Any, tensor: Any, writable: bool) -> TorchView:
     if tensor.layout is not torch.strided:
         raise ArgumentError(f"the tensor is sparse ({tensor.layout}); make it dense by .to_dense()")
-    if tensor.device.type != "cpu":
+    if tensor.device.type != "cpu" and (tensor.device.type != "cuda" or torch.version.cuda is None):
         raise ArgumentError(f"the tensor is on {tensor.device}; copy it to the CPU")
     # Such a tensor shows the memory of another one with the sign of its numbers changed.
     if tensor.is_conj():
@@ -204,7 +224,11 @@ def _torch_view(torch: Any, tensor: Any, writable: bool) -> TorchView:
     _check_contiguous(tensor.is_contiguous())
     if writable and tensor.requires_grad and torch.is_grad_enabled():
         raise ArgumentError("a tensor that requires grad is written within torch.no_grad() only, or by .detach()")
-    return TorchView(tensor)
+    stream = 0
+    if tensor.device.type == "cuda":
+        _check_gpu_parts()
+        stream = torch.cuda.current_stream(tensor.device).cuda_stream or LEGACY_STREAM
+    return TorchView(tensor, stream)
 
 
 def _torch_kind(name: str, item_bytes: int) -> tuple[str, int]:
@@ -225,8 +249,33 @@ def _interface_view(array: Any, writable: bool) -> View:
     return NumpyView(array, address, interface["shape"], (kind, array.dtype.itemsize), array.dtype)
 
 
+def _gpu_view(array: Any, writable: bool) -> GpuView:
+    """Return the view of an array of CuPy, Numba, JAX or another library, in memory of a GPU."""
+    interface: dict[str, Any] = array.__cuda_array_interface__
+    _check_gpu_parts()
+    address, readonly = interface["data"]
+    if writable and (readonly or type(array).__module__.partition(".")[0] in _IMMUTABLE):
+        raise ArgumentError("the array is read-only")
+    shape, code = tuple(interface["shape"]), interface["typestr"]
+    kind = "?" if code[1] == "b" else code[1], int(code[2:])
+    strides = interface.get("strides")
+    sizes = [kind[1] * prod(shape[place + 1 :]) for place in range(len(shape))]
+    _check_contiguous(strides is None or list(strides) == sizes)
+    return GpuView(array, address, shape, kind, interface.get("stream") or LEGACY_STREAM)
+
+
+def _check_gpu_parts() -> None:
+    from dtrain import _gpus  # noqa: PLC0415  # it imports the contexts, which import this
+
+    if not _gpus.has_gpu_parts():
+        raise ArgumentError("the array is in memory of a GPU, and this build of dtrain has no GPU parts; copy it")
+    _gpus.report_way(True)
+
+
 def _foreign_view(array: Any, writable: bool) -> View:
-    """Return the view of an array of another library by DLPack."""
+    """Return the view of an array of another library by DLPack, or of one in memory of a GPU."""
+    if hasattr(array, "__cuda_array_interface__"):
+        return _gpu_view(array, writable)
     if not hasattr(array, "__dlpack__"):
         raise ArgumentError(
             f"{type(array).__name__} is no array: it has neither the buffer protocol nor __dlpack__; give"
@@ -241,7 +290,7 @@ def _foreign_view(array: Any, writable: bool) -> View:
     capsule = array.__dlpack__()
     address, shape, code, bits, lanes, device, contiguous = _core.capsule(capsule)
     if device != _DLPACK_CPU:
-        raise ArgumentError("the array is not in the memory of the CPU")
+        raise ArgumentError("the array is on a device, and has no __cuda_array_interface__; copy it to the CPU")
     _check_contiguous(contiguous)
     kind = (_DLPACK_KINDS.get(code, f"DLPack {code}"), bits * lanes // 8)
     return NumpyView((array, capsule), address, shape, kind, _numpy_type(array.dtype, kind))

@@ -257,9 +257,9 @@ with_cpu_device() {
   export PYTHONPATH=$PWD/package FAKE_NCCL=$built/tests/programs/fake_nccl/libnccl.so.2
 }
 
-test_streams_of_devices() {
+test_arrays_and_streams_of_devices() {
   with_cpu_device python
-  run_on 2 "$repository/python/tests/devices/test_streams.py"
+  run_on_each_number "$repository"/python/tests/devices/test_{arrays,streams}.py
 }
 
 test_horovods_api_on_memory_of_devices() {

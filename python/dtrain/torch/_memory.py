@@ -10,6 +10,7 @@ import torch
 from dtrain import _core
 from dtrain._errors import ArgumentError
 from dtrain._gpus import has_gpu_parts, report_way
+from dtrain._tensors import LEGACY_STREAM
 
 Shape = tuple[int, ...]
 
@@ -33,8 +34,6 @@ _NAMES = {
 # torch before 2.3 has no unsigned integers but uint8, and torch before 2.1 has no 8-bit floats.
 TYPES = {getattr(torch, name): number for name, number in _NAMES.items() if hasattr(torch, name)}
 
-# The handle of the stream that torch has as 0, the legacy default stream. For the engine, 0 is none.
-_LEGACY_STREAM = 1
 # Tensors of AMD's GPUs have the type "cuda", too.
 _TAKES_GPUS = has_gpu_parts() and torch.version.cuda is not None
 
@@ -53,7 +52,7 @@ def stream_of(tensor: Any) -> int | None:
     report_way(_TAKES_GPUS)
     if not _TAKES_GPUS:
         return None
-    return torch.cuda.current_stream(tensor.device).cuda_stream or _LEGACY_STREAM
+    return torch.cuda.current_stream(tensor.device).cuda_stream or LEGACY_STREAM
 
 
 def check(tensor: Any, what: str = "tensor") -> None:
