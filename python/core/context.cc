@@ -1,4 +1,5 @@
 #include "comm/include/dtrain/dtrain.h"
+#include "comm/include/dtrain/dtrain_device.h"
 #include "python/core/core.h"
 #include "python/core/interruptible.h"
 
@@ -75,6 +76,11 @@ PyObject* algorithms(PyObject* self, PyObject* /*none*/) {
   std::vector<char> text(dtrain_algorithms(object->context, nullptr, 0) + 1);
   dtrain_algorithms(object->context, text.data(), text.size());
   return PyUnicode_FromString(text.data());
+}
+
+PyObject* uses_nccl(PyObject* self, PyObject* /*none*/) {
+  const ContextObject* object = usable_context(self);
+  return object == nullptr ? nullptr : PyBool_FromLong(dtrain_uses_nccl(object->context));
 }
 
 /// Runs `call`, a function of (handle, error) that returns a context, and wraps the context, or
@@ -220,6 +226,7 @@ PyObject* make_context_type(PyObject* module) {
         {"finalize", finalize, METH_NOARGS, nullptr},
         {"numbers", numbers, METH_NOARGS, nullptr},
         {"algorithms", algorithms, METH_NOARGS, nullptr},
+        {"uses_nccl", uses_nccl, METH_NOARGS, nullptr},
         {"split", split, METH_VARARGS, nullptr},
         {"group", group, METH_VARARGS, nullptr},
     };

@@ -74,6 +74,11 @@ class Context(Collectives):
         """The algorithms of the collectives, in the form of `dtrain run --algorithms`."""
         return self._handle.algorithms()
 
+    @property
+    def uses_nccl(self) -> bool:
+        """True once the ranks have agreed that NCCL runs the collectives on memory of GPUs."""
+        return self._handle.uses_nccl()
+
     @overload
     def split(self, ranks_or_color: int, key: int = 0, *, timeout: float | None = None) -> Context: ...
     @overload

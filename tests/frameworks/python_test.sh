@@ -254,7 +254,7 @@ with_cpu_device() {
   mkdir package
   cp -r "${python%/bin/*}"/lib/python3.*/site-packages/dtrain package/
   cp -f "$library" package/dtrain/lib/
-  export PYTHONPATH=$PWD/package FAKE_NCCL=$built/tests/programs/fake_nccl/libnccl.so.2
+  export PYTHONPATH=$PWD/package NCCL_OF_TESTS=$built/tests/programs/fake_nccl/libnccl.so.2
 }
 
 test_arrays_and_streams_of_devices() {
@@ -265,6 +265,12 @@ test_arrays_and_streams_of_devices() {
 test_horovods_api_on_memory_of_devices() {
   with_cpu_device torch
   run_on_each_number "$repository/python/tests/devices/test_horovod.py"
+}
+
+test_gradients_on_memory_of_devices_by_nccl() {
+  with_cpu_device torch
+  export DTRAIN_DEVICE_COLLECTIVES=auto DTRAIN_CPU_DEVICES=1 DTRAIN_NCCL_LIB=$NCCL_OF_TESTS
+  run_on 2 "$repository"/python/tests/devices/test_{nccl,horovod}.py
 }
 
 test_horovods_api_on_memory_of_devices_with_debians_torch() {

@@ -153,7 +153,7 @@ def test_an_optimizer_ends_with_the_weights_of_the_cpu():
 
 
 def test_nccl_is_there_where_the_build_has_gpu_parts_and_it_can_be_loaded(monkeypatch, tmp_path):
-    monkeypatch.setenv("DTRAIN_NCCL_LIB", os.environ["FAKE_NCCL"])
+    monkeypatch.setenv("DTRAIN_NCCL_LIB", os.environ["NCCL_OF_TESTS"])
     monkeypatch.setattr(_gpus, "cuda", "13.0")
     assert hvd.cuda_built() is True
     assert hvd.nccl_built() >= 21403
