@@ -262,9 +262,9 @@ test_arrays_and_streams_of_devices() {
   run_on_each_number "$repository"/python/tests/devices/test_{arrays,streams}.py
 }
 
-test_horovods_api_on_memory_of_devices() {
+test_both_apis_on_memory_of_devices() {
   with_cpu_device torch
-  run_on_each_number "$repository/python/tests/devices/test_horovod.py"
+  run_on_each_number "$repository"/python/tests/devices/test_{distributed,horovod}.py
 }
 
 test_gradients_on_memory_of_devices_by_nccl() {
@@ -277,11 +277,6 @@ test_horovods_api_on_memory_of_devices_with_debians_torch() {
   torch_of_debian
   with_cpu_device python-torch
   run_on 2 "$repository/python/tests/devices/test_horovod.py"
-}
-
-test_the_backend_of_torch_distributed_on_memory_of_devices() {
-  with_cpu_device torch
-  run_on_each_number "$repository/python/tests/devices/test_distributed.py"
 }
 
 test_a_rank_that_ends_while_others_wait_for_its_memory_of_a_device() {
