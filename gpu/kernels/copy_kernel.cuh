@@ -99,7 +99,7 @@ struct CopyStep {
 template <class From, class To>
 DT_BOTH void copy_tile(const CopyItem& item, uint64_t first, const CopyStep<From, To>& step,
                        const GridPlace& place) {
-  using Step = CopyStep<From, To>;
+  using Copy = CopyStep<From, To>;
   constexpr int width = CopyShape<From, To>::width;
   constexpr int unroll = CopyShape<From, To>::unroll;
   uint64_t end = first + CopyShape<From, To>::tile_elements;
@@ -112,11 +112,11 @@ DT_BOTH void copy_tile(const CopyItem& item, uint64_t first, const CopyStep<From
   const uint64_t groups = (end - first - head) / width;
   uint64_t group = place.thread;
   for (; group + (unroll - 1) * place.threads < groups; group += unroll * place.threads) {
-    typename Step::Group loaded[unroll];
+    typename Copy::Group loaded[unroll];
     DT_UNROLL
     for (int i = 0; i < unroll; ++i) {
       const uint64_t at = (group + static_cast<uint64_t>(i) * place.threads) * width;
-      Step::load(loaded[i], from + at * sizeof(From));
+      Copy::load(loaded[i], from + at * sizeof(From));
     }
     DT_UNROLL
     for (int i = 0; i < unroll; ++i) {
@@ -125,8 +125,8 @@ DT_BOTH void copy_tile(const CopyItem& item, uint64_t first, const CopyStep<From
     }
   }
   for (; group < groups; group += place.threads) {
-    typename Step::Group loaded;
-    Step::load(loaded, from + group * width * sizeof(From));
+    typename Copy::Group loaded;
+    Copy::load(loaded, from + group * width * sizeof(From));
     step.store(to + group * width * sizeof(To), loaded);
   }
   for (uint64_t i = first + place.thread; i < first + head; i += place.threads)
