@@ -149,6 +149,7 @@ Result<DeviceStep> ConnectedCall::stage() {
   }
   limit_time(terms_.executed->request);
   staged_ = TRY(StagedCopies::start({.device = terms_.device,
+                                     .earlier = EarlierWork(),  // it is done
                                      .hold = terms_.hold,
                                      .ranges = terms_.ranges,
                                      .executed = terms_.executed,

@@ -92,17 +92,18 @@ Result<std::shared_ptr<Operation>> without_device(const void* stream) {
               "device");
 }
 
-/// Returns the event behind the work of the caller's stream so far; null without a stream.
-Result<std::shared_ptr<DeviceEvent>> ready_event(const StagingDevice& device, void* stream) {
-  if (stream == nullptr) return std::shared_ptr<DeviceEvent>();
+/// Returns the work of the caller's stream so far.
+Result<EarlierWork> earlier_work(const StagingDevice& device, void* stream) {
+  if (stream == nullptr) return EarlierWork();
   auto found = device.device().stream_at(stream);
   if (!found)
     return fail(found.error().code,
                 format("dtrain_op_options.stream: {}; the buffers lie in memory of {}",
                        found.error().message, device.device().name()));
-  std::shared_ptr<DeviceEvent> ready = TRY(device.device().make_event());
-  TRY((*found)->record(*ready));
-  return ready;
+  std::unique_ptr<DeviceEvent> done = TRY(device.device().make_event());
+  EarlierWork earlier{.stream = stream, .done = std::move(done)};
+  TRY((*found)->record(*earlier.done));
+  return earlier;
 }
 
 }  // namespace
@@ -179,7 +180,7 @@ Result<std::shared_ptr<Operation>> DeviceCalls::stage(const OperationRequest& ca
   const std::optional<DevicePlace> place = TRY(common_place(ranges, finder));
   if (!place) return without_device(call.stream);
   const auto device = TRY(device_at(*place));
-  auto ready = TRY(ready_event(*device, call.stream));
+  EarlierWork earlier = TRY(earlier_work(*device, call.stream));
   auto executed = std::make_shared<Operation>();
   executed->request = operation->request;
   if (!executed->request.terms) executed->request.terms.emplace();
@@ -191,13 +192,13 @@ Result<std::shared_ptr<Operation>> DeviceCalls::stage(const OperationRequest& ca
     copies = TRY(ConnectedCall::start({.connection = std::move(connection),
                                        .self = self,
                                        .device = device,
-                                       .ready = std::move(ready),
+                                       .ready = std::move(earlier.done),
                                        .hold = operation->hold,
                                        .ranges = std::move(ranges),
                                        .executed = executed}));
   } else {
     copies = TRY(StagedCopies::start({.device = device,
-                                      .ready = std::move(ready),
+                                      .earlier = std::move(earlier),
                                       .hold = operation->hold,
                                       .ranges = std::move(ranges),
                                       .executed = std::move(executed)}));

@@ -51,7 +51,7 @@ Result<> StagedCopies::prepare() {
 
 Result<> StagedCopies::copy_inputs() {
   for (const Chunk& chunk : chunks_)
-    TRY(terms_.device->copy_inputs(chunk.staged.inputs, terms_.ready.get(), *chunk.input_copied));
+    TRY(terms_.device->copy_inputs(chunk.staged.inputs, terms_.earlier, *chunk.input_copied));
   return {};
 }
 

@@ -17,15 +17,15 @@ namespace dt {
 /// the StreamHold. Each chunk of the call goes this way:
 ///
 ///   the caller's stream:  … ▶ ready event ▶ the caller's work ────────────▶ StreamHold ▶ …
-///   a stream for inputs:          └▶ copies ─┐                                  ▲
+///   its stream for inputs:        └▶ copies ─┐                                  ▲
 ///   the engine:                              └▶ runs in pinned memory ─┐        │ the last one
 ///   the stream for results:                                            └▶ copies ┘
 class StagedCopies final : public DeviceCopies {
  public:
   struct Terms {
     std::shared_ptr<StagingDevice> device;
-    std::shared_ptr<DeviceEvent> ready = {};  ///< reached when the input is there; null: it is
-    std::shared_ptr<StreamHold> hold = {};    ///< null: no stream will wait for the end
+    EarlierWork earlier = {};               ///< which writes the input
+    std::shared_ptr<StreamHold> hold = {};  ///< null: no stream will wait for the end
     std::vector<BufferRanges> ranges;
     std::shared_ptr<Operation> executed;  ///< the call, which gets its buffers in pinned memory
     DeviceBuffer memory = {};             ///< pinned; more is taken where it is too small

@@ -45,7 +45,6 @@ Result<std::shared_ptr<StagingDevice>> StagingDevice::open(std::unique_ptr<Devic
   TRY(made->device_->load_kernels());
   made->numbers_.emplace(*made->device_);
   made->inputs_ = TRY(made->device_->make_stream());
-  made->late_inputs_ = TRY(made->device_->make_stream());
   made->results_ = TRY(made->device_->make_stream());
   return made;
 }
@@ -127,18 +126,27 @@ Result<DeviceBuffer> StagingDevice::allocate_result(size_t bytes) {
   return results_->allocate(bytes);
 }
 
-Result<> StagingDevice::copy_inputs(std::vector<MemoryCopy> copies, const DeviceEvent* ready,
+/// Returns the stream whose next work begins when the earlier work is done.
+Result<DeviceStream*> StagingDevice::stream_behind(const EarlierWork& earlier) {
+  if (!earlier.done) return inputs_.get();
+  std::unique_ptr<DeviceStream>& late = late_inputs_[earlier.stream];
+  if (!late) late = TRY(device_->make_stream());
+  TRY(late->wait(*earlier.done));
+  return late.get();
+}
+
+Result<> StagingDevice::copy_inputs(std::vector<MemoryCopy> copies, const EarlierWork& earlier,
                                     DeviceEvent& copied) {
   const std::lock_guard lock(mutex_);
-  DeviceStream& stream = ready == nullptr ? *inputs_ : *late_inputs_;
-  if (ready != nullptr) TRY(stream.wait(*ready));
+  DeviceStream* const behind = TRY(stream_behind(earlier));
+  DeviceStream& stream = *behind;
   Result<> queued = copy_all(stream, std::move(copies));
   // Also after a refusal: the copies before it run.
   const Result<> recorded = stream.record(copied);
   if (queued) queued = recorded;
   // A device that fails meanwhile may not record the event, but run a copy. Other late inputs may
   // wait for what the caller does later.
-  if (!queued && (ready == nullptr || !device_->status()))
+  if (!queued && (!earlier.done || !device_->status()))
     (void)stream.synchronize(Clock::now() + staged_work_max);
   return queued;
 }

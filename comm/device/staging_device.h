@@ -6,6 +6,7 @@
 #include "gpu/device.h"
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -17,9 +18,16 @@ namespace dt {
 /// of the caller, reaches it.
 inline constexpr Duration staged_work_max = seconds(600);
 
+/// The work of a caller's stream before a call. Without a stream there is none.
+struct EarlierWork {
+  void* stream = nullptr;  ///< as in Device::stream_at()
+  std::shared_ptr<DeviceEvent> done = {};
+};
+
 /// A device whose memory operations read and write, with streams for these copies and pinned memory
 /// between them. Nothing but copies runs on its streams, so that none waits for another rank.
-/// Copies behind a stream of the caller have a stream of their own. Any thread may call it.
+/// Copies behind a stream of the caller wait on one that is theirs, so that they hold up no call on
+/// another stream. Any thread may call it.
 class StagingDevice : public std::enable_shared_from_this<StagingDevice> {
  public:
   static Result<std::shared_ptr<StagingDevice>> open(std::unique_ptr<Device> device);
@@ -35,9 +43,9 @@ class StagingDevice : public std::enable_shared_from_this<StagingDevice> {
   /// Returns memory of the device for results that follow. Never waits for the device's work.
   Result<DeviceBuffer> allocate_result(size_t bytes);
   /// Queues copies out of memory of the device, and records the event behind them. They begin when
-  /// `ready` is reached; null: at once. After a failure no copy runs, unless a GPU has failed that
-  /// tells no end.
-  Result<> copy_inputs(std::vector<MemoryCopy> copies, const DeviceEvent* ready,
+  /// the earlier work is done. After a failure no copy runs, unless a GPU has failed that tells no
+  /// end.
+  Result<> copy_inputs(std::vector<MemoryCopy> copies, const EarlierWork& earlier,
                        DeviceEvent& copied);
   /// The same into memory of the device. `hold` is a part behind them; null: none.
   Result<> copy_results(std::vector<MemoryCopy> copies, StreamHold* hold, DeviceEvent& copied);
@@ -47,6 +55,7 @@ class StagingDevice : public std::enable_shared_from_this<StagingDevice> {
   static constexpr size_t kept_bytes_max = size_t{256} << 20;
 
   StagingDevice() = default;
+  Result<DeviceStream*> stream_behind(const EarlierWork& earlier);
 
   std::unique_ptr<Device> device_ = {};
   std::optional<HoldNumbers> numbers_ = {};
@@ -55,7 +64,7 @@ class StagingDevice : public std::enable_shared_from_this<StagingDevice> {
   std::vector<DeviceBuffer> evicted_ = {};
   size_t kept_bytes_ = 0;
   std::unique_ptr<DeviceStream> inputs_ = {};
-  std::unique_ptr<DeviceStream> late_inputs_ = {};  ///< that wait for a stream of the caller
+  std::map<void*, std::unique_ptr<DeviceStream>> late_inputs_ = {};  ///< by the caller's stream
   std::unique_ptr<DeviceStream> results_ = {};
 };
 

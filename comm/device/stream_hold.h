@@ -48,6 +48,7 @@ class StreamHold : public std::enable_shared_from_this<StreamHold> {
       : owner_(std::move(owner)), numbers_(numbers), number_(number) {}
   StreamHold(const StreamHold&) = delete;
   StreamHold& operator=(const StreamHold&) = delete;
+  /// Requires that no work of release_behind() is still to come.
   ~StreamHold();
 
   /// Later work of the stream waits until the hold is released: a stream that the program has made,
@@ -57,7 +58,7 @@ class StreamHold : public std::enable_shared_from_this<StreamHold> {
   /// Releases it behind all earlier work of the stream. Where it cannot, release() must. The last
   /// one of several calls does that; all have one stream.
   void release_behind(DeviceStream& stream, size_t of_calls = 1);
-  /// Releases it at once. Requires that no work of release_behind() is still to come.
+  /// Releases it at once. May be called again.
   void release();
 
  private:

@@ -207,9 +207,8 @@ struct OpOptions {
   std::optional<std::vector<std::size_t>> shape = {};  ///< ranks compare it; none: they do not
   AverageOver average_over = AverageOver::all_ranks;   ///< only with Op::average
   Compression compression = Compression::none;         ///< only of reductions of float and double
-  int priority = 0;  ///< of a collective with a name: higher ones run first
-  std::optional<void*> stream =
-      {};  ///< of a device, for buffers in its memory; null: the default one
+  int priority = 0;                  ///< of a collective with a name: higher ones run first
+  std::optional<void*> stream = {};  ///< of the buffers' device; null: the default one
 };
 
 /// How many contributions a step waits for, see dtrain_all_reduce_quorum.

@@ -29,16 +29,16 @@ struct StagedReduction {
   }
   Result<std::unique_ptr<DeviceCopies>> start(bool on_stream) {
     return StagedCopies::start({.device = device,
-                                .ready = on_stream ? record_ready() : nullptr,
+                                .earlier = on_stream ? record_earlier() : EarlierWork(),
                                 .hold = hold,
                                 .ranges = ranges_of(request, {}),
                                 .executed = executed});
   }
-  /// Returns the event behind the stream's work so far.
-  std::shared_ptr<DeviceEvent> record_ready() const {
-    std::shared_ptr<DeviceEvent> ready = device->device().make_event().value();
-    REQUIRE(stream->record(*ready).has_value());
-    return ready;
+  /// Returns the stream's work so far.
+  EarlierWork record_earlier() const {
+    std::shared_ptr<DeviceEvent> done = device->device().make_event().value();
+    REQUIRE(stream->record(*done).has_value());
+    return {.stream = stream.get(), .done = done};
   }
   /// Doubles the input, as an engine on the host would.
   void execute() const {
@@ -298,7 +298,7 @@ TEST_CASE("no copy behind the caller's stream runs any more when its device has 
       std::this_thread::yield();
   };
   StagedCopies::Terms terms = {.device = call.device,
-                               .ready = call.record_ready(),
+                               .earlier = call.record_earlier(),
                                .ranges = ranges_of(call.request, {}),
                                .executed = call.executed};
   armed = true;

@@ -61,7 +61,7 @@ TEST_CASE("copies go both ways, and the event behind them is reached also after 
   REQUIRE(copied->synchronize(much_later()).has_value());
   const std::vector<MemoryCopy> copies = {{pinned.at(), memory.at(), 3},
                                           {pinned.at(), memory.at(), 4}};
-  const Result<> refused = device->copy_inputs(copies, nullptr, *copied);
+  const Result<> refused = device->copy_inputs(copies, {}, *copied);
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().code == Errc::input);
   REQUIRE(copied->synchronize(much_later()).has_value());
@@ -89,6 +89,28 @@ TEST_CASE("no copy runs any more after a failure to record the event behind it")
   may_run = true;
 }
 
+TEST_CASE("copies behind a late stream hold up no copies behind another one") {
+  Gate gate;
+  const auto device = open_one();
+  const DeviceBuffer memory = device->device().allocate(3).value();
+  const DeviceBuffer pinned = device->take_pinned(3).value();
+  const auto late = device->device().make_stream().value();
+  const auto other = device->device().make_stream().value();
+  REQUIRE(late->run_on_host([&] { gate.pass(); }));
+  std::vector<std::unique_ptr<DeviceEvent>> copied;
+  for (DeviceStream* const stream : {late.get(), other.get()}) {
+    const std::shared_ptr<DeviceEvent> done = device->device().make_event().value();
+    REQUIRE(stream->record(*done));
+    copied.push_back(device->device().make_event().value());
+    REQUIRE(device->copy_inputs({{pinned.at(), memory.at(), 3}}, {.stream = stream, .done = done},
+                                *copied.back()));
+  }
+  CHECK(copied[1]->synchronize(much_later()));
+  CHECK_FALSE(copied[0]->done().value());
+  gate.open();
+  CHECK(copied[0]->synchronize(much_later()));
+}
+
 TEST_CASE("one kernel makes many small copies, beside larger ones") {
   std::atomic<int> copies_run = 0;
   const auto device = open_one({.probe = [&](const ProbedCall& call) -> Result<> {
@@ -106,7 +128,7 @@ TEST_CASE("one kernel makes many small copies, beside larger ones") {
     for (size_t i = 0; i < small_bytes; ++i)
       copies.push_back({pinned.at() + large + i, memory.at() + large + i, 1});
     copies_run = 0;
-    REQUIRE(device->copy_inputs(copies, nullptr, *copied).has_value());
+    REQUIRE(device->copy_inputs(copies, {}, *copied).has_value());
     REQUIRE(copied->synchronize(much_later()).has_value());
     CHECK(copies_run == calls);
     CHECK(std::memcmp(pinned.at(), memory.at(), large + small_bytes) == 0);
