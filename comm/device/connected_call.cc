@@ -72,22 +72,23 @@ Result<DeviceStep> ConnectedCall::next() {
   return terms_.connection->agreed() == DeviceRoute::staged ? stage() : vote();
 }
 
-/// Once the ranks have voted for NCCL, they do so again, and the next call need not wait.
+/// Once the ranks have voted for NCCL, they do so again.
 DeviceStep ConnectedCall::vote() {
   NcclConnection& connection = *terms_.connection;
   const bool slot = connection.order().uses_slots();
-  if (!slot) without_slot_ = connection.order().begin_without_slot();
+  if (!slot) without_slot_ = connection.order().expect_without_slot();
   vote_.emplace(request(), NcclVote::Choice{.route = connection.wish(), .slot = slot});
   limit_time(vote_->operation()->request);
-  return DeviceStep::run(vote_->operation(), connection.agreed() == DeviceRoute::nccl);
+  const bool by_nccl = connection.agreed() == DeviceRoute::nccl;
+  if (by_nccl && !slot) return DeviceStep::end_beside(vote_->operation());
+  return DeviceStep::run(vote_->operation(), by_nccl);
 }
 
 Result<DeviceStep> ConnectedCall::follow_vote() {
   const NcclVote::Choice outcome = vote_->outcome();
   NcclConnection& connection = *terms_.connection;
   connection.agree(outcome.route);
-  if (outcome.slot) connection.order().use_slots();
-  if (outcome.slot || outcome.route != DeviceRoute::nccl) without_slot_.reset();
+  if (outcome.route != DeviceRoute::nccl) without_slot_.reset();
   if (outcome.slot && outcome.route == DeviceRoute::nccl) return agree();
   return route(outcome.route);
 }
@@ -106,8 +107,9 @@ Result<DeviceStep> ConnectedCall::agree() {
   if (!reached) return DeviceStep{.passes = !by_name};
   preparing_ = false;
   DeviceRoute wish = terms_.connection->wish();
-  if (by_name && !order.all_without_slots_begun()) wish = std::min(wish, DeviceRoute::undecided);
-  agreement_ = std::make_shared<CallAgreement>(CallAgreement{.wish = wish, .of_unnamed = !by_name});
+  if (by_name && order.expects_without_slot()) wish = std::min(wish, DeviceRoute::undecided);
+  agreement_ = std::make_shared<CallAgreement>(
+      CallAgreement{.wish = wish, .of_unnamed = !by_name, .before = order.begun_without_slot()});
   announced_ = std::make_shared<Operation>();
   OperationRequest& announced = announced_->request;
   announced = request();
@@ -180,6 +182,7 @@ Result<> ConnectedCall::start_results() {
       terms_.connection->begin(tasks_[i]);
     }
   }
+  if (!agreement_) terms_.connection->order().begin_without_slot();
   without_slot_.reset();
   begun_ = true;
   return {};

@@ -15,16 +15,18 @@ namespace dt {
 
 /// A call that NCCL runs if the ranks agree on it, and that is staged otherwise.
 ///
-/// - The ranks vote on a call without a name. If some rank makes calls by name, they then agree on
-///   its slot.
+/// - The ranks vote on a call without a name. If all make calls by name, they then agree on its
+///   slot.
 /// - They agree on the route of a call by name, and on its slot.
 ///
-/// In the first of these they compare the call. So calls that differ are a mismatch, and all ranks
-/// begin the same calls of NCCL.
+/// In the first of these they compare the call, so that calls that differ are a mismatch. Once the
+/// ranks have voted for NCCL, a call without a slot begins at once, and the vote runs beside it:
 ///
-///   the caller's stream:  … ▶ ready event ▶ the caller's work ───────▶ StreamHold ▶ …
-///   the engine:                   │   vote ─────┐                          ▲
-///   NCCL's stream:                └─────────────┴▶ the collective ─────────┘
+///   the caller's stream:  … ▶ ready event ▶ the caller's work ─▶ StreamHold ▶ …
+///   NCCL's stream:                └▶ the collective ─────────────────┘
+///   the engine:              vote ───────────────▶ the call ends when both have ended
+///
+/// If that vote fails, no rank knows what NCCL does on the others, which is aborted.
 ///
 /// A call with a slot waits for its ready event before it gets one. Otherwise NCCL's stream could
 /// wait for a stream that waits for another call, which NCCL runs later.
@@ -72,7 +74,7 @@ class ConnectedCall final : public DeviceCopies {
 
   Terms terms_;
   std::optional<NcclVote> vote_ = {};              ///< none: not yet, or a call by name
-  std::shared_ptr<void> without_slot_ = {};        ///< null: it has begun, or has a slot
+  std::shared_ptr<void> without_slot_ = {};        ///< null: it has begun, or may have a slot
   std::shared_ptr<CallAgreement> agreement_ = {};  ///< null: not yet, or no slot
   std::shared_ptr<Operation> announced_ = {};      ///< by which they agree; null: likewise
   std::string slot_name_ = {};                     ///< of a call without a name

@@ -429,7 +429,11 @@ void NcclConnection::await_end(const NcclTask& task) {
 void NcclConnection::stop(Error why) {
   {
     const std::lock_guard lock(mutex_);
-    if (stop_ || way_ == Way::staged) return;
+    if (way_ == Way::staged) return;
+    if (stop_) {
+      if (why.code == Errc::mismatch) stop_ = std::move(why);
+      return;
+    }
     stop_ = std::move(why);
     if (communicator_) communicator_->stop(*stop_);
     if (peers_) peers_->stop();

@@ -90,7 +90,8 @@ class NcclConnection {
   Result<bool> ended(const NcclTask& task) const;
   /// Waits until ended() is true or fails.
   void await_end(const NcclTask& task);
-  /// Fails all tasks that have not ended, and all later ones.
+  /// Fails all tasks that have not ended, and all later ones. The first reason counts, but for
+  /// Errc::mismatch: the ranks know better than NCCL where they differ.
   void stop(Error why);
 
  private:

@@ -207,7 +207,7 @@ NcclPlan plan_together(std::span<const NcclPart> parts, CallingRank self, std::b
 }
 
 std::string NcclOrder::next_call_name(const std::string& name) {
-  return format("{}{}NCCL call {}", name, name.empty() ? "" : ", ", ++calls_);
+  return format("{}{}NCCL call {}", name, name.empty() ? "" : ", ", ++calls_with_slot_);
 }
 
 }  // namespace dt

@@ -64,28 +64,34 @@ NcclPlan plan_together(std::span<const NcclPart> parts, CallingRank self, std::b
 /// at a time.
 ///
 /// All ranks make calls without a name in one order, in which NCCL runs them while there are no
-/// others. Calls by name come in any order. When some rank has made one, rank 0 gives a slot to
-/// each call of both kinds. The vote on a call informs the ranks of that.
+/// others. Calls by name come in any order. When all ranks have made one, rank 0 gives a slot to
+/// each call of both kinds. The vote on a call tells them. Until then a rank may have begun a call
+/// before its vote, so that the call has no slot anywhere.
 ///
-/// A rank wishes that NCCL runs its calls by name when all its calls without a slot have begun. So
-/// these are first on all ranks.
+/// A rank wishes that NCCL runs a call by name when the calls that it gives no slot have begun. It
+/// announces the number of calls without one. NCCL runs the call where the numbers of all ranks are
+/// equal, so that the same calls are before it on all.
 class NcclOrder {
  public:
-  /// Called when this rank makes a call by name, by any thread, or when another one has.
+  /// Called when this rank makes a call by name, by any thread.
   void use_slots() { uses_slots_.store(true, std::memory_order_relaxed); }
   bool uses_slots() const { return uses_slots_.load(std::memory_order_relaxed); }
 
-  /// Returns what stands for a call that may have no slot, until it has begun or will not begin.
-  std::shared_ptr<void> begin_without_slot() { return pending_; }
-  bool all_without_slots_begun() const { return pending_.use_count() == 1; }
+  /// Returns what stands for a call that this rank gives no slot, until it has begun or will not
+  /// begin.
+  std::shared_ptr<void> expect_without_slot() { return expected_; }
+  bool expects_without_slot() const { return expected_.use_count() > 1; }
+  void begin_without_slot() { ++begun_without_slot_; }
+  uint64_t begun_without_slot() const { return begun_without_slot_; }
 
   /// Returns a name by which the ranks agree on the slot of the next call without a name.
   std::string next_call_name(const std::string& name);
 
  private:
   std::atomic<bool> uses_slots_ = false;
-  std::shared_ptr<void> pending_ = std::make_shared<char>();
-  uint64_t calls_ = 0;
+  std::shared_ptr<void> expected_ = std::make_shared<char>();
+  uint64_t begun_without_slot_ = 0;
+  uint64_t calls_with_slot_ = 0;
 };
 
 }  // namespace dt

@@ -10,7 +10,7 @@ namespace {
 
 /// The operation and its memory.
 struct Cast {
-  std::array<int32_t, 2> least = {};  ///< the route; 0: with a slot
+  std::array<int32_t, 2> least = {};  ///< the route; 1: with a slot
   Operation operation = {};
 };
 
@@ -18,7 +18,7 @@ struct Cast {
 
 NcclVote::NcclVote(OperationRequest call, Choice own) {
   const auto cast = std::make_shared<Cast>();
-  cast->least = {static_cast<int32_t>(own.route), own.slot ? 0 : 1};
+  cast->least = {static_cast<int32_t>(own.route), own.slot ? 1 : 0};
   if (!call.terms) call.terms.emplace();
   call.terms->memory = MemoryKind::connected_device;
   OperationRequest& request = cast->operation.request;
@@ -38,7 +38,7 @@ NcclVote::NcclVote(OperationRequest call, Choice own) {
 
 NcclVote::Choice NcclVote::outcome() const {
   const auto* const least = static_cast<const int32_t*>(operation_->request.output);
-  return {.route = static_cast<DeviceRoute>(least[0]), .slot = least[1] == 0};
+  return {.route = static_cast<DeviceRoute>(least[0]), .slot = least[1] == 1};
 }
 
 }  // namespace dt

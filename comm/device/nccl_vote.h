@@ -7,21 +7,21 @@
 
 namespace dt {
 
-/// All ranks vote how they run a call without a name. The vote is an operation of the engine
-/// before the call, which the ranks compare as the call. So all ranks change at the same call, and
-/// NCCL begins none that a rank has not made.
+/// All ranks vote how they run a call without a name. The vote is an operation of the engine, which
+/// the ranks compare as the call. So all ranks change at the same call. From then on NCCL runs the
+/// call meanwhile, and the vote only compares it.
 class NcclVote {
  public:
   struct Choice {
     DeviceRoute route = DeviceRoute::undecided;
-    bool slot = false;  ///< this rank's calls have slots
+    bool slot = false;  ///< this rank can give the call a slot: it has not begun
   };
   NcclVote(OperationRequest call, Choice own);
 
   /// The operation to run, which keeps the memory of the vote.
   const std::shared_ptr<Operation>& operation() const { return operation_; }
-  /// Returns the route of all ranks, and whether some rank wishes a slot. Requires that the
-  /// operation has ended well.
+  /// Returns the route of all ranks, and whether all of them give the call a slot. Requires that
+  /// the operation has ended well.
   Choice outcome() const;
 
  private:

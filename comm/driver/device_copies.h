@@ -15,10 +15,10 @@ struct DeviceStep {
   enum class Kind : uint8_t {
     waits,    ///< for the device, or for something else that ends without the engine
     runs,     ///< the engine runs an operation
-    results,  ///< the engine has run all: start_results() follows
+    results,  ///< start_results() follows
   };
   Kind kind = Kind::waits;
-  std::shared_ptr<Operation> executed = {};  ///< of `runs`
+  std::shared_ptr<Operation> executed = {};  ///< of `runs`; of `results`: it compares the call
   /// Operations that follow in the order of the calls may go to the engine behind this one.
   bool passes = false;
 
@@ -27,6 +27,11 @@ struct DeviceStep {
     return {Kind::runs, std::move(executed), passes};
   }
   static DeviceStep end() { return {.kind = Kind::results}; }
+  /// The work of start_results() begins beside an operation of the engine. If that fails, stop()
+  /// follows.
+  static DeviceStep end_beside(std::shared_ptr<Operation> compares) {
+    return {Kind::results, std::move(compares)};
+  }
 };
 
 /// The steps of an operation on memory of a device before and after the engine's operations. Mostly

@@ -121,7 +121,11 @@ bool StagedOperations::begin(size_t index, const Submit& submit) {
 
 /// Returns false while there is nothing to do.
 bool StagedOperations::take_step(Entry& entry, const Submit& submit, Result<>& result) {
-  if (entry.running) return end_executed(entry);
+  if (entry.running) {
+    const Result<bool> ended = end_executed(entry);
+    if (!ended) end(entry, tl::unexpected(ended.error()));
+    return !ended || *ended;
+  }
   Result<DeviceStep> next = entry.copies()->next();
   if (!next) {
     if (entry.copies()->others_wait()) result = tl::unexpected(next.error());
@@ -133,21 +137,26 @@ bool StagedOperations::take_step(Entry& entry, const Submit& submit, Result<>& r
     case DeviceStep::Kind::waits:
       return false;
     case DeviceStep::Kind::runs:
-      entry.running = std::move(next->executed);
-      entry.running->clock = entry.work->clock;
-      entry.running->request.blocks = entry.work->request.blocks && can_block(entry);
-      entry.announced = true;
-      submit(entry.running);
+      run(entry, std::move(next->executed), submit);
       return true;
     case DeviceStep::Kind::results:
       break;
   }
   if (Result<> started = entry.copies()->start_results(); !started) {
     end(entry, std::move(started));
-  } else {
-    entry.phase = Phase::results;
+    return true;
   }
+  entry.phase = Phase::results;
+  if (next->executed) run(entry, std::move(next->executed), submit);
   return true;
+}
+
+void StagedOperations::run(Entry& entry, Work executed, const Submit& submit) const {
+  entry.running = std::move(executed);
+  entry.running->clock = entry.work->clock;
+  entry.running->request.blocks = entry.work->request.blocks && can_block(entry);
+  entry.announced = true;
+  submit(entry.running);
 }
 
 /// True when the program's thread blocks in this call, and the engine gets no call by name before
@@ -161,25 +170,31 @@ bool StagedOperations::can_block(const Entry& entry) const {
   });
 }
 
-/// Returns false while the engine runs.
-bool StagedOperations::end_executed(Entry& entry) {
+/// Returns false while the engine runs. Fails when that failed.
+Result<bool> StagedOperations::end_executed(Entry& entry) {
   if (!entry.running->outcome) return false;
   const Work executed = std::exchange(entry.running, nullptr);
   if (entry.work->times.started == Time()) entry.work->times.started = executed->times.started;
   if (*executed->outcome) return true;
   entry.work->blamed_rank = executed->blamed_rank;
-  end(entry, *executed->outcome);
-  return true;
+  return tl::unexpected(executed->outcome->error());
 }
 
 bool StagedOperations::copy_results(Entry& entry, Result<>& result) {
+  if (entry.running) {
+    const Result<bool> ended = end_executed(entry);
+    if (!ended) entry.copies()->stop(entry.differs.emplace(ended.error()));
+  }
   const Result<bool> copied = entry.copies()->results_copied();
-  if (copied && !*copied) {
+  if (copied && (!*copied || entry.running)) {
     if (auto why = entry.copies()->failing()) result = tl::unexpected(*std::move(why));
     return false;
   }
   if (!copied && entry.copies()->others_wait()) result = tl::unexpected(copied.error());
-  end(entry, copied ? Result<>() : Result<>(tl::unexpected(copied.error())));
+  Result<> outcome;
+  if (!copied) outcome = tl::unexpected(copied.error());
+  if (entry.differs) outcome = tl::unexpected(*entry.differs);
+  end(entry, std::move(outcome));
   return true;
 }
 

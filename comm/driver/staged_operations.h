@@ -58,9 +58,10 @@ class StagedOperations {
   struct Entry {
     Work work;
     Phase phase = Phase::waits;
-    Work running = {};       ///< what the engine runs of it; null: nothing
+    Work running = {};       ///< what the engine runs of it, also beside its results; null: nothing
     bool passed = false;     ///< those behind it may go to the engine
     bool announced = false;  ///< the engine has got something of it: a join may go there
+    std::optional<Error> differs = {};  ///< why the operation beside its results failed
     DeviceCopies* copies() const { return work->staged.get(); }
   };
 
@@ -69,8 +70,9 @@ class StagedOperations {
   bool advance(size_t index, const Submit& submit, Result<>& result);
   bool begin(size_t index, const Submit& submit);
   bool take_step(Entry& entry, const Submit& submit, Result<>& result);
+  void run(Entry& entry, Work executed, const Submit& submit) const;
   bool can_block(const Entry& entry) const;
-  static bool end_executed(Entry& entry);
+  static Result<bool> end_executed(Entry& entry);
   static bool copy_results(Entry& entry, Result<>& result);
   static void end(Entry& entry, Result<> outcome);
 

@@ -44,7 +44,8 @@ Result<> NameCoordinator::add(int rank, NameArrival arrival, Time now) {
                                                     .arrived = std::vector<bool>(ranks),
                                                     .part_of = arrival.part_of,
                                                     .route = arrival.wish,
-                                                    .of_unnamed = arrival.of_unnamed})
+                                                    .of_unnamed = arrival.of_unnamed,
+                                                    .before = arrival.before})
                          .first->second;
   const auto index = static_cast<size_t>(rank);
   if (pending.arrived[index] || is_excused(rank, pending)) {
@@ -57,6 +58,9 @@ Result<> NameCoordinator::add(int rank, NameArrival arrival, Time now) {
   ++pending.arrivals;
   if (rank == 0) pending.priority = arrival.priority;
   if (arrival.wish) pending.route = std::min(pending.route.value_or(*arrival.wish), *arrival.wish);
+  // NCCL runs other calls before it on that rank.
+  if (arrival.wish && arrival.before != pending.before)
+    pending.route = std::min(*pending.route, DeviceRoute::undecided);
   const bool limited = arrival.timeout > Duration::zero() && arrival.remaining < Time::max() - now;
   if (limited && now + arrival.remaining < pending.deadline) {
     limits_.erase({pending.deadline, name});

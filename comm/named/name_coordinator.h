@@ -85,6 +85,7 @@ class NameCoordinator {
     Time deadline = Time::max();
     std::optional<DeviceRoute> route = {};  ///< the least wish so far; none: it moves data
     bool of_unnamed = false;                ///< as in CallAgreement
+    uint64_t before = 0;                    ///< likewise, of the first rank to announce it
   };
 
   /// A call that all ranks have made. It can be run, or has failed.

@@ -44,7 +44,7 @@ Bytes encode_arrivals(const std::vector<NameArrival>& arrivals, size_t& from) {
     encode(a.descriptor, writer);
     writer.number(a.timeout.count()).number(a.remaining.count()).number(a.blocks);
     writer.number(a.part_of.list).number(a.part_of.parts);
-    writer.number(a.of_unnamed);
+    writer.number(a.of_unnamed).number(a.before);
     encode(a.wish, writer);
     if (message.size() + writer.view().size() > control_bytes_max) break;
     const ByteSpan view = writer.view();
@@ -66,6 +66,7 @@ Result<std::vector<NameArrival>> decode_arrivals(ByteSpan bytes) {
     arrival.part_of.parts = reader.number<uint32_t>();
     if (arrival.part_of.list != 0 && arrival.part_of.parts == 0) reader.refuse();
     arrival.of_unnamed = reader.number<bool>();
+    arrival.before = reader.number<uint64_t>();
     arrival.wish = read_route(reader);
     if (!reader.ok() || arrival.timeout < Duration::zero() || arrival.remaining < Duration::zero())
       return fail(Errc::protocol, "announcement of a named call is cut short");

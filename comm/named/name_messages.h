@@ -27,6 +27,7 @@ struct NameArrival {
   int priority = 0;  ///< on rank 0, whose calls are not sent: higher ones run first
   std::optional<DeviceRoute> wish = {};  ///< of a CallAgreement; none: the call moves data
   bool of_unnamed = false;               ///< likewise
+  uint64_t before = 0;                   ///< likewise
 };
 
 /// Rank 0's decision about calls that all ranks have made. All ranks get all decisions in the same

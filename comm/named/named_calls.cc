@@ -67,6 +67,7 @@ std::vector<NameArrival> NamedCalls::take_unannounced(Time now) {
     if (!request.agreement) continue;
     arrival.wish = request.agreement->wish;
     arrival.of_unnamed = request.agreement->of_unnamed;
+    arrival.before = request.agreement->before;
   }
   return arrivals;
 }

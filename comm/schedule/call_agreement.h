@@ -26,6 +26,7 @@ struct NcclSlot {
 struct CallAgreement {
   DeviceRoute wish = DeviceRoute::undecided;
   bool of_unnamed = false;  ///< for a call without a name, which ranks that have joined make, too
+  uint64_t before = 0;      ///< calls that NCCL runs before it, without a slot, on this rank
   // The engine sets these before the call succeeds:
   DeviceRoute route = DeviceRoute::undecided;  ///< of all ranks
   std::vector<NcclSlot> slots = {};            ///< if NCCL runs the call: one for each tensor

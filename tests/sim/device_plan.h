@@ -43,6 +43,15 @@ struct DevicePlan {
   Program program;
 
   bool may_use_nccl() const { return collectives != "staged"; }
+  /// True when ranks differ in a call that NCCL runs beside their vote. No rank can use NCCL then.
+  bool may_abort_nccl() const {
+    const auto& calls = program.calls;
+    for (size_t i = 0; i < calls.size() && may_use_nccl(); ++i) {
+      const bool votes = on_device[i] && !calls[i].by_name && !calls[i].is_message();
+      if (votes && calls[i].odd_rank >= 0) return true;
+    }
+    return false;
+  }
   bool strikes(int rank) const { return rank == victim && fault != DeviceFault::none; }
 };
 

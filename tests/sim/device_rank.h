@@ -238,15 +238,17 @@ class ProgramRank {
   }
   /// True when the fault can be the reason of this error.
   bool may_fail_with(const Error& error) const {
+    const bool fails = plan_.fault != DeviceFault::none || plan_.may_abort_nccl();
     switch (error.code) {
       case Errc::closed:  // behind another error, or where this rank leaves
-        return plan_.fault != DeviceFault::none;
+        return fails;
       case Errc::peer_lost:
-        return plan_.fault != DeviceFault::none && error.message.find("rank ") != std::string::npos;
+        return fails && error.message.find("rank ") != std::string::npos;
       case Errc::timeout:
         return plan_.fault == DeviceFault::hurry;
       case Errc::os:
         return plan_.fault == DeviceFault::nccl || plan_.fault == DeviceFault::hurry ||
+               plan_.may_abort_nccl() ||
                (plan_.fault == DeviceFault::device && plan_.strikes(rank_));
       default:
         return plan_.fault == DeviceFault::nccl && error.code == Errc::unsupported;
@@ -282,7 +284,7 @@ class ProgramRank {
   void judge_mismatch(const Running& running) {
     const Call& call = plan_.program.calls[running.call];
     const bool shifted = call.is_message() && plan_.fault == DeviceFault::hurry;
-    if (call.odd_rank < 0 && !call.needs_joined() && !shifted)
+    if (call.odd_rank < 0 && !call.needs_joined() && !shifted && !plan_.may_abort_nccl())
       complain(running, "is called a mismatch");
   }
   /// A call that has failed leaves no poison in memory of the device. If it was staged, each

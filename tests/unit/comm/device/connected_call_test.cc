@@ -73,10 +73,13 @@ Result<DeviceStep> step_after_vote(DeviceCopies& copies, DeviceRoute route) {
   return awaited_step(copies);
 }
 
-/// Begins NCCL's part.
-void begin_nccl(const Sum& sum) {
-  CHECK(step_after_vote(*sum.copies, DeviceRoute::nccl)->kind == DeviceStep::Kind::results);
+/// Begins NCCL's part, which the ranks have voted for before. Returns the vote beside it.
+std::shared_ptr<Operation> begin_nccl(const Sum& sum) {
+  const auto step = sum.copies->next();
+  CHECK(step->kind == DeviceStep::Kind::results);
   CHECK(sum.copies->start_results());
+  REQUIRE(step->executed != nullptr);
+  return step->executed;
 }
 
 TEST_CASE("where NCCL runs the calls, the ranks compare the call by their vote") {
@@ -84,7 +87,6 @@ TEST_CASE("where NCCL runs the calls, the ranks compare the call by their vote")
   world.decided(0);
   const Sum sum(world, {.agreed = DeviceRoute::nccl});
   const auto step = sum.copies->next();
-  CHECK(step->passes);
   const OperationRequest& request = step->executed->request;
   CHECK(*static_cast<const int32_t*>(request.input) == 2);
   CHECK(request.in_sequence);
@@ -98,15 +100,17 @@ TEST_CASE("where NCCL runs the calls, the ranks compare the call by their vote")
   CHECK_FALSE(sum.copies->others_wait());
 }
 
-TEST_CASE("after the vote, NCCL sums") {
+TEST_CASE("where the ranks have voted for NCCL, it sums while they vote again") {
   const ConnectedRanks world(1);
   world.decided(0);
   const Sum sum(world, {.agreed = DeviceRoute::nccl});
-  begin_nccl(sum);
+  const auto vote = begin_nccl(sum);
   CHECK(sum.copies->others_wait());
   while (!sum.copies->results_copied().value())
     std::this_thread::yield();
   CHECK(values_of<float>(world.cpu.stream(0), world.memory[0], 3) == std::vector<float>{1, 1, 1});
+  CHECK_FALSE(vote->outcome.has_value());
+  CHECK(world.ranks[0]->order().begun_without_slot() == 1);
 }
 
 TEST_CASE("a stream waits for the results of NCCL only if the caller wants it") {
@@ -194,7 +198,7 @@ TEST_CASE("a call waits for its vote, whose route holds for all later ones") {
   world.ranks[0]->stop({Errc::os, "broken"});
   const Sum third(world, {});
   const auto last = third.copies->next();
-  CHECK(last->passes);
+  CHECK(last->kind == DeviceStep::Kind::results);
   CHECK(*static_cast<const int32_t*>(last->executed->request.input) == 2);
 }
 
@@ -273,45 +277,72 @@ TEST_CASE("a call whose stream does not reach it in time fails, and the others l
   gate.open();
 }
 
-TEST_CASE("calls by name wait for those without a slot, which are first on all ranks") {
+/// Returns what a call by name that is made now agrees on.
+CallAgreement next_agreement(const ConnectedRanks& world) {
+  return *sum_by_name(world).copies->next()->executed->request.agreement;
+}
+
+TEST_CASE("a call by name tells how many calls have begun without a slot") {
   const ConnectedRanks world(1);
   world.decided(0);
   const Sum first(world, {.agreed = DeviceRoute::nccl});
+  begin_nccl(first);
+  const CallAgreement agreement = next_agreement(world);
+  CHECK(agreement.wish == DeviceRoute::nccl);
+  CHECK(agreement.before == 1);
+}
+
+TEST_CASE("calls by name wait for those without a slot that have not begun") {
+  const ConnectedRanks world(1);
+  world.decided(0);
+  const Sum first(world, {});
   const auto vote = first.copies->next()->executed;
-  CHECK(static_cast<const int32_t*>(vote->request.input)[1] == 1);
-  const Sum early = sum_by_name(world);
-  CHECK(world.ranks[0]->order().uses_slots());
-  CHECK(early.copies->next()->executed->request.agreement->wish == DeviceRoute::undecided);
+  CHECK(next_agreement(world).wish == DeviceRoute::undecided);
   end(vote, DeviceRoute::nccl);
   CHECK(first.copies->next()->kind == DeviceStep::Kind::results);
+  CHECK(next_agreement(world).wish == DeviceRoute::undecided);
   CHECK(first.copies->start_results());
-  const Sum later = sum_by_name(world);
-  CHECK(later.copies->next()->executed->request.agreement->wish == DeviceRoute::nccl);
-  // From now on, calls without a name have slots, too.
-  const Sum last(world, {.agreed = DeviceRoute::nccl});
-  const auto with_slot = last.copies->next();
-  CHECK(static_cast<const int32_t*>(with_slot->executed->request.input)[1] == 0);
-  end(with_slot->executed, DeviceRoute::nccl);
-  const auto slot = last.copies->next();
+  CHECK(next_agreement(world).wish == DeviceRoute::nccl);
+}
+
+/// A call without a name, of a rank that makes calls by name.
+struct SumBehindNames {
+  SumBehindNames() : sum(world, {.agreed = DeviceRoute::nccl}) {
+    world.decided(0);
+    next_agreement(world);
+    const auto step = sum.copies->next();
+    CHECK(step->kind == DeviceStep::Kind::runs);
+    CHECK(step->passes);
+    vote = step->executed;
+    CHECK(vote_for_slot() == 1);
+  }
+  int32_t& vote_for_slot() const { return static_cast<int32_t*>(vote->request.output)[1]; }
+  ConnectedRanks world = ConnectedRanks(1);
+  Sum sum;
+  std::shared_ptr<Operation> vote;
+};
+
+TEST_CASE("where all ranks make calls by name, one without a name gets a slot, too") {
+  const SumBehindNames last;
+  end(last.vote, DeviceRoute::nccl);
+  const auto slot = last.sum.copies->next();
   CHECK(slot->passes);
   CHECK(slot->executed->request.name == "loss, NCCL call 1");
   CHECK(matches_by_name(slot->executed->request));
   slot->executed->request.agreement->route = DeviceRoute::nccl;
   slot->executed->request.agreement->slots = {{.bucket = 0}};
-  CHECK(last.copies->next()->kind == DeviceStep::Kind::results);
-  await_results(*last.copies);
+  CHECK(last.sum.copies->next()->kind == DeviceStep::Kind::results);
+  await_results(*last.sum.copies);
+  CHECK(last.world.ranks[0]->order().begun_without_slot() == 0);
 }
 
-TEST_CASE("a call that another rank gives a slot makes way for calls by name") {
-  const ConnectedRanks world(1);
-  world.decided(0);
-  const Sum sum(world, {.agreed = DeviceRoute::nccl});
-  const auto vote = sum.copies->next()->executed;
-  static_cast<int32_t*>(vote->request.output)[1] = 0;
-  end(vote, DeviceRoute::nccl);
-  CHECK(sum.copies->next()->executed->request.agreement != nullptr);
-  const Sum named = sum_by_name(world);
-  CHECK(named.copies->next()->executed->request.agreement->wish == DeviceRoute::nccl);
+TEST_CASE("a call that another rank may have begun gets no slot") {
+  const SumBehindNames last;
+  last.vote_for_slot() = 0;
+  end(last.vote, DeviceRoute::nccl);
+  CHECK(last.sum.copies->next()->kind == DeviceStep::Kind::results);
+  await_results(*last.sum.copies);
+  CHECK(next_agreement(last.world).before == 1);
 }
 
 TEST_CASE("a list has a task and a slot for each tensor") {
@@ -406,9 +437,8 @@ TEST_CASE("a device that fails behind NCCL ends the call") {
   const ConnectedRanks world(1);
   world.decided(0);
   const Sum sum(world, {.agreed = DeviceRoute::nccl, .reduce = ReduceOp::average});
-  CHECK(step_after_vote(*sum.copies, DeviceRoute::nccl)->kind == DeviceStep::Kind::results);
   world.breaks = true;  // in the division
-  CHECK(sum.copies->start_results());
+  begin_nccl(sum);
   Result<bool> ended = false;
   while (ended && !*ended)
     ended = sum.copies->results_copied();

@@ -288,6 +288,16 @@ TEST_CASE("a failure of NCCL fails the connection") {
   CHECK(ended.error().message.find("ncclAllReduce") != std::string::npos);
 }
 
+TEST_CASE("a call in which the ranks differ is the reason, also behind an error of NCCL") {
+  const ConnectedRanks world(1);
+  REQUIRE(world.decided(0) == Way::nccl);
+  world.ranks[0]->stop({Errc::os, "invalid usage"});
+  world.ranks[0]->stop({Errc::peer_lost, "rank 1 cannot continue"});
+  CHECK(world.ranks[0]->reason().message == "invalid usage");
+  world.ranks[0]->stop({Errc::mismatch, "rank 1 differs"});
+  CHECK(world.ranks[0]->reason().message == "rank 1 differs");
+}
+
 TEST_CASE("all ranks stage when none can join") {
   const ConnectedRanks world(2, "no_driver");
   for (const size_t rank : {size_t{0}, size_t{1}}) {

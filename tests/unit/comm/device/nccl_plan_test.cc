@@ -273,15 +273,17 @@ TEST_CASE("a factor of a copy has the bits of a division by a power of two") {
   }
 }
 
-TEST_CASE("a call without a slot is pending until what stands for it is gone") {
+TEST_CASE("a call without a slot is expected until what stands for it is gone") {
   NcclOrder order;
-  CHECK(order.all_without_slots_begun());
-  auto first = order.begin_without_slot();
-  auto second = order.begin_without_slot();
+  CHECK_FALSE(order.expects_without_slot());
+  auto first = order.expect_without_slot();
+  auto second = order.expect_without_slot();
+  order.begin_without_slot();
   first.reset();
-  CHECK_FALSE(order.all_without_slots_begun());
+  CHECK(order.expects_without_slot());
   second.reset();
-  CHECK(order.all_without_slots_begun());
+  CHECK_FALSE(order.expects_without_slot());
+  CHECK(order.begun_without_slot() == 1);
 }
 
 TEST_CASE("slots are used from the first call that needs one") {

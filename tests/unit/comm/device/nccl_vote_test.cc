@@ -39,17 +39,17 @@ TEST_CASE("a vote takes the least wish of all ranks, and is compared as the call
   CHECK(label(*operation) == "broadcast \"w\"");
 }
 
-TEST_CASE("the outcome is the least route, and a slot if some rank wishes one") {
-  const NcclVote with(call(), {.route = DeviceRoute::nccl, .slot = true});
-  const NcclVote without(call(), {.route = DeviceRoute::undecided});
-  const auto* const own = static_cast<const int32_t*>(with.operation()->request.input);
-  auto* const least = static_cast<int32_t*>(without.operation()->request.output);
-  CHECK(without.outcome().route == DeviceRoute::undecided);
-  CHECK_FALSE(without.outcome().slot);
+TEST_CASE("the outcome is the least route, and a slot if all ranks can give it one") {
+  const NcclVote with(call(), {.route = DeviceRoute::undecided, .slot = true});
+  const NcclVote without(call(), {.route = DeviceRoute::nccl});
+  const auto* const other = static_cast<const int32_t*>(without.operation()->request.input);
+  auto* const least = static_cast<int32_t*>(with.operation()->request.output);
+  CHECK(with.outcome().route == DeviceRoute::undecided);
+  CHECK(with.outcome().slot);
   for (int i = 0; i < 2; ++i)
-    least[i] = std::min(least[i], own[i]);
-  CHECK(without.outcome().route == DeviceRoute::undecided);
-  CHECK(without.outcome().slot);
+    least[i] = std::min(least[i], other[i]);
+  CHECK(with.outcome().route == DeviceRoute::undecided);
+  CHECK_FALSE(with.outcome().slot);
 }
 
 }  // namespace

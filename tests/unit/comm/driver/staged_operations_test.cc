@@ -20,12 +20,14 @@ struct TestCopies final : DeviceCopies {
     bool has_slot = false;
     std::shared_ptr<Operation> before = {};  ///< null: none
     std::shared_ptr<Operation> executed = {};
-    std::string calls = {};  ///< "start release finish"
+    std::shared_ptr<Operation> beside = {};  ///< null: `executed` is first
+    std::string calls = {};                  ///< "start release finish"
   };
   explicit TestCopies(std::shared_ptr<State> given) : state(std::move(given)) {}
   Result<DeviceStep> next() override {
     ++steps;
     if (steps == 1 && state->before) return DeviceStep::run(state->before, false);
+    if (state->beside) return DeviceStep::end_beside(state->beside);
     if (submitted) return DeviceStep::end();
     if (!state->input) return tl::unexpected(state->input.error());
     if (!*state->input) return DeviceStep::wait();
@@ -243,6 +245,51 @@ TEST_CASE("a failure before the engine's part that all ranks know ends this call
   CHECK(queue.lost.has_value());
   CHECK(call.work->blamed_rank == 4);
   CHECK(call.work->outcome->error().message == "rank 4 differs");
+}
+
+TEST_CASE("results beside an operation of the engine count when both have ended well") {
+  for (const bool results_first : {true, false}) {
+    Queue queue;
+    Staged call(collective());
+    call.state->beside = call.inner;
+    queue.staged.add(call.work);
+    CHECK(queue.step());
+    CHECK(call.state->calls == "start");
+    CHECK(queue.submitted == std::vector<Work>{call.inner});
+    CHECK_FALSE(queue.staged.concerns(*on_host(collective())));
+    if (results_first) call.state->results = true;
+    if (!results_first) call.inner->outcome.emplace();
+    CHECK_FALSE(queue.step());
+    CHECK_FALSE(call.work->outcome.has_value());
+    // Nothing is polled before the engine has ended.
+    CHECK(queue.staged.copies() == !results_first);
+    if (results_first) call.inner->outcome.emplace();
+    if (!results_first) call.state->results = true;
+    CHECK(queue.step());
+    CHECK(call.work->outcome->has_value());
+    CHECK(call.state->calls == "start release");
+  }
+}
+
+TEST_CASE("where the operation beside them fails, the results are stopped, and count for nothing") {
+  for (const bool results_end : {true, false}) {
+    Queue queue;
+    Staged call(collective());
+    call.state->beside = call.inner;
+    queue.staged.add(call.work);
+    CHECK(queue.step());
+    call.inner->outcome.emplace(fail(Errc::mismatch, "all_reduce #1: rank 4 differs"));
+    call.inner->blamed_rank = 4;
+    CHECK_FALSE(queue.step());
+    CHECK(call.state->calls == "start stop:all_reduce #1: rank 4 differs");
+    CHECK_FALSE(call.work->outcome.has_value());
+    call.state->others_wait = false;
+    call.state->results = results_end ? Result<bool>(true) : fail(Errc::os, "aborted");
+    CHECK(queue.step());
+    CHECK(queue.lost.has_value());
+    CHECK(call.work->blamed_rank == 4);
+    CHECK(call.work->outcome->error().message == "all_reduce #1: rank 4 differs");
+  }
 }
 
 TEST_CASE("a lost input is reported, because other ranks wait for it") {

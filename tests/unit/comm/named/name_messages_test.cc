@@ -60,12 +60,14 @@ TEST_CASE("a wish and a route keep their numbers, and others are refused") {
   std::vector<NameArrival> arrivals = {arrival("a"), arrival("b")};
   arrivals[1].wish = DeviceRoute::undecided;
   arrivals[1].of_unnamed = true;
+  arrivals[1].before = 9;
   size_t from = 0;
   Bytes bytes = encode_arrivals(arrivals, from);
   const std::vector<NameArrival> decoded = decode_arrivals(bytes).value();
   CHECK_FALSE(decoded[0].wish.has_value());
   CHECK_FALSE(decoded[0].of_unnamed);
   CHECK(decoded[1].of_unnamed);
+  CHECK(decoded[1].before == 9);
   CHECK(decoded[1].wish == DeviceRoute::undecided);
   bytes[bytes.size() - sizeof(DeviceRoute)] = std::byte{3};
   CHECK(!decode_arrivals(bytes));

@@ -31,6 +31,22 @@ TEST_CASE("calls that move no data get the least route, and share buckets with t
   CHECK(decisions[3].route == DeviceRoute::staged);
 }
 
+TEST_CASE("NCCL runs a call that is behind the same calls on all ranks") {
+  NameCoordinator names = coordinator(3);
+  for (const int rank : {0, 1, 2}) {
+    for (const char* const name : {"same", "differs"}) {
+      NameArrival arrival = wishing(call(name), DeviceRoute::nccl);
+      arrival.before = std::string_view(name) == "differs" && rank == 1 ? 8 : 7;
+      REQUIRE(names.add(rank, arrival, start));
+    }
+  }
+  const auto decisions = names.decide();
+  REQUIRE(decisions.size() == 2);
+  CHECK(decisions[0].names == Names{hash_of_name("same")});
+  CHECK(decisions[0].route == DeviceRoute::nccl);
+  CHECK(decisions[1].route == DeviceRoute::undecided);
+}
+
 TEST_CASE("calls that move no data are staged without ranks that have joined") {
   NameCoordinator names = coordinator(2);
   REQUIRE(names.add(0, wishing(call("a"), DeviceRoute::nccl), start));
