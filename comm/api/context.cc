@@ -125,8 +125,8 @@ struct Context::Shared {
   ~Shared() { finish(); }
   /// Ends all operations, then the members that operations use.
   void finish();
-  /// NCCL may connect the devices of the ranks.
-  void allow_nccl(uint32_t generation, std::string host, bool required);
+  /// NCCL may connect the devices of a group, whose ranks meet under the prefix.
+  void allow_nccl(uint32_t group, std::string prefix, std::string host, bool required);
   ProgramMemory memory;
   DeviceCalls devices;
   Driver driver;
@@ -178,8 +178,12 @@ ProgramMemory& Context::memory() {
   return shared_->memory;
 }
 
+void Context::require_nccl(const std::string& key) {
+  shared_->allow_nccl(members_.group, format("nccl/{}/", key), layout_.host, true);
+}
+
 bool Context::uses_nccl() const {
-  return shared_->devices.uses_nccl();
+  return shared_->devices.uses_nccl(members_.group);
 }
 
 std::shared_ptr<Context> Context::alone() {
@@ -243,8 +247,10 @@ Result<std::shared_ptr<Context>> Context::join(const InitOptions& options,
                                                        .yield = sharing,
                                                        .stall_after = stall_after},
                                          layout.rank, claim.generation);
-  if (wanted != DeviceCollectives::staged)
-    shared->allow_nccl(claim.generation, layout.host, wanted == DeviceCollectives::nccl);
+  if (wanted != DeviceCollectives::staged) {
+    shared->allow_nccl(0, format("nccl/{}/", claim.generation), layout.host,
+                       wanted == DeviceCollectives::nccl);
+  }
   shared->claim = std::move(claim);
   shared->dead_after = dead_after;
   return std::shared_ptr<Context>(
@@ -370,8 +376,8 @@ void Context::Shared::finish() {
   devices.disconnect();
 }
 
-void Context::Shared::allow_nccl(uint32_t generation, std::string host, bool required) {
-  const std::string prefix = format("nccl/{}/", generation);
+void Context::Shared::allow_nccl(uint32_t group, std::string prefix, std::string host,
+                                 bool required) {
   // The keys end with this context: a later one connects the devices anew.
   const auto set = [this, prefix](const std::string& key, const Bytes& value) {
     return ProgramStore(driver, Duration::zero(), prefix).set(key, value, Lifetime::connection);
@@ -382,7 +388,8 @@ void Context::Shared::allow_nccl(uint32_t generation, std::string host, bool req
   const auto note = [this, prefix](const std::string& key) {
     return ProgramStore(driver, Duration::zero(), prefix).set(key, {});
   };
-  devices.allow_nccl({.store = {set, wait, note}, .host = std::move(host), .required = required});
+  devices.allow_nccl(group,
+                     {.store = {set, wait, note}, .host = std::move(host), .required = required});
 }
 
 void Context::finalize() {

@@ -70,6 +70,11 @@ class Context {
   const std::optional<Claim>& claim() const;
   Duration dead_after() const;
   ProgramMemory& memory();
+  /// NCCL runs the group's collectives on memory of devices that it can run, and such calls fail
+  /// where it cannot connect the members. All members call it before their first one, with a key
+  /// that no other group of the job has.
+  void require_nccl(const std::string& key);
+  /// True when the ranks of the group have agreed that NCCL runs them.
   bool uses_nccl() const;
   /// The number of the group in the engine; 0: all ranks of the job.
   uint32_t group() const { return members_.group; }

@@ -108,50 +108,54 @@ Result<EarlierWork> earlier_work(const StagingDevice& device, void* stream) {
 
 }  // namespace
 
-void DeviceCalls::allow_nccl(NcclTerms terms) {
+void DeviceCalls::allow_nccl(uint32_t group, NcclTerms terms) {
   const std::lock_guard lock(mutex_);
-  nccl_ = std::move(terms);
+  groups_[group] = {std::move(terms)};
 }
 
-bool DeviceCalls::uses_nccl() const {
+bool DeviceCalls::uses_nccl(uint32_t group) const {
   const std::lock_guard lock(mutex_);
-  return connection_ && connection_->runs();
+  const auto found = groups_.find(group);
+  return found != groups_.end() && found->second.connection && found->second.connection->runs();
 }
 
 void DeviceCalls::farewell() {
-  const auto connection = [&] {
+  const auto groups = [&] {
     const std::lock_guard lock(mutex_);
-    return connection_;
+    return groups_;
   }();
-  if (connection) connection->farewell();
+  for (const auto& [number, group] : groups)
+    if (group.connection) group.connection->farewell();
 }
 
 void DeviceCalls::disconnect() {
   const std::lock_guard lock(mutex_);
-  nccl_.reset();
-  if (connection_) connection_->close();
-  connection_.reset();
+  for (const auto& [number, group] : groups_)
+    if (group.connection) group.connection->close();
+  groups_.clear();
 }
 
 std::shared_ptr<NcclConnection> DeviceCalls::connection_for(
     const OperationRequest& request, CallingRank self,
     const std::shared_ptr<StagingDevice>& device) {
-  if (request.group != 0 || self.size == 1 || !nccl_can_run(request)) return nullptr;
+  if (self.size == 1 || !nccl_can_run(request)) return nullptr;
   const std::lock_guard lock(mutex_);
-  if (!nccl_) return nullptr;
-  if (!connection_) {
-    connection_ = NcclConnection::start({.self = self,
-                                         .host = nccl_->host,
-                                         .device = device,
-                                         .requires_nccl = nccl_->required,
-                                         .environment = process_environment(),
-                                         .store = nccl_->store});
+  const auto found = groups_.find(request.group);
+  if (found == groups_.end()) return nullptr;
+  auto& [terms, connection] = found->second;
+  if (!connection) {
+    connection = NcclConnection::start({.self = self,
+                                        .host = terms.host,
+                                        .device = device,
+                                        .requires_nccl = terms.required,
+                                        .environment = process_environment(),
+                                        .store = terms.store});
   }
   // On another device, the ranks find the difference.
-  if (&connection_->device() != device.get()) return nullptr;
+  if (&connection->device() != device.get()) return nullptr;
   // Calls by name have no order in which all ranks could stop to ask.
-  const bool asks = matches_by_name(request) || connection_->agreed() != DeviceRoute::staged;
-  return asks ? connection_ : nullptr;
+  const bool asks = matches_by_name(request) || connection->agreed() != DeviceRoute::staged;
+  return asks ? connection : nullptr;
 }
 
 Result<std::shared_ptr<StagingDevice>> DeviceCalls::device_at(const DevicePlace& place) {

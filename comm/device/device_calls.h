@@ -6,9 +6,10 @@
 #include "comm/schedule/operation_request.h"
 #include "gpu/devices/device_places.h"
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,10 +17,11 @@ namespace dt {
 
 /// Makes the operations of a job whose buffers lie in memory of devices. Any thread may call it.
 ///
-/// The first collective of the job's group that NCCL could run begins to connect the ranks'
-/// devices in the background. The ranks agree before each such call how they run it. Until they
-/// are connected, calls are staged, so that none waits for a connection. Calls of other groups are
-/// always staged: kernels of several communicators on one device may wait for each other.
+/// NCCL runs collectives of the groups for which it is allowed. The first one that it could run
+/// begins to connect the members' devices in the background. They agree before each such call how
+/// they run it. Until they are connected, calls are staged, so that none waits for a connection.
+/// Calls of other groups are always staged: kernels of several communicators on one device may wait
+/// for each other.
 class DeviceCalls {
  public:
   struct NcclTerms {
@@ -27,13 +29,14 @@ class DeviceCalls {
     std::string host = {};  ///< of this rank, for messages
     bool required = false;  ///< else calls are staged where it cannot
   };
-  /// NCCL may connect the devices of this job's ranks. Called before the first call.
-  void allow_nccl(NcclTerms terms);
-  /// True when NCCL has run a call, or is about to.
-  bool uses_nccl() const;
+  /// NCCL may connect the devices of a group's members. Called before the group's first call.
+  void allow_nccl(uint32_t group, NcclTerms terms);
+  /// True when NCCL has run a call of the group, or is about to.
+  bool uses_nccl(uint32_t group) const;
   /// Called before the engine ends. If NCCL has run a call, waits shortly for the other ranks.
   void farewell();
-  /// Ends the connection. Called when no operation pends, and the store answers no more.
+  /// Ends the connections. Called when no operation pends, and the store answers no more. So a
+  /// connection outlives its group: it may wait for the store.
   void disconnect();
   /// False for most calls: their buffers lie on the host.
   bool may_concern(const OperationRequest& call) const {
@@ -48,6 +51,11 @@ class DeviceCalls {
     DevicePlace place;
     std::shared_ptr<StagingDevice> device;
   };
+  /// A group for which NCCL is allowed.
+  struct NcclGroup {
+    NcclTerms terms;
+    std::shared_ptr<NcclConnection> connection = {};  ///< null: no call has begun to connect
+  };
   Result<std::shared_ptr<StagingDevice>> device_at(const DevicePlace& place);
   /// Returns the connection where the ranks have not decided that they stage such calls. Null: the
   /// call is staged.
@@ -57,8 +65,7 @@ class DeviceCalls {
   PossibleDevices possible_;
   mutable std::mutex mutex_;
   std::vector<Known> known_ = {};
-  std::optional<NcclTerms> nccl_ = {};  ///< none: NCCL is not allowed
-  std::shared_ptr<NcclConnection> connection_ = {};
+  std::map<uint32_t, NcclGroup> groups_ = {};  ///< by number; others are staged
 };
 
 /// Fails with Errc::input when the address lies in memory of a device.

@@ -1,7 +1,5 @@
 #include "comm/driver/staged_operations.h"
 
-#include "comm/engine/groups.h"
-
 #include <algorithm>
 #include <utility>
 
@@ -64,31 +62,19 @@ bool StagedOperations::has_group(uint32_t group) const {
       entries_, [&](const Entry& entry) { return entry.work->request.group == group; });
 }
 
-bool StagedOperations::others_work() const {
-  return std::ranges::any_of(entries_, works_with_others);
-}
-
-bool StagedOperations::others_work_in_slots() const {
-  return std::ranges::any_of(entries_, [](const Entry& entry) {
-    return works_with_others(entry) && entry.copies()->has_slot();
-  });
-}
-
-void StagedOperations::stop(const OperationFailure& why, bool in_slots) {
-  for (const Entry& entry : entries_) {
-    if (!works_with_others(entry) || (in_slots && !entry.copies()->has_slot())) continue;
-    entry.work->blamed_rank = why.blamed_rank;
-    entry.copies()->stop({why.code, why.reason});
-  }
-}
-
 void StagedOperations::stop_lost(const Engine& engine, Time now) {
-  auto lost = others_work() ? engine.lost() : std::nullopt;
-  const bool in_slots = !lost && others_work_in_slots();
-  if (in_slots) lost = engine.groups().find(0)->failed_by_name();
-  if (!lost) return lost_at_.reset();
-  if (!lost_at_) lost_at_ = now;
-  if (engine.aborted() != nullptr || now - *lost_at_ >= leave_grace) stop(*lost, in_slots);
+  for (Entry& entry : entries_) {
+    if (!works_with_others(entry)) continue;
+    const auto lost = engine.lost(entry.work->request.group, entry.copies()->has_slot());
+    if (!lost) {
+      entry.lost_at.reset();
+      continue;
+    }
+    if (!entry.lost_at) entry.lost_at = now;
+    if (engine.aborted() == nullptr && now - *entry.lost_at < leave_grace) continue;
+    entry.work->blamed_rank = lost->blamed_rank;
+    entry.copies()->stop({lost->code, lost->reason});
+  }
 }
 
 StagedOperations::Progress StagedOperations::step(const Submit& submit) {

@@ -38,14 +38,9 @@ class StagedOperations {
     bool moved = false;
     Result<> result;  ///< fails when other ranks wait in vain: an input, or their work, is lost
   };
-  /// True when the results of some operation need the work of other ranks.
-  bool others_work() const;
-  /// The same about operations with slots of NCCL.
-  bool others_work_in_slots() const;
-  /// Called before a step when other ranks will not end that work, or only that in slots.
-  void stop(const OperationFailure& why, bool in_slots = false);
-  /// Calls stop() when the engine has lost ranks for that work. A rank that has left may have ended
-  /// its part before, so that the work here gets some time.
+  /// Called before a step. Stops the operations whose results need the work of members of their
+  /// group that the engine has lost. A rank that has left may have ended its part before, so that
+  /// the work here gets some time.
   void stop_lost(const Engine& engine, Time now);
   /// Moves all operations as far as they can without waiting.
   Progress step(const Submit& submit);
@@ -61,6 +56,7 @@ class StagedOperations {
     Work running = {};       ///< what the engine runs of it, also beside its results; null: nothing
     bool passed = false;     ///< those behind it may go to the engine
     bool announced = false;  ///< the engine has got something of it: a join may go there
+    std::optional<Time> lost_at = {};   ///< since when other ranks may not end its work
     std::optional<Error> differs = {};  ///< why the operation beside its results failed
     DeviceCopies* copies() const { return work->staged.get(); }
   };
@@ -77,7 +73,6 @@ class StagedOperations {
   static void end(Entry& entry, Result<> outcome);
 
   std::vector<Entry> entries_;
-  std::optional<Time> lost_at_ = {};  ///< since when other ranks may not end their work
 };
 
 }  // namespace dt

@@ -253,10 +253,6 @@ void Engine::submit(const std::shared_ptr<Operation>& operation, Time now) {
 Groups& Engine::groups() {
   return state_->groups;
 }
-const Groups& Engine::groups() const {
-  return state_->groups;
-}
-
 void Engine::leave_group(uint32_t number) {
   const RankGroup* group = state_->groups.find(number);
   if (state_->aborted || group == nullptr) return;
@@ -346,11 +342,13 @@ bool Engine::serves() const {
   return !state_->aborted && state_->groups.serves();
 }
 
-std::optional<OperationFailure> Engine::lost() const {
+std::optional<OperationFailure> Engine::lost(uint32_t group, bool has_slot) const {
   if (state_->aborted) return state_->aborted;
-  const Collectives& all = state_->groups.find(0)->collectives();
-  if (const CollectiveStop* const stop = all.stopped()) return stop->why;
-  return lost_among(ranks_from_0(size()));
+  const RankGroup* const members = state_->groups.find(group);
+  if (members == nullptr) return OperationFailure{Errc::closed, -1, "the group has been finalized"};
+  if (const CollectiveStop* const stop = members->collectives().stopped()) return stop->why;
+  if (auto lost = lost_among(members->peers().job_ranks())) return lost;
+  return has_slot ? members->failed_by_name() : std::nullopt;
 }
 
 std::optional<OperationFailure> Engine::lost_among(std::span<const int> ranks) const {

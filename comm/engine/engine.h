@@ -56,7 +56,6 @@ class Engine {
   void submit(const std::shared_ptr<Operation>& operation, Time now);
 
   Groups& groups();
-  const Groups& groups() const;
   /// Fails the group's pending operations, and those of its other members.
   void leave_group(uint32_t number);
 
@@ -94,11 +93,12 @@ class Engine {
   /// The failure (for example a death) that has aborted the engine; null while it runs.
   const OperationFailure* aborted() const;
 
-  /// Returns why other ranks may never end work outside the engine, such as that of NCCL. The
-  /// reason is that the engine was aborted, that the job's collectives were stopped, or that a rank
-  /// has left or cannot be reached. Returns none while all ranks can. A rank that has left may have
-  /// ended its part before.
-  std::optional<OperationFailure> lost() const;
+  /// Returns why the members of a group may never end work outside the engine, such as that of
+  /// NCCL. The reason is that the engine was aborted, that the group's collectives were stopped, or
+  /// that a member has left or cannot be reached. With a slot, it can be a failure of the calls by
+  /// name. Returns none while all members can. A member that has left may have ended its part
+  /// before.
+  std::optional<OperationFailure> lost(uint32_t group, bool has_slot = false) const;
   /// Returns which of these ranks has left or cannot be reached; none if all can.
   std::optional<OperationFailure> lost_among(std::span<const int> ranks) const;
 

@@ -89,8 +89,9 @@ extern "C" {
  * device, or one that is being captured, and with _SYSTEM when the device has failed. */
 DTRAIN_API int dtrain_work_wait_stream(dtrain_work* work, void* stream, dtrain_error* error);
 
-/* Returns 1 when the ranks have agreed that NCCL runs the collectives on memory of devices that it
- * can run; else 0, also for NULL. The value changes at most once, at the same call of all ranks. */
+/* Returns 1 when the ranks of the context have agreed that NCCL runs their collectives on memory of
+ * devices that it can run; else 0, also for NULL. The value changes at most once, at the same call
+ * of all ranks. */
 DTRAIN_API int dtrain_uses_nccl(const dtrain_context* context);
 
 #ifdef __cplusplus

@@ -290,18 +290,6 @@ TEST_CASE("a call that NCCL does not end in time fails on all ranks") {
   CHECK_MESSAGE(contains(both, "NCCL has not ended it in time"), both);
 }
 
-/// Sums until NCCL runs a sum that never ends. Returns the work.
-dtrain_work* begin_endless_sum(dtrain_context* context, const DeviceBuffer& memory) {
-  const dtrain_buffers buffers = {nullptr, memory.at(), 3, DTRAIN_INT32};
-  while (true) {
-    dtrain_work* const work =
-        dtrain_all_reduce_async(context, buffers, DTRAIN_SUM, nullptr, nullptr);
-    while (dtrain_work_wait(work, 1, nullptr) == DTRAIN_PENDING)
-      if (dtrain_uses_nccl(context) == 1) return work;
-    dtrain_work_free(work);
-  }
-}
-
 TEST_CASE("a rank that leaves while NCCL executes ends the call of the others") {
   const Variables variables("nccl", "hang=ncclAllReduce");
   World world({.size = 2, .per_host = 2});

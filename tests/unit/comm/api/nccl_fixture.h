@@ -1,6 +1,7 @@
 #pragma once
 
 #include "comm/include/dtrain/dtrain_device.h"
+#include "comm/include/dtrain/dtrain_work.h"
 #include "tests/unit/comm/api/world_fixture.h"
 #include "tests/unit/gpu/cpu_devices.h"
 
@@ -106,5 +107,17 @@ struct AsyncSum {
   DeviceBuffer memory;
   dtrain_work* work;
 };
+
+/// Sums until NCCL runs a sum that never ends. Returns the work.
+inline dtrain_work* begin_endless_sum(dtrain_context* context, const DeviceBuffer& memory) {
+  const dtrain_buffers buffers = {nullptr, memory.at(), 3, DTRAIN_INT32};
+  while (true) {
+    dtrain_work* const work =
+        dtrain_all_reduce_async(context, buffers, DTRAIN_SUM, nullptr, nullptr);
+    while (dtrain_work_wait(work, 1, nullptr) == DTRAIN_PENDING)
+      if (dtrain_uses_nccl(context) == 1) return work;
+    dtrain_work_free(work);
+  }
+}
 
 }  // namespace dt

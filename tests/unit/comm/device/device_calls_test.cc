@@ -180,10 +180,12 @@ TEST_CASE(
     return true;
   };
   CHECK_FALSE(votes(call, {.size = 2}));
-  calls.allow_nccl({.store = {.set = [](const auto&, const auto&) { return Result<>(); },
-                              .wait = [](const auto&, Duration) -> Result<Bytes> {
-                                return fail(Errc::closed, "closed");
-                              }}});
+  const DeviceCalls::NcclTerms terms = {
+      .store = {.set = [](const auto&, const auto&) { return Result<>(); },
+                .wait = [](const auto&, Duration) -> Result<Bytes> {
+                  return fail(Errc::closed, "closed");
+                }}};
+  calls.allow_nccl(0, terms);
   OperationRequest named = call;
   named.name = "gradient";
   OperationRequest of_group = call;
@@ -197,7 +199,13 @@ TEST_CASE(
   route = 0;  // All ranks stage them from now on.
   CHECK(votes(call, {.size = 2}));
   CHECK_FALSE(votes(call, {.size = 2}));
-  CHECK_FALSE(calls.uses_nccl());
+  CHECK_FALSE(calls.uses_nccl(0));
+  // Each group has a connection of its own, and votes of its own.
+  calls.allow_nccl(3, terms);
+  CHECK(votes(of_group, {.size = 2}));
+  of_group.group = 4;
+  CHECK_FALSE(votes(of_group, {.size = 2}));
+  CHECK_FALSE(calls.uses_nccl(3));
   calls.disconnect();
 }
 

@@ -1,6 +1,7 @@
 #include "comm/driver/staged_operations.h"
 
 #include "comm/collective/operation.h"
+#include "tests/unit/comm/engine/engine_group.h"
 
 #include <doctest/doctest.h>
 
@@ -202,16 +203,39 @@ TEST_CASE("a failed job stops what waits for other ranks, and the dead rank is b
   queue.step();
   results.inner->outcome.emplace();
   queue.step();
-  CHECK(queue.staged.others_work());
-  queue.staged.stop({Errc::peer_lost, 2, "rank 2 died"});
+  EngineGroup ranks(3);
+  queue.staged.stop_lost(ranks[0], ranks.now);
+  CHECK(results.state->calls == "start");
+  ranks.notify(0, Notice::Kind::dead, 2, "by a signal");
+  queue.staged.stop_lost(ranks[0], ranks.now);
   // The engine ends these.
   CHECK(waits.state->calls.empty());
   CHECK(executed.state->calls.empty());
-  CHECK(results.state->calls == "start stop:rank 2 died");
+  CHECK(results.state->calls == "start stop:rank 2 (host n2) died: by a signal");
   results.state->results = fail(Errc::peer_lost, "rank 2 died");
   queue.step();
   CHECK(results.work->blamed_rank == 2);
-  CHECK_FALSE(queue.staged.others_work());
+}
+
+TEST_CASE("a rank that leaves a group stops what its members do, but not at once") {
+  Queue queue;
+  Staged of_group(collective("", 1));
+  Staged of_job(collective());
+  for (const Staged* call : {&of_group, &of_job}) {
+    call->state->input = true;
+    call->inner->outcome.emplace();
+    queue.staged.add(call->work);
+  }
+  queue.step();
+  EngineGroup ranks(3);
+  ranks.create(1, {0, 1});
+  ranks[1].leave_group(1);
+  ranks.settle();
+  queue.staged.stop_lost(ranks[0], ranks.now);
+  CHECK(of_group.state->calls == "start");
+  queue.staged.stop_lost(ranks[0], ranks.now + seconds(3));
+  CHECK(of_group.state->calls == "start stop:rank 1 (host n1) has finalized the group");
+  CHECK(of_job.state->calls == "start");
 }
 
 TEST_CASE("a failure of the calls by name stops what has a slot") {
@@ -224,11 +248,15 @@ TEST_CASE("a failure of the calls by name stops what has a slot") {
     call->inner->outcome.emplace();
     queue.staged.add(call->work);
   }
-  CHECK_FALSE(queue.staged.others_work_in_slots());
   queue.step();
-  CHECK(queue.staged.others_work_in_slots());
-  queue.staged.stop({Errc::timeout, 1, "too late"}, true);
-  CHECK(with.state->calls == "start stop:too late");
+  EngineGroup ranks(2);
+  OperationRequest hurried = collective("late");
+  hurried.timeout = seconds(1);
+  ranks.submit(0, hurried);
+  ranks.pass(seconds(2));
+  queue.staged.stop_lost(ranks[0], ranks.now);
+  queue.staged.stop_lost(ranks[0], ranks.now + seconds(3));
+  CHECK_MESSAGE(with.state->calls.starts_with("start stop:"), with.state->calls);
   CHECK(without.state->calls == "start");
 }
 

@@ -309,14 +309,21 @@ TEST_CASE("messages of groups that never come are bounded") {
 
 TEST_CASE("work beside the engine is lost by a death, a stop, and a rank that has left") {
   {
-    EngineGroup group(3);
-    CHECK_FALSE(group[0].lost().has_value());
+    EngineGroup group(4);
+    group.create(1, {0, 1, 3});
+    CHECK_FALSE(group[0].lost(0).has_value());
     group.notify(0, Notice::Kind::left, 2);
-    CHECK(group[0].lost()->reason == "rank 2 (host n2) has left the job");
-    CHECK(group[0].lost()->blamed_rank == 2);
+    CHECK(group[0].lost(0)->reason == "rank 2 (host n2) has left the job");
+    CHECK(group[0].lost(0)->blamed_rank == 2);
     CHECK(group[0].aborted() == nullptr);
+    CHECK_FALSE(group[0].lost(1).has_value());
+    group[3].leave_group(1);
+    group.settle();
+    CHECK(group[0].lost(1)->reason == "rank 3 (host n3) has finalized the group");
+    CHECK(group[0].lost(1)->blamed_rank == 3);
+    CHECK(group[3].lost(1)->reason == "the group has been finalized");
     group.notify(0, Notice::Kind::dead, 1, "exit status 1");
-    CHECK(group[0].lost()->reason == "rank 1 (host n1) died: exit status 1");
+    CHECK(group[0].lost(0)->reason == "rank 1 (host n1) died: exit status 1");
   }
   EngineGroup group(2);
   OperationRequest hurried{.kind = OperationKind::barrier};
@@ -326,8 +333,8 @@ TEST_CASE("work beside the engine is lost by a death, a stop, and a rank that ha
   group.pass(seconds(2));
   group.settle();
   CHECK(failure_code(late) == Errc::timeout);
-  CHECK(group[0].lost()->code == Errc::timeout);
-  CHECK(group[1].lost().has_value());
+  CHECK(group[0].lost(0)->code == Errc::timeout);
+  CHECK(group[1].lost(0).has_value());
 }
 
 }  // namespace
