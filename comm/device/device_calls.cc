@@ -93,14 +93,14 @@ Result<std::shared_ptr<Operation>> without_device(const void* stream) {
 }
 
 /// Returns the work of the caller's stream so far.
-Result<EarlierWork> earlier_work(const StagingDevice& device, void* stream) {
+Result<EarlierWork> earlier_work(StagingDevice& device, void* stream) {
   if (stream == nullptr) return EarlierWork();
   auto found = device.device().stream_at(stream);
   if (!found)
     return fail(found.error().code,
                 format("dtrain_op_options.stream: {}; the buffers lie in memory of {}",
                        found.error().message, device.device().name()));
-  std::unique_ptr<DeviceEvent> done = TRY(device.device().make_event());
+  std::shared_ptr<DeviceEvent> done = TRY(device.take_event());
   EarlierWork earlier{.stream = stream, .done = std::move(done)};
   TRY((*found)->record(*earlier.done));
   return earlier;

@@ -31,19 +31,18 @@ Result<std::unique_ptr<DeviceCopies>> StagedCopies::start(Terms terms) {
 
 Result<> StagedCopies::prepare() {
   const OperationRequest& executed = terms_.executed->request;
-  Device& device = terms_.device->device();
-  TRY(check_ranges(terms_.ranges, device));
+  TRY(check_ranges(terms_.ranges, terms_.device->device()));
   const StagingLayout layout = lay_out(terms_.ranges);
   memory_ = std::move(terms_.memory);
   if (memory_.bytes() < layout.bytes) memory_ = TRY(terms_.device->take_pinned(layout.bytes));
-  results_copied_ = TRY(device.make_event());
+  results_copied_ = TRY(terms_.device->take_event());
   if (has_own_result(executed)) {
     own_result_ = executed.result;
     own_element_bytes_ = element_bytes(executed.type);
     if (executed.terms) own_element_bytes_ *= bytes_of_opaque(*executed.terms);
   }
   for (StagedChunk& staged : cut(terms_.executed, terms_.ranges, layout, memory_.at())) {
-    auto copied = TRY(device.make_event());
+    auto copied = TRY(terms_.device->take_event());
     chunks_.push_back({std::move(staged), std::move(copied)});
   }
   return copy_inputs();

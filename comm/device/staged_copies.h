@@ -46,7 +46,7 @@ class StagedCopies final : public DeviceCopies {
   explicit StagedCopies(Terms terms) : terms_(std::move(terms)) {}
   struct Chunk {
     StagedChunk staged;
-    std::unique_ptr<DeviceEvent> input_copied;
+    std::shared_ptr<DeviceEvent> input_copied;
   };
 
   Result<> prepare();
@@ -58,7 +58,7 @@ class StagedCopies final : public DeviceCopies {
   Terms terms_;
   DeviceBuffer memory_ = {};  ///< pinned
   std::vector<Chunk> chunks_ = {};
-  std::unique_ptr<DeviceEvent> results_copied_ = {};  ///< of the last one so far
+  std::shared_ptr<DeviceEvent> results_copied_ = {};  ///< of the last one so far
   size_t submitted_ = 0;                              ///< chunks that the engine has got
   size_t results_ = 0;                                ///< chunks whose results are copied
   std::optional<Time> deadline_ = {};                 ///< none: the engine has got none yet

@@ -121,6 +121,31 @@ Result<std::shared_ptr<StreamHold>> StagingDevice::make_hold() {
   return StreamHold::make(shared_from_this(), *numbers_);
 }
 
+Result<std::shared_ptr<DeviceEvent>> StagingDevice::take_event() {
+  std::unique_ptr<DeviceEvent> event;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!kept_events_.empty()) {
+      event = std::move(kept_events_.back());
+      kept_events_.pop_back();
+    }
+  }
+  if (!event) event = TRY(device_->make_event());
+  const auto lent = std::make_shared<LentEvent>(shared_from_this(), std::move(event));
+  return std::shared_ptr<DeviceEvent>(lent, lent->event.get());
+}
+
+/// The next call may record the event while a stream still waits for it. By the documentation of
+/// cudaEventRecord(), cudaStreamWaitEvent() uses the point captured at its call, and later records
+/// do not affect it. Only an event that is reached is kept, as the next call may ask before it
+/// records.
+void StagingDevice::keep_event(std::unique_ptr<DeviceEvent> event) {
+  const Result<bool> reached = event->done();
+  if (!reached || !*reached) return;
+  const std::lock_guard lock(mutex_);
+  if (kept_events_.size() < kept_events_max) kept_events_.push_back(std::move(event));
+}
+
 Result<DeviceBuffer> StagingDevice::allocate_result(size_t bytes) {
   const std::lock_guard lock(mutex_);
   return results_->allocate(bytes);

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace dt {
@@ -40,6 +41,9 @@ class StagingDevice : public std::enable_shared_from_this<StagingDevice> {
   /// the device's work then. The next take_pinned() frees what is too much.
   void keep_pinned(DeviceBuffer buffer);
   Result<std::shared_ptr<StreamHold>> make_hold();
+  /// Returns an event of the device, which comes back to it for later calls. It counts as reached
+  /// until it is recorded.
+  Result<std::shared_ptr<DeviceEvent>> take_event();
   /// Returns memory of the device for results that follow. Never waits for the device's work.
   Result<DeviceBuffer> allocate_result(size_t bytes);
   /// Queues copies out of memory of the device, and records the event behind them. They begin when
@@ -53,8 +57,22 @@ class StagingDevice : public std::enable_shared_from_this<StagingDevice> {
  private:
   static constexpr size_t kept_count_max = 16;
   static constexpr size_t kept_bytes_max = size_t{256} << 20;
+  static constexpr size_t kept_events_max = 256;
+
+  /// An event on loan. It ends before its device.
+  struct LentEvent {
+    LentEvent(std::shared_ptr<StagingDevice> lender, std::unique_ptr<DeviceEvent> lent)
+        : device(std::move(lender)), event(std::move(lent)) {}
+    LentEvent(const LentEvent&) = delete;
+    LentEvent& operator=(const LentEvent&) = delete;
+    ~LentEvent() { device->keep_event(std::move(event)); }
+
+    std::shared_ptr<StagingDevice> device;
+    std::unique_ptr<DeviceEvent> event;
+  };
 
   StagingDevice() = default;
+  void keep_event(std::unique_ptr<DeviceEvent> event);
   Result<DeviceStream*> stream_behind(const EarlierWork& earlier);
 
   std::unique_ptr<Device> device_ = {};
@@ -63,6 +81,7 @@ class StagingDevice : public std::enable_shared_from_this<StagingDevice> {
   std::vector<DeviceBuffer> kept_ = {};
   std::vector<DeviceBuffer> evicted_ = {};
   size_t kept_bytes_ = 0;
+  std::vector<std::unique_ptr<DeviceEvent>> kept_events_ = {};
   std::unique_ptr<DeviceStream> inputs_ = {};
   std::map<void*, std::unique_ptr<DeviceStream>> late_inputs_ = {};  ///< by the caller's stream
   std::unique_ptr<DeviceStream> results_ = {};

@@ -53,6 +53,28 @@ TEST_CASE("a call on memory of a device is staged, and the ranks compare where i
   CHECK(executed.terms->memory == MemoryKind::device);
 }
 
+TEST_CASE("calls behind a stream use the events of earlier ones") {
+  int made = 0;  // by this thread alone
+  const CpuDevices cpu({.probe = [&](const ProbedCall& call) -> Result<> {
+    if (call.call == DeviceCall::make_event) ++made;
+    return {};
+  }});
+  const DeviceBuffer memory = on_device(cpu.stream(0), std::vector<int>(3 * 64, 1));
+  OperationRequest list = {.kind = OperationKind::all_reduce, .stream = cpu.streams[0].get()};
+  for (size_t i = 0; i < 64; ++i) {
+    std::byte* const at = memory.at() + i * 3 * sizeof(int);
+    list.tensors.push_back({.type = ElementType::int32, .count = 3, .input = at, .output = at});
+  }
+  DeviceCalls calls;
+  const auto call = [&] { executed_of(*calls.stage(list, {.size = 2}).value()); };
+  call();
+  const int first = made;
+  CHECK(first > 0);
+  for (int i = 0; i < 10; ++i)
+    call();
+  CHECK(made == first);
+}
+
 TEST_CASE("memory of the host, pinned memory and unused pointers are not staged") {
   const CpuDevices cpu({});
   const DeviceBuffer pinned = cpu.device(0).allocate_pinned(12).value();

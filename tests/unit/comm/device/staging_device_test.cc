@@ -50,6 +50,32 @@ TEST_CASE("the pinned memory that is kept has a limit") {
     CHECK(device->take_pinned(1).value().at() != first);
 }
 
+TEST_CASE("events come back for later calls, but none that is not yet reached") {
+  Gate gate;
+  std::atomic<int> made = 0;
+  const auto device = open_one({.probe = [&](const ProbedCall& call) -> Result<> {
+    if (call.call == DeviceCall::make_event) ++made;
+    return {};
+  }});
+  const auto stream = device->device().make_stream().value();
+  for (int i = 0; i < 3; ++i) {
+    const auto first = device->take_event().value();
+    const auto second = device->take_event().value();
+    CHECK(first != second);
+    REQUIRE(stream->record(*first));
+    REQUIRE(stream->synchronize(much_later()));
+  }
+  CHECK(made == 2);
+  REQUIRE(stream->run_on_host([&] { gate.pass(); }));
+  REQUIRE(stream->record(*device->take_event().value()));
+  const auto first = device->take_event().value();
+  const auto second = device->take_event().value();
+  CHECK(made == 3);
+  CHECK(first->done().value());
+  CHECK(second->done().value());
+  gate.open();
+}
+
 TEST_CASE("copies go both ways, and the event behind them is reached also after a refusal") {
   const auto device = open_one();
   const DeviceBuffer memory = device->device().allocate(3).value();
