@@ -142,6 +142,15 @@ function(dtrain_compile_cuda objects)
   set(${objects} ${made} PARENT_SCOPE)
 endfunction()
 
+# Compiles .cu files of the current folder to the PTX of the oldest architecture. The driver compiles that for the GPU
+# when a kernel of such a file is first used, and caches the result.
+function(dtrain_compile_cuda_ptx objects)
+  set(dtrain_cuda_architectures "")
+  list(GET dtrain_cuda_ptx 0 dtrain_cuda_ptx)
+  dtrain_compile_cuda(made ${ARGN})
+  set(${objects} ${made} PARENT_SCOPE)
+endfunction()
+
 # Adds the objects of libcudart_static.a to a static library of ours, so that programs link where no toolkit is.
 function(dtrain_add_cuda_runtime target)
   set(script ${CMAKE_CURRENT_BINARY_DIR}/${target}_cuda_runtime.mri)

@@ -197,7 +197,8 @@ class Device {
   /// must keep it meanwhile. Fails with Errc::protocol for bytes that are no handle, and with
   /// others where the device cannot reach it.
   virtual Result<DeviceBuffer> open_shared(ByteSpan handle) = 0;
-  /// Loads the kernels of copy_pieces() and of averages, which may wait for all work of the device.
+  /// Loads the kernels of copy_pieces(), and of averages for types that NCCL sums. This may wait
+  /// for all work of the device.
   virtual Result<> load_kernels() { return {}; }
   /// Loads the kernels of sum_peers(), since none can be loaded while one waits. Returns the most
   /// blocks of one that run at once, at least 1. Fails where not even one can run.

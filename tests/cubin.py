@@ -1,20 +1,17 @@
 #!/usr/bin/env python3
-"""Checks the machine code of our GPU kernels: cubin.py [--for "75 80 …"] OBJECT….
+"""Checks the machine code of our GPU kernels: cubin.py [--for "75 80 …"] [--ptx 90] OBJECT….
 
-An object of nvcc has the code of a .cu file for each architecture, compressed. That code is an ELF file with a section
-for each kernel. NVIDIA's tools are not needed: the places of the few fields that the rules read were found by
+An object of nvcc has the code of a .cu file for each architecture, compressed, and PTX. Code is an ELF file with a
+section for each kernel. NVIDIA's tools are not needed: the places of the few fields that the rules read were found by
 comparing their output for known kernels, and are the same from sm_75 to sm_120.
 """
 import argparse
-import re
 import struct
 import subprocess
 import sys
 
 REGISTERS_MAX = 128  # two blocks of 256 threads on a multiprocessor
 LOADS_AHEAD_MIN = 2  # wide loads that a thread has on their way before it stores or jumps
-# The code that converts 8-bit floats is long. To have it twice would double these kernels, which have few callers.
-ONE_LOAD = re.compile(r"reduce_arrays_kernelIN\w*Float8E")
 # An instruction has 16 bytes. The opcode is in the lowest 12 bits, the size of an access in bits 73 to 75.
 GLOBAL_LOADS, GLOBAL_STORES = {0x381, 0x981}, {0x386, 0x986}
 LOCAL_ACCESSES = {0x383, 0x983, 0x387, 0x388}
@@ -24,7 +21,7 @@ WIDE = 6  # 128 bits
 REGISTERS, FRAME = 0x2F, 0x11
 # The section .nv_fatbin is a sequence of fat binaries: 16 bytes of header, then entries with a header each.
 FAT_BINARY = 0xBA55ED50
-MACHINE_CODE = 2  # the kind of an entry; 1 is PTX
+PTX, MACHINE_CODE = 1, 2  # the kinds of entries
 ZSTD = b"\x28\xb5\x2f\xfd"
 
 
@@ -48,8 +45,8 @@ def unpacked(code):
     return subprocess.run(["zstd", "--decompress", "--stdout"], input=code, capture_output=True, check=True).stdout
 
 
-def cubins(object_file):
-    """(architecture, ELF file) of each machine code in an object."""
+def entries(object_file):
+    """(kind, architecture, bytes) of each entry of the fat binaries in an object."""
     fat = b"".join(data for name, _, data in sections(object_file) if name == ".nv_fatbin")
     at = 0
     while at + 16 <= len(fat):
@@ -62,9 +59,8 @@ def cubins(object_file):
             kind, _, header, size, packed = struct.unpack_from("<HHIQI", fat, at)
             architecture, = struct.unpack_from("<I", fat, at + 28)
             code = fat[at + header:at + header + size]
-            if kind == MACHINE_CODE:
-                # Padding follows a compressed file.
-                yield architecture, unpacked(code[:packed] if packed else code)
+            # Padding follows a compressed file.
+            yield kind, architecture, code[:packed] if packed else code
             at += header + size
 
 
@@ -119,9 +115,8 @@ def check_kernel(name, code, values):
     found = list(instructions(code))
     ahead = loads_ahead(found)
     wide_stores = sum(opcode in GLOBAL_STORES and size == WIDE for opcode, size in found)
-    wanted = 1 if ONE_LOAD.search(name) else LOADS_AHEAD_MIN
-    if ahead < wanted:
-        yield f"{name}: {ahead} loads of 128 bits before a store; at least {wanted}"
+    if ahead < LOADS_AHEAD_MIN:
+        yield f"{name}: {ahead} loads of 128 bits before a store; at least {LOADS_AHEAD_MIN}"
     if wide_stores < 1:
         yield f"{name}: no store of 128 bits"
     local = sum(opcode in LOCAL_ACCESSES for opcode, _ in found)
@@ -144,27 +139,36 @@ def check(elf):
     return kernels, findings
 
 
+def findings_of_kinds(found, wanted, ptx):
+    """Findings about the architectures of an object's entries."""
+    for kind, name, want in ((MACHINE_CODE, "code", wanted), (PTX, "PTX", ptx)):
+        has = " ".join(str(architecture) for of, architecture, _ in found if of == kind)
+        if has != want:
+            yield f"{name} for {has or 'nothing'}; wanted: {want or 'nothing'}"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--for", dest="wanted", default="", help="the architectures that each object must have")
+    parser.add_argument("--ptx", default="", help="the architecture of the PTX that each object must have")
     parser.add_argument("objects", nargs="+")
     arguments = parser.parse_args()
     kernels, findings = 0, []
     for path in arguments.objects:
         with open(path, "rb") as file:
-            found = sorted(cubins(file.read()))
-        has = " ".join(str(architecture) for architecture, _ in found)
-        if has != arguments.wanted:
-            findings.append(f"{path}: code for {has or 'nothing'}; wanted: {arguments.wanted}")
-        for architecture, elf in found:
-            count, more = check(elf)
+            found = sorted(entries(file.read()))
+        findings += [f"{path}: {finding}" for finding in findings_of_kinds(found, arguments.wanted, arguments.ptx)]
+        for kind, architecture, code in found:
+            if kind != MACHINE_CODE:
+                continue
+            count, more = check(unpacked(code))
             if count == 0:
                 more = ["no kernel at all"]
             kernels += count
             findings += [f"{path}, sm_{architecture}: {finding}" for finding in more]
     print(*findings, sep="\n", end="\n" if findings else "")
     print(f"{kernels} kernels, {len(findings)} findings")
-    return 1 if findings or kernels == 0 else 0
+    return 1 if findings or bool(kernels) != bool(arguments.wanted) else 0
 
 
 if __name__ == "__main__":

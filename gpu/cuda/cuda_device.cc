@@ -7,6 +7,7 @@
 #include "gpu/kernels/kernel_table.h"
 #include "gpu/kernels/peer_signals.cuh"
 #include "gpu/list.h"
+#include "gpu/nccl/nccl_call.h"
 #include "gpu/no_gpu.h"
 
 #include <cuda_runtime_api.h>
@@ -126,8 +127,12 @@ Result<> CudaDevice::load_kernels() {
             copy_kernel(static_cast<CopyFormat>(from), static_cast<CopyFormat>(to), few));
     }
   }
-  for (size_t i = 0; i < element_type_count; ++i)
-    kernels.push_back(reduce_kernel(static_cast<ElementType>(i), ReduceOp::average));
+  // The averages of NCCL's sums. Some of the others are PTX, which would be compiled now.
+  for (size_t i = 0; i < element_type_count; ++i) {
+    const auto type = static_cast<ElementType>(i);
+    if (nccl_can_reduce(type, ReduceOp::sum))
+      kernels.push_back(reduce_kernel(type, ReduceOp::average));
+  }
   for (const KernelFunction kernel : kernels) {
     if (kernel != nullptr) TRY(state_->resident_blocks(kernel, kernel_block_threads));
   }

@@ -27,11 +27,15 @@ KernelFunction copy_kernel(CopyFormat from, CopyFormat to, bool few);
 KernelFunction peer_sum_kernel(ElementType type);
 
 // The parts of reduce_kernel(), each in a .cu file of its own, so that they compile in parallel.
-// Null for other types.
+// Null for other types and operations.
 KernelFunction reduce_kernel_half(ElementType type, ReduceOp op);
 KernelFunction reduce_kernel_float(ElementType type, ReduceOp op);
-KernelFunction reduce_kernel_float8(ElementType type, ReduceOp op);
 KernelFunction reduce_kernel_small_integer(ElementType type, ReduceOp op);
 KernelFunction reduce_kernel_integer(ElementType type, ReduceOp op);
+
+// These parts are PTX, which the driver compiles at their first use. Only reductions within a
+// process reach them.
+KernelFunction reduce_kernel_float8(ElementType type, ReduceOp op);
+KernelFunction reduce_kernel_rare_integer(ElementType type, ReduceOp op);
 
 }  // namespace dt

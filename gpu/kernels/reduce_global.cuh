@@ -37,25 +37,29 @@ KernelFunction float_kernel(ReduceOp op) {
   return nullptr;
 }
 
-/// As float_kernel(). Sums and products of signed integers have the bits of unsigned ones.
+/// Returns the kernel of a sum or an average of integers; null for other operations. Sums and
+/// products of signed integers have the bits of unsigned ones.
+template <class T>
+KernelFunction integer_sum_kernel(ReduceOp op) {
+  if (op == ReduceOp::sum) return kernel_function<std::make_unsigned_t<T>, ReduceOp::sum>();
+  if (op == ReduceOp::average) return kernel_function<T, ReduceOp::average>();
+  return nullptr;
+}
+
+/// Returns the kernel of another operation on integers.
+template <class T>
+KernelFunction other_integer_kernel(ReduceOp op) {
+  if (op == ReduceOp::min) return kernel_function<T, ReduceOp::min>();
+  if (op == ReduceOp::max) return kernel_function<T, ReduceOp::max>();
+  if (op == ReduceOp::product) return kernel_function<std::make_unsigned_t<T>, ReduceOp::product>();
+  return nullptr;
+}
+
+/// As float_kernel().
 template <class T>
 KernelFunction integer_kernel(ReduceOp op) {
-  using Unsigned = std::make_unsigned_t<T>;
-  switch (op) {
-    case ReduceOp::sum:
-      return kernel_function<Unsigned, ReduceOp::sum>();
-    case ReduceOp::average:
-      return kernel_function<T, ReduceOp::average>();
-    case ReduceOp::min:
-      return kernel_function<T, ReduceOp::min>();
-    case ReduceOp::max:
-      return kernel_function<T, ReduceOp::max>();
-    case ReduceOp::product:
-      return kernel_function<Unsigned, ReduceOp::product>();
-    case ReduceOp::adasum:
-      break;
-  }
-  return nullptr;
+  const KernelFunction sum = integer_sum_kernel<T>(op);
+  return sum != nullptr ? sum : other_integer_kernel<T>(op);
 }
 
 }  // namespace dt

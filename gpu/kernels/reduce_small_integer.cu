@@ -2,30 +2,16 @@
 
 namespace dt {
 
-namespace {
-
-/// A sum of booleans is their maximum, and a product their minimum.
-KernelFunction boolean_kernel(ReduceOp op) {
-  if (op == ReduceOp::sum || op == ReduceOp::max) return kernel_function<Boolean, ReduceOp::max>();
-  if (op == ReduceOp::product || op == ReduceOp::min)
-    return kernel_function<Boolean, ReduceOp::min>();
-  return nullptr;
-}
-
-}  // namespace
-
 KernelFunction reduce_kernel_small_integer(ElementType type, ReduceOp op) {
   switch (type) {
     case ElementType::int8:
-      return integer_kernel<int8_t>(op);
+      return integer_sum_kernel<int8_t>(op);
     case ElementType::uint8:
-      return integer_kernel<uint8_t>(op);
+      return integer_sum_kernel<uint8_t>(op);
     case ElementType::int16:
-      return integer_kernel<int16_t>(op);
+      return integer_sum_kernel<int16_t>(op);
     case ElementType::uint16:
-      return integer_kernel<uint16_t>(op);
-    case ElementType::boolean:
-      return boolean_kernel(op);
+      return integer_sum_kernel<uint16_t>(op);
     default:
       return nullptr;
   }

@@ -45,6 +45,10 @@ TEST_CASE("the kernels that a held stream may need are loaded before") {
   CHECK(fake_cuda().loaded.contains(copy_kernel(CopyFormat::bytes1, CopyFormat::bytes1, true)));
   CHECK(fake_cuda().loaded.contains(copy_kernel(CopyFormat::float32, CopyFormat::bfloat16, false)));
   CHECK(fake_cuda().loaded.contains(reduce_kernel(ElementType::float32, ReduceOp::average)));
+  CHECK(fake_cuda().loaded.contains(reduce_kernel(ElementType::uint8, ReduceOp::average)));
+  // Its driver's compiler would run now.
+  CHECK_FALSE(
+      fake_cuda().loaded.contains(reduce_kernel(ElementType::float8_e4m3, ReduceOp::average)));
 }
 
 TEST_CASE("a driver without operations on numbers is asked once, and each call says so") {
