@@ -3,6 +3,7 @@
 #include "gpu/nccl/nccl_device.h"
 
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 namespace dt {
@@ -11,6 +12,16 @@ namespace {
 
 /// Only a device that hangs reaches it.
 constexpr Duration call_max = seconds(600);
+
+/// True where NCCL's average has the bits of a sum that we divide. It multiplies each float by 1/n,
+/// rounded to its type, before the sum: hostToDevRedOp() of its enqueue.cc. With a power of two that
+/// loses nothing, but bits below the least normal number. Small gradients in float16 are such
+/// numbers. Integers are divided behind the sum, by code that differs between versions of NCCL.
+bool nccl_averages(ElementType type, size_t devices) {
+  return std::has_single_bit(devices) &&
+         (type == ElementType::bfloat16 || type == ElementType::float32 ||
+          type == ElementType::float64);
+}
 
 }  // namespace
 
@@ -34,12 +45,16 @@ Result<> NcclAllReduce::all_reduce(const CrossDeviceTerms& terms,
 }
 
 Result<> NcclAllReduce::reduce_window(const CrossDeviceTerms& terms, const PackWindow& window) {
+  const bool averages = terms.op == ReduceOp::average;
+  const bool by_nccl = averages && nccl_averages(terms.type, group_.size());
+  const NcclOp op = by_nccl ? NcclOp::average : nccl_op(op_by_nccl(terms.op)).value();
   TRY(nccl_.all_reduce({.type = terms.type,
                         .count = window.count,
                         .inputs = window.inputs,
                         .outputs = window.outputs},
-                       op_by_nccl(terms.op), {.deadline = Clock::now() + call_max}));
-  for (size_t i = 0; i < group_.size() && terms.op == ReduceOp::average; ++i) {
+                       op, {.deadline = Clock::now() + call_max}));
+  if (!averages || by_nccl) return {};
+  for (size_t i = 0; i < group_.size(); ++i) {
     TRY(group_.stream(i).reduce(division_in_place(terms.type, window.outputs[i], window.count,
                                                   static_cast<int>(group_.size()))));
   }

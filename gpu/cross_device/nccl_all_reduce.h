@@ -11,7 +11,7 @@
 namespace dt {
 
 /// All-reduce of tensors by NCCL. It chooses the order of additions, and rounds 16-bit floats after
-/// each. An average divides the sum.
+/// each. NCCL makes an average where its result has the bits of our own, which divides the sum.
 class NcclAllReduce {
  public:
   /// `num_packs` as in make_packs(). `nccl` connects the streams of the group. Both must outlive

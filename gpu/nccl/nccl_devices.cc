@@ -25,7 +25,7 @@ Result<std::unique_ptr<NcclDevices>> NcclDevices::join(const NcclLibrary& nccl,
   return made;
 }
 
-Result<> NcclDevices::all_reduce(const NcclArrays& arrays, ReduceOp op, const NcclWait& wait) {
+Result<> NcclDevices::all_reduce(const NcclArrays& arrays, NcclOp op, const NcclWait& wait) {
   if (communicators_.empty())
     return fail(Errc::closed, format("NCCL has failed before: {}", failure_->message));
   Result<> result = run(arrays, op, wait);
@@ -68,13 +68,13 @@ Result<DeviceStream*> NcclDevices::first_at_work() {
   return first;
 }
 
-Result<> NcclDevices::run(const NcclArrays& arrays, ReduceOp op, const NcclWait& wait) {
+Result<> NcclDevices::run(const NcclArrays& arrays, NcclOp op, const NcclWait& wait) {
   std::vector<NcclCall> calls;
   for (size_t i = 0; i < streams_.size(); ++i) {
     // Without a handle, NCCL does not know the order of the stream.
     if (streams_[i]->native() == nullptr) TRY(streams_[i]->synchronize(wait.deadline));
     calls.push_back({.type = nccl_type(arrays.type).value(),
-                     .op = nccl_op(op).value(),
+                     .op = op,
                      .count = arrays.count,
                      .from = arrays.inputs[i],
                      .to = arrays.outputs[i],

@@ -30,9 +30,9 @@ class NcclDevices {
                                                    const NcclWait& wait);
 
   /// Queues an all_reduce between the earlier and the later work of each stream. Requires a type
-  /// and an operation for which NcclDevice::can_reduce() is true. After a failure no kernel of NCCL
-  /// uses memory of this call, or of an earlier one.
-  Result<> all_reduce(const NcclArrays& arrays, ReduceOp op, const NcclWait& wait);
+  /// that NCCL has. After a failure no kernel of NCCL uses memory of this call, or of an earlier
+  /// one.
+  Result<> all_reduce(const NcclArrays& arrays, NcclOp op, const NcclWait& wait);
 
   /// Waits until all work of the streams has run. A kernel of NCCL waits for those of the other
   /// devices. So when a device has failed, or the deadline has passed, all are aborted.
@@ -40,7 +40,7 @@ class NcclDevices {
 
  private:
   explicit NcclDevices(std::vector<DeviceStream*> streams) : streams_(std::move(streams)) {}
-  Result<> run(const NcclArrays& arrays, ReduceOp op, const NcclWait& wait);
+  Result<> run(const NcclArrays& arrays, NcclOp op, const NcclWait& wait);
   Result<DeviceStream*> first_at_work();
   tl::unexpected<Error> abandon(Error why);
 

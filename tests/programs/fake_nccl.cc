@@ -167,7 +167,7 @@ struct ncclComm {
   /// Starts a call whose `sent` elements it gives to the hub. The result goes to `to`.
   int start(const char* function, const Call& call, const void* from, size_t sent, void* to) {
     const size_t bytes = bytes_of(call.type);
-    if (bytes == 0 || call.op < 0 || call.op > 3) return invalid_argument;
+    if (bytes == 0 || !has_operation(call)) return invalid_argument;
     if (fails(function)) return internal_error;
     const bool hanging = hangs(function);
     return start([this, call, from, sent = sent * bytes, to, hanging] {

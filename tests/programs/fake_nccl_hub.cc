@@ -15,11 +15,15 @@
 #include <map>
 #include <optional>
 #include <thread>
+#include <type_traits>
 #include <utility>
 
 namespace fake_nccl {
 
 namespace {
+
+/// ncclRedOp_t
+enum Operation : int32_t { sum, product, maximum, minimum, average };
 
 struct Header {
   Call call = {};
@@ -59,42 +63,42 @@ bool receive_message(int fd, Header& header, Bytes& elements) {
 
 template <class T>
 T fold_two(T a, T b, int op) {
-  return static_cast<T>(op == 0   ? a + b
-                        : op == 1 ? a * b
-                        : op == 2 ? std::max(a, b)
-                                  : std::min(a, b));
+  return static_cast<T>(op == sum       ? a + b
+                        : op == product ? a * b
+                        : op == maximum ? std::max(a, b)
+                                        : std::min(a, b));
 }
 
-/// Folds `more` into `sum`, as numbers of type T between the two conversions.
+/// Folds `more` into the other, as numbers of type T between the two conversions.
 template <class T, class Stored, class Read, class Write>
-void fold_as(Bytes& sum, const Bytes& more, int op, const Read& read, const Write& write) {
-  for (size_t at = 0; at + sizeof(Stored) <= sum.size(); at += sizeof(Stored)) {
+void fold_as(Bytes& into, const Bytes& more, int op, const Read& read, const Write& write) {
+  for (size_t at = 0; at + sizeof(Stored) <= into.size(); at += sizeof(Stored)) {
     Stored a = {};
     Stored b = {};
-    std::memcpy(&a, &sum[at], sizeof a);
+    std::memcpy(&a, &into[at], sizeof a);
     std::memcpy(&b, &more[at], sizeof b);
     const Stored result = write(fold_two<T>(read(a), read(b), op));
-    std::memcpy(&sum[at], &result, sizeof result);
+    std::memcpy(&into[at], &result, sizeof result);
   }
 }
 
 template <class T>
-void fold_numbers(Bytes& sum, const Bytes& more, int op) {
+void fold_numbers(Bytes& into, const Bytes& more, int op) {
   const auto same = [](T value) { return value; };
-  fold_as<T, T>(sum, more, op, same, same);
+  fold_as<T, T>(into, more, op, same, same);
 }
 
 template <class Half>
-void fold_halves(Bytes& sum, const Bytes& more, int op) {
+void fold_halves(Bytes& into, const Bytes& more, int op) {
   const auto write = [](float value) {
     Half half;
     dt::from_float(value, half);
     return half;
   };
-  fold_as<float, Half>(sum, more, op, [](Half half) { return dt::to_float(half); }, write);
+  fold_as<float, Half>(into, more, op, [](Half half) { return dt::to_float(half); }, write);
 }
 
-void fold(Bytes& sum, const Bytes& more, const Call& call) {
+void fold(Bytes& into, const Bytes& more, const Call& call) {
   using Fold = void (*)(Bytes&, const Bytes&, int);
   // By ncclDataType_t. 32 and 64 bits of unsigned numbers are those of signed sums, but not of
   // maxima.
@@ -103,7 +107,37 @@ void fold(Bytes& sum, const Bytes& more, const Call& call) {
       fold_numbers<uint32_t>,    fold_numbers<int64_t>,       fold_numbers<uint64_t>,
       fold_halves<dt::Float16>,  fold_numbers<float>,         fold_numbers<double>,
       fold_halves<dt::BFloat16>, fold_halves<dt::Float8E4M3>, fold_halves<dt::Float8E5M2>};
-  folds[static_cast<size_t>(call.type)](sum, more, call.op);
+  folds[static_cast<size_t>(call.type)](into, more, call.op);
+}
+
+template <class T>
+Bytes bytes_as(double value) {
+  T element = {};
+  if constexpr (std::is_floating_point_v<T>)
+    element = static_cast<T>(value);
+  else
+    dt::from_float(static_cast<float>(value), element);
+  Bytes bytes(sizeof element);
+  std::memcpy(bytes.data(), &element, sizeof element);
+  return bytes;
+}
+
+/// Returns an element of this type of floats.
+Bytes float_of(int type, double value) {
+  if (type == 6) return bytes_as<dt::Float16>(value);
+  if (type == 7) return bytes_as<float>(value);
+  if (type == 8) return bytes_as<double>(value);
+  return bytes_as<dt::BFloat16>(value);
+}
+
+/// As NCCL, multiplies the elements of a rank by 1/n, rounded to their type, before it adds them.
+Bytes part_of_average(Bytes elements, const Call& call, size_t ranks) {
+  const Bytes factor = float_of(call.type, 1.0 / static_cast<double>(ranks));
+  Bytes factors;
+  while (factors.size() < elements.size())
+    factors.insert(factors.end(), factor.begin(), factor.end());
+  fold(elements, factors, {.type = call.type, .op = product});
+  return elements;
 }
 
 /// A rank that waits for the result of a call.
@@ -204,8 +238,13 @@ class Hub {
     rounds_.erase(number);
   }
 
-  static Bytes result_for(int rank, const std::map<int, Waiting>& round) {
-    const Call& call = round.begin()->second.call;
+  static Bytes result_for(int rank, std::map<int, Waiting> round) {
+    Call call = round.begin()->second.call;
+    if (call.op == average) {
+      for (auto& [from, waiting] : round)
+        waiting.elements = part_of_average(std::move(waiting.elements), call, round.size());
+      call.op = sum;
+    }
     if (call.kind == Kind::join || (call.kind == Kind::reduce && call.peer != rank)) return {};
     if (call.kind == Kind::broadcast) return round.at(call.peer).elements;
     Bytes result = round.begin()->second.elements;
@@ -250,6 +289,11 @@ size_t bytes_of(int type) {
   return type < 0 || static_cast<size_t>(type) >= std::size(bytes)
              ? 0
              : bytes[static_cast<size_t>(type)];
+}
+
+bool has_operation(const Call& call) {
+  if (call.op == average) return call.type >= 6 && call.type <= 9;
+  return call.op >= sum && call.op <= minimum;
 }
 
 uint16_t start_hub() {

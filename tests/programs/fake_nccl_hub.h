@@ -45,6 +45,9 @@ struct Call {
 /// The bytes of an element; 0: no such type.
 size_t bytes_of(int type);
 
+/// True when there is such an operation. Averages are those of 16-bit and larger floats.
+bool has_operation(const Call& call);
+
 /// Starts a hub, which ends with the last of its ranks. Returns its port; 0: it cannot be started.
 uint16_t start_hub();
 

@@ -4,14 +4,17 @@
 #include "tests/unit/gpu/nccl/fake_ranks.h"
 #include "tests/unit/gpu/replicas.h"
 
+#include <atomic>
 #include <utility>
+#include <vector>
 
 namespace dt {
 namespace {
 
 /// Replicas whose devices a stand-in of NCCL connects.
 struct NcclReplicas {
-  explicit NcclReplicas(const FakeRanks& ranks, int count = 3) : replicas({.count = count}) {
+  explicit NcclReplicas(const FakeRanks& ranks, int count = 3, const CallProbe& probe = {})
+      : replicas({.count = count, .probe = probe}) {
     std::vector<DeviceStream*> streams;
     for (size_t i = 0; i < replicas.group().size(); ++i)
       streams.push_back(&replicas.group().stream(i));
@@ -53,22 +56,51 @@ TEST_CASE("NCCL gives all devices the same result, in place too, for each number
   }
 }
 
-TEST_CASE("an average of floats is NCCL's sum, divided") {
+/// Averages the same values on all devices by NCCL. Returns the first device's result, and counts
+/// the reductions of the devices.
+template <class T>
+std::vector<T> average_of(int devices, ElementType type, const std::vector<T>& values,
+                          std::atomic<int>& reductions) {
   const FakeRanks ranks("");
-  NcclReplicas all(ranks);
+  NcclReplicas all(ranks, devices, [&](const ProbedCall& call) -> Result<> {
+    if (call.runs && call.call == DeviceCall::reduce) ++reductions;
+    return {};
+  });
   std::vector<DeviceBuffer> buffers;
-  ReplicatedTensor tensor = {.count = 2};
-  for (size_t i = 0; i < 3; ++i) {
-    const auto value = static_cast<float>(i);
-    buffers.push_back(on_device(all.replicas.group().stream(i), std::vector<float>{value, 8}));
+  ReplicatedTensor tensor = {.count = values.size()};
+  for (size_t i = 0; i < all.replicas.group().size(); ++i) {
+    buffers.push_back(on_device(all.replicas.group().stream(i), values));
     tensor.inputs.push_back(buffers[i].at());
     tensor.outputs.push_back(buffers[i].at());
   }
   NcclAllReduce operation(all.replicas.group(), *all.nccl);
-  REQUIRE(operation.all_reduce({.op = ReduceOp::average}, {&tensor, 1}).has_value());
-  for (size_t i = 0; i < 3; ++i)
-    CHECK(values_of<float>(all.replicas.group().stream(i), buffers[i], 2) ==
-          std::vector<float>{1, 8});
+  REQUIRE(operation.all_reduce({.type = type, .op = ReduceOp::average}, {&tensor, 1}).has_value());
+  return values_of<T>(all.replicas.group().stream(0), buffers[0], values.size());
+}
+
+TEST_CASE("NCCL averages floats of a power of two of devices, without a pass of ours") {
+  std::atomic<int> reductions = 0;
+  const std::vector<float> floats = {0.1F, -3, 1e30F};
+  CHECK(average_of<float>(4, ElementType::float32, floats, reductions) == floats);
+  const std::vector<double> doubles = {0.1, -3, 1e300};
+  CHECK(average_of<double>(2, ElementType::float64, doubles, reductions) == doubles);
+  const std::vector<uint16_t> bfloats = {0x3dcd, 0xc040};
+  CHECK(average_of<uint16_t>(2, ElementType::bfloat16, bfloats, reductions) == bfloats);
+  CHECK(reductions == 0);
+}
+
+TEST_CASE("an average that NCCL would round otherwise is its sum, divided") {
+  std::atomic<int> reductions = 0;
+  // In float32, three thirds of 7 are another number.
+  const std::vector<float> floats = {7, 0.1F};
+  CHECK(average_of<float>(3, ElementType::float32, floats, reductions) == floats);
+  CHECK(reductions == 3);
+  // The least number of float16: NCCL would add halves of it, which are 0.
+  const std::vector<uint16_t> halves = {0x0001, 0x3c00};
+  CHECK(average_of<uint16_t>(2, ElementType::float16, halves, reductions) == halves);
+  const std::vector<int32_t> integers = {1, -7};
+  CHECK(average_of<int32_t>(2, ElementType::int32, integers, reductions) == integers);
+  CHECK(reductions == 3 + 2 + 2);
 }
 
 TEST_CASE("the operation of that name reduces without NCCL what NCCL lacks") {

@@ -60,11 +60,11 @@ TEST_CASE("one thread reduces over all devices of its process, behind the work o
             ->fill(devices.inputs[1].at(), std::byte{0}, 2 * sizeof(float))
             .has_value());
   std::thread opener([&] { gate.open(); });
-  CHECK(nccl->all_reduce(devices.arrays(), ReduceOp::sum, FakeRanks::later()).has_value());
+  CHECK(nccl->all_reduce(devices.arrays(), NcclOp::sum, FakeRanks::later()).has_value());
   opener.join();
   for (size_t i = 0; i < 3; ++i)
     CHECK(devices.output(i) == std::vector<float>{4, 40});
-  CHECK(nccl->all_reduce(devices.arrays(), ReduceOp::product, FakeRanks::later()).has_value());
+  CHECK(nccl->all_reduce(devices.arrays(), NcclOp::product, FakeRanks::later()).has_value());
   CHECK(nccl->finish(FakeRanks::later()).has_value());
   CHECK(devices.output(2) == std::vector<float>{0, 0});
 }
@@ -90,19 +90,19 @@ TEST_CASE("a failure of one device's call is final for all of them") {
     const FakeRanks ranks(fault);
     const ThreeDevices devices(ranks);
     const auto nccl = devices.join().value();
-    CHECK(nccl->all_reduce(devices.arrays(), ReduceOp::sum, FakeRanks::later()).has_value());
-    const auto failed = nccl->all_reduce(devices.arrays(), ReduceOp::sum, FakeRanks::later());
+    CHECK(nccl->all_reduce(devices.arrays(), NcclOp::sum, FakeRanks::later()).has_value());
+    const auto failed = nccl->all_reduce(devices.arrays(), NcclOp::sum, FakeRanks::later());
     REQUIRE_FALSE(failed.has_value());
     CHECK(failed.error().code == Errc::os);
     CHECK(failed.error().message.ends_with(": internal error"));
-    const auto later = nccl->all_reduce(devices.arrays(), ReduceOp::sum, FakeRanks::later());
+    const auto later = nccl->all_reduce(devices.arrays(), NcclOp::sum, FakeRanks::later());
     CHECK(later.error() ==
           Error{Errc::closed, "NCCL has failed before: " + failed.error().message});
   }
   const FakeRanks ranks("hang=ncclAllReduce");
   const ThreeDevices devices(ranks);
   const auto nccl = devices.join().value();
-  const auto late = nccl->all_reduce(devices.arrays(), ReduceOp::sum, {.deadline = Clock::now()});
+  const auto late = nccl->all_reduce(devices.arrays(), NcclOp::sum, {.deadline = Clock::now()});
   REQUIRE_FALSE(late.has_value());
   CHECK(late.error().code == Errc::timeout);
 }
@@ -126,7 +126,7 @@ TEST_CASE("the failure of one device ends the wait for the others, and is the er
     const auto failed = nccl->finish(FakeRanks::later());
     REQUIRE_FALSE(failed.has_value());
     CHECK(failed.error().message.ends_with("injected"));
-    CHECK(nccl->all_reduce({}, ReduceOp::sum, FakeRanks::later()).error().code == Errc::closed);
+    CHECK(nccl->all_reduce({}, NcclOp::sum, FakeRanks::later()).error().code == Errc::closed);
     gate.open();
   }
 }
@@ -139,7 +139,7 @@ TEST_CASE("work that does not end in time is aborted") {
   CHECK(devices.streams[2]->run_on_host([&] { gate.pass(); }).has_value());
   CHECK(nccl->finish({.deadline = Clock::now()}).error() ==
         Error{Errc::timeout, "NCCL and the devices have not ended their work in time"});
-  CHECK(nccl->all_reduce(devices.arrays(), ReduceOp::sum, FakeRanks::later()).error().code ==
+  CHECK(nccl->all_reduce(devices.arrays(), NcclOp::sum, FakeRanks::later()).error().code ==
         Errc::closed);
   gate.open();
 }
@@ -151,7 +151,7 @@ TEST_CASE("a missing buffer is refused before NCCL gets a call") {
   NcclArrays arrays = devices.arrays();
   const std::array<const std::byte*, 3> missing = {devices.from[0], nullptr, devices.from[2]};
   arrays.inputs = missing;
-  CHECK(nccl->all_reduce(arrays, ReduceOp::sum, FakeRanks::later()).error().code == Errc::input);
+  CHECK(nccl->all_reduce(arrays, NcclOp::sum, FakeRanks::later()).error().code == Errc::input);
 }
 
 }  // namespace
