@@ -1,11 +1,12 @@
-// Packs tensors on a GPU: by one kernel of ours, by Horovod's scheme, and by a copy for each. The
-// schemes alternate, and each call has other memory than the one before. So the caches of the GPU
-// hold none of it. Prints medians and quartiles. Ends with 77, and the reason, where no GPU is
-// usable, and with 1 where the schemes have different bytes.
+// Packs tensors on a GPU: by one kernel of ours, by Horovod's scheme, and by a copy for each,
+// beside R: one copy of as many bytes by the driver. They alternate, and each call has other memory
+// than the one before. So the caches of the GPU hold none of it. Prints medians and quartiles. Ends
+// with 77, and the reason, where no GPU is usable, and with 1 where a scheme has wrong bytes.
 #include "gpu/cuda/open_cuda.h"
 #include "tests/cuda/gpu_program.h"
 #include "tests/gpu/or_stop.h"
 #include "tests/gpu/other_schemes.cuh"
+#include "tests/gpu/packed_bytes.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -69,7 +70,7 @@ class Packing {
   Packing(Device& device, const Case& chosen) {
     size_t bytes = 0;
     for (const size_t size : chosen.sizes)
-      bytes += (size + 15) / 16 * 16;
+      bytes += padded_bytes(size);
     int cache = 0;
     check_cuda(cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, device.index()),
                "cudaDeviceGetAttribute");
@@ -77,12 +78,15 @@ class Packing {
     for (size_t copy = 0; copy < copies; ++copy) {
       const std::byte* from = sources_.emplace_back(or_stop(device.allocate(bytes))).at();
       std::byte* to = destinations_.emplace_back(or_stop(device.allocate(bytes))).at();
-      check_cuda(cudaMemset(sources_.back().at(), static_cast<int>(copy + 1), bytes), "cudaMemset");
+      const std::vector<std::byte> source = varied_bytes(bytes, copy);
+      check_cuda(cudaMemcpy(sources_.back().at(), source.data(), bytes, cudaMemcpyHostToDevice),
+                 "cudaMemcpy");
+      if (copy == 0) expected_ = packed_bytes(source, chosen.sizes);
       CopyBatch& batch = batches_.emplace_back();
       for (const size_t size : chosen.sizes) {
         batch.pieces.push_back({from, to, size});
-        from += (size + 15) / 16 * 16;
-        to += (size + 15) / 16 * 16;
+        from += padded_bytes(size);
+        to += padded_bytes(size);
         packed_ += size;
       }
     }
@@ -96,13 +100,13 @@ class Packing {
     for (const DeviceBuffer& buffer : destinations_)
       check_cuda(cudaMemset(buffer.at(), 0, buffer.bytes()), "cudaMemset");
   }
-  /// The destination of the first call.
-  std::vector<std::byte> result() const {
+  /// True when the first call has packed all tensors, and nothing else.
+  bool is_right() const {
     std::vector<std::byte> bytes(destinations_.front().bytes());
     check_cuda(
         cudaMemcpy(bytes.data(), destinations_.front().at(), bytes.size(), cudaMemcpyDeviceToHost),
         "cudaMemcpy");
-    return bytes;
+    return bytes == expected_;
   }
   void begin_anew() { turn_ = 0; }
 
@@ -110,6 +114,7 @@ class Packing {
   std::vector<DeviceBuffer> sources_ = {};
   std::vector<DeviceBuffer> destinations_ = {};
   std::vector<CopyBatch> batches_ = {};
+  std::vector<std::byte> expected_ = {};  ///< of the first call
   size_t packed_ = 0;
   size_t turn_ = 0;
 };
@@ -118,7 +123,18 @@ struct Scheme {
   const char* name;
   std::function<void(const CopyBatch&)> pack;
   std::vector<float> times_ms = {};
+
+  double quartile_us(size_t quarter) const {
+    return static_cast<double>(times_ms[times_ms.size() * quarter / 4]) * 1000;
+  }
 };
+
+/// Copies as many bytes as the batch has, from and to where it begins.
+void copy_at_once(cudaStream_t stream, const CopyBatch& batch, size_t bytes) {
+  const CopyPiece& first = batch.pieces.front();
+  check_cuda(cudaMemcpyAsync(first.to, first.from, bytes, cudaMemcpyDeviceToDevice, stream),
+             "cudaMemcpyAsync");
+}
 
 /// Returns the time of a call on the GPU.
 float time_of(cudaStream_t stream, const std::function<void()>& call) {
@@ -137,7 +153,22 @@ float time_of(cudaStream_t stream, const std::function<void()>& call) {
   return ms;
 }
 
-/// Returns how many schemes give other bytes than the first.
+/// Returns how many schemes give wrong bytes.
+int count_wrong(cudaStream_t stream, Packing& packing, const std::vector<Scheme>& schemes) {
+  int wrong = 0;
+  for (const Scheme& scheme : schemes) {
+    packing.clear();
+    packing.begin_anew();
+    scheme.pack(packing.next());
+    check_cuda(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+    if (packing.is_right()) continue;
+    std::printf("%s gives wrong bytes\n", scheme.name);
+    ++wrong;
+  }
+  return wrong;
+}
+
+/// Returns the number of schemes with wrong bytes.
 int measure(Device& device, DeviceStream& ours, const Case& chosen) {
   Packing packing(device, chosen);
   auto* const stream = static_cast<cudaStream_t>(ours.native());
@@ -145,30 +176,24 @@ int measure(Device& device, DeviceStream& ours, const Case& chosen) {
   schemes.push_back({"one kernel", [&](const auto& batch) { or_stop(ours.copy_pieces(batch)); }});
   schemes.push_back({"Horovod's", [&](const auto& batch) { pack_as_horovod(stream, batch); }});
   schemes.push_back({"a copy for each", [&](const auto& batch) { pack_by_copies(stream, batch); }});
-  int wrong = 0;
-  std::vector<std::byte> first;
-  for (Scheme& scheme : schemes) {
-    packing.clear();
-    packing.begin_anew();
-    scheme.pack(packing.next());
-    check_cuda(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
-    const std::vector<std::byte> result = packing.result();
-    if (first.empty()) first = result;
-    if (result != first) ++wrong;
-  }
+  const int wrong = count_wrong(stream, packing, schemes);
+  // It packs nothing, so its bytes are not compared.
+  schemes.insert(schemes.begin(), {"R: one copy of as many bytes", [&](const auto& batch) {
+                                     copy_at_once(stream, batch, packing.packed());
+                                   }});
   for (int round = 0; round < rounds; ++round) {
     for (Scheme& scheme : schemes)
       scheme.times_ms.push_back(time_of(stream, [&] { scheme.pack(packing.next()); }));
   }
-  for (Scheme& scheme : schemes) {
+  for (Scheme& scheme : schemes)
     std::ranges::sort(scheme.times_ms);
-    const auto at = [&](size_t quarter) {
-      return static_cast<double>(scheme.times_ms[scheme.times_ms.size() * quarter / 4]) * 1000;
-    };
-    std::printf("| %s | %s | %.1f (%.1f to %.1f) | %.0f |\n", chosen.name.c_str(), scheme.name,
-                at(2), at(1), at(3), 2 * static_cast<double>(packing.packed()) / at(2) / 1000);
+  const double r_us = schemes.front().quartile_us(2);
+  for (const Scheme& scheme : schemes) {
+    const double us = scheme.quartile_us(2);
+    std::printf("| %s | %s | %.1f (%.1f to %.1f) | %.0f | %.2f |\n", chosen.name.c_str(),
+                scheme.name, us, scheme.quartile_us(1), scheme.quartile_us(3),
+                2 * static_cast<double>(packing.packed()) / us / 1000, r_us / us);
   }
-  if (wrong > 0) std::printf("%s: the schemes have different bytes\n", chosen.name.c_str());
   return wrong;
 }
 
@@ -177,8 +202,8 @@ int run() {
   const auto device = or_stop(open_cuda_device(0));
   const auto stream = or_stop(device->make_stream());
   std::printf(
-      "| tensors | packed by | µs, median (quartiles) | GB/s read and written |\n"
-      "|---|---|---|---|\n");
+      "| tensors | packed by | µs, median (quartiles) | GB/s read and written | of R |\n"
+      "|---|---|---|---|---|\n");
   int wrong = 0;
   for (const Case& chosen : cases())
     wrong += measure(*device, *stream, chosen);
