@@ -1,10 +1,11 @@
 // libdtrain with some functions more, for tests in Python: memory and streams of one device of the
 // CPU, which takes the place of a GPU. Python has tensors over that memory.
 #include "gpu/cpu/cpu_device.h"
+#include "tests/unit/gpu/gate.h"
 
 #include <cassert>
-#include <condition_variable>
 #include <cstddef>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -30,22 +31,18 @@ class TestDevice {
   /// Later work of the stream waits until open() is called.
   void hold(dt::DeviceStream& stream) {
     const std::lock_guard lock(mutex_);
-    open_ = false;
-    require(stream.run_on_host([this] {
-      std::unique_lock held(mutex_);
-      opened_.wait(held, [this] { return open_; });
-    }));
+    dt::Gate& gate = gates_.emplace_back();
+    require(stream.run_on_host([&gate] { gate.pass(); }));
   }
   void open() {
     const std::lock_guard lock(mutex_);
-    open_ = true;
-    opened_.notify_all();
+    for (dt::Gate& gate : gates_)
+      gate.open();
   }
 
  private:
   std::mutex mutex_;
-  std::condition_variable opened_;
-  bool open_ = true;
+  std::deque<dt::Gate> gates_;
   dt::DeviceList devices_ = dt::open_cpu_devices({.count = 1}).value();
   std::vector<dt::DeviceBuffer> buffers_;
   std::vector<std::unique_ptr<dt::DeviceStream>> streams_;

@@ -1,12 +1,11 @@
 #pragma once
 
 #include "gpu/cpu/cpu_device.h"
+#include "tests/unit/gpu/gate.h"
 
 #include <doctest/doctest.h>
 
-#include <condition_variable>
 #include <cstring>
-#include <mutex>
 #include <vector>
 
 namespace dt {
@@ -15,26 +14,6 @@ namespace dt {
 inline Time much_later() {
   return Clock::now() + seconds(60);
 }
-
-/// Holds threads until it is opened. A gate must exist until they have passed, so it comes before
-/// the streams.
-class Gate {
- public:
-  void pass() {
-    std::unique_lock lock(mutex_);
-    opened_.wait(lock, [&] { return open_; });
-  }
-  void open() {
-    const std::lock_guard lock(mutex_);
-    open_ = true;
-    opened_.notify_all();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable opened_;
-  bool open_ = false;
-};
 
 /// CPU devices with a stream each.
 struct CpuDevices {
