@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -11,6 +12,11 @@ namespace dt {
 namespace {
 constexpr int size_seals = F_SEAL_SHRINK | F_SEAL_GROW;
 }  // namespace
+
+bool may_make(uint64_t bytes) {
+  rlimit limit = {};
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= bytes;
+}
 
 Result<> seal_size(int fd) {
   if (fcntl(fd, F_ADD_SEALS, size_seals) < 0) return fail_errno("cannot seal shared memory");

@@ -11,6 +11,10 @@ namespace dt {
 // size is sealed, no peer can shrink it, and so end the others by SIGBUS. The kernel frees it with
 // its last process.
 
+/// True when this process may make a file of that size. Beyond the limit (RLIMIT_FSIZE), the kernel
+/// would send SIGXFSZ.
+bool may_make(uint64_t bytes);
+
 Result<> seal_size(int fd);
 /// Returns the size. Fails with Errc::protocol when it is not sealed.
 Result<uint64_t> sealed_size(int fd);

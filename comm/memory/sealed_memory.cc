@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 #include <cerrno>
 #include <optional>
@@ -36,11 +35,6 @@ Result<Fd> allocate_shared(const std::string& what, size_t bytes,
   if (error != 0)
     return fail_errno(format("cannot allocate {} KiB of {}", bytes >> 10, what), error);
   return memory;
-}
-
-bool may_make(uint64_t bytes) {
-  rlimit limit = {};
-  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= bytes;
 }
 
 int allocate_in(int fd, size_t begin, size_t bytes) {

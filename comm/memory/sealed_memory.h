@@ -6,7 +6,6 @@
 #include "comm/memory/available_memory.h"
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 
 namespace dt {
@@ -17,8 +16,5 @@ namespace dt {
 Result<Fd> allocate_shared(const std::string& what, size_t bytes, const AvailableMemory& available);
 /// Allocates bytes of the file. Returns an error number; 0: none.
 int allocate_in(int fd, size_t begin, size_t bytes);
-/// True when this process may make a file of that size. Beyond the limit, the kernel would send
-/// SIGXFSZ.
-bool may_make(uint64_t bytes);
 
 }  // namespace dt

@@ -25,6 +25,13 @@ Result<struct stat> status_of(const Fd& file) {
 Result<std::shared_ptr<CpuSharedMemory>> CpuSharedMemory::create(size_t bytes) {
   Fd file(memfd_create("dtrain device", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file) return fail_errno("cannot make shared memory");
+  if (!may_make(bytes)) {
+    return fail(
+        Errc::out_of_memory,
+        format("cannot make {} bytes of shared memory: files may not be so large; raise the "
+               "limit (ulimit -f)",
+               bytes));
+  }
   // Like other memory of the process, it gets its pages when they are used.
   if (ftruncate(file.get(), static_cast<off_t>(bytes)) < 0)
     return fail_errno(format("cannot make {} bytes of shared memory", bytes));

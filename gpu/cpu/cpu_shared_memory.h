@@ -22,7 +22,8 @@ class CpuSharedMemory {
     uint64_t bytes = 0;
   };
 
-  /// Fails with Errc::out_of_memory when the process has no place for it.
+  /// Fails with Errc::out_of_memory when the process has no place for it, or may not make a file
+  /// of that size.
   static Result<std::shared_ptr<CpuSharedMemory>> create(size_t bytes);
   /// Fails with Errc::not_found when the other process has the memory no more.
   static Result<std::shared_ptr<CpuSharedMemory>> open(const Handle& handle);

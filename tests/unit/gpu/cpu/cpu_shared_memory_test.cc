@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -69,6 +70,24 @@ TEST_CASE("bytes that are no handle are refused") {
 TEST_CASE("more memory than a process has place for is refused") {
   check_error(CpuSharedMemory::create(size_t{1} << 60), Errc::out_of_memory,
               "cannot map shared memory: Cannot allocate memory");
+}
+
+TEST_CASE("memory beyond the limit for files is refused, and the process lives") {
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    const rlimit limit = {999, 999};
+    if (setrlimit(RLIMIT_FSIZE, &limit) < 0) _exit(1);
+    const auto refused = CpuSharedMemory::create(1000);
+    const bool expected =
+        !refused && refused.error() == Error{Errc::out_of_memory,
+                                             "cannot make 1000 bytes of shared memory: files may "
+                                             "not be so large; raise the limit (ulimit -f)"};
+    _exit(expected && CpuSharedMemory::create(999) ? 0 : 2);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
 }
 
 TEST_CASE("a device opens shared memory of another one, as large as it was allocated") {
