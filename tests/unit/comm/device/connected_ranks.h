@@ -4,6 +4,7 @@
 #include "gpu/devices/device_places.h"
 #include "tests/unit/comm/device/test_store.h"
 #include "tests/unit/gpu/cpu_devices.h"
+#include "tests/unit/gpu/nccl/fake_nccl_world.h"
 
 #include <doctest/doctest.h>
 
@@ -20,14 +21,14 @@ namespace dt {
 struct ConnectedRanks {
   explicit ConnectedRanks(int size, const char* words = "", bool required = false,
                           const char* peer_max = "0", const CallProbe& watch = {})
-      : cpu({.count = size, .probe = [this, watch](const ProbedCall& call) -> Result<> {
+      : world(words),
+        cpu({.count = size, .probe = [this, watch](const ProbedCall& call) -> Result<> {
                if (watch) TRY(watch(call));
                const bool computes =
                    call.call == DeviceCall::copy || call.call == DeviceCall::reduce;
                const bool fails = breaks && call.runs && computes;
                return fails ? Result<>(fail(Errc::os, "broken")) : Result<>();
              }}) {
-    setenv("FAKE_NCCL", words, 1);
     for (int rank = 0; rank < size; ++rank) {
       auto opened = open_device_at(*find_device_place(
           memory
@@ -53,7 +54,6 @@ struct ConnectedRanks {
     store.close();
     for (const auto& rank : ranks)
       rank->close();
-    unsetenv("FAKE_NCCL");
   }
 
   /// Returns the way of a rank when it is decided.
@@ -74,6 +74,7 @@ struct ConnectedRanks {
   }
 
   mutable std::atomic<bool> breaks = false;  ///< the next copy or reduction breaks its device
+  FakeNcclWorld world;
   CpuDevices cpu;
   TestStore store;
   std::vector<DeviceBuffer> memory = {};

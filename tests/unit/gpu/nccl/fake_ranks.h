@@ -1,10 +1,10 @@
 #pragma once
 
 #include "gpu/nccl/nccl_communicator.h"
+#include "tests/unit/gpu/nccl/fake_nccl_world.h"
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -14,12 +14,8 @@ namespace dt {
 /// Ranks as threads, over a fake library whose world FAKE_NCCL describes.
 struct FakeRanks {
   explicit FakeRanks(const char* words)
-      : nccl(NcclLibrary::open({{.library = FAKE_NCCL, .required = true}}).value()) {
-    setenv("FAKE_NCCL", words, 1);
-  }
-  FakeRanks(const FakeRanks&) = delete;
-  FakeRanks& operator=(const FakeRanks&) = delete;
-  ~FakeRanks() { unsetenv("FAKE_NCCL"); }
+      : nccl(NcclLibrary::open({{.library = FAKE_NCCL, .required = true}}).value()),
+        world_(words) {}
 
   using Program = std::function<void(NcclCommunicator&)>;
   /// Runs the program at each rank. Returns the failures of joining, by rank.
@@ -45,6 +41,9 @@ struct FakeRanks {
   static NcclWait later() { return {.deadline = Clock::now() + seconds(60)}; }
 
   NcclLibrary nccl;
+
+ private:
+  FakeNcclWorld world_;
 };
 
 }  // namespace dt

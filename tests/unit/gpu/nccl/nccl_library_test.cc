@@ -1,6 +1,7 @@
 #include "gpu/nccl/nccl_library.h"
 
 #include "gpu/nccl/nccl_communicator.h"
+#include "tests/unit/gpu/nccl/fake_nccl_world.h"
 #include "tests/unit/temporary_folder.h"
 
 #include <doctest/doctest.h>
@@ -11,14 +12,6 @@
 
 namespace dt {
 namespace {
-
-/// Sets the world of the fake library (tests/programs/fake_nccl.cc).
-struct FakeNccl {
-  explicit FakeNccl(const char* words) { setenv("FAKE_NCCL", words, 1); }
-  FakeNccl(const FakeNccl&) = delete;
-  FakeNccl& operator=(const FakeNccl&) = delete;
-  ~FakeNccl() { unsetenv("FAKE_NCCL"); }
-};
 
 Result<NcclLibrary> open_chosen(const std::string& file) {
   return NcclLibrary::open(nccl_candidates({{"DTRAIN_NCCL_LIB", file}}));
@@ -57,7 +50,7 @@ TEST_CASE("open loads the library, and knows its version and its file") {
 }
 
 TEST_CASE("the oldest NCCL is 2.14.3") {
-  const FakeNccl fake("version=21403");
+  const FakeNcclWorld fake("version=21403");
   CHECK(open_chosen(FAKE_NCCL).value().version() == 21403);
 }
 
@@ -81,7 +74,7 @@ TEST_CASE("open fails with the file and the reason") {
   };
   for (const Case& c : cases) {
     CAPTURE(c.message);
-    const FakeNccl fake(c.words);
+    const FakeNcclWorld fake(c.words);
     const auto nccl = open_chosen(c.library);
     REQUIRE_FALSE(nccl.has_value());
     CHECK(nccl.error() == Error{c.code, c.message});
