@@ -1,6 +1,7 @@
 #include "python/core/core.h"
 
 #include "comm/include/dtrain/dtrain.h"
+#include "comm/include/dtrain/dtrain_device.h"
 
 #include <array>
 #include <cstring>
@@ -47,6 +48,10 @@ PyObject* version(PyObject* /*module*/, PyObject* /*none*/) {
   return PyUnicode_FromString(dtrain_version());
 }
 
+PyObject* nccl_version(PyObject* /*module*/, PyObject* /*none*/) {
+  return PyLong_FromLong(dtrain_nccl_version());
+}
+
 /// Adds a type to the module. The module's state owns one reference, and the module another.
 int add_type(PyObject* module, PyTypeObject*& place, PyObject* type) {
   if (type == nullptr) return -1;
@@ -88,6 +93,7 @@ int clear(PyObject* module) {
 PyModuleDef* definition() {
   static std::array methods = {
       PyMethodDef{"version", version, METH_NOARGS, nullptr},
+      PyMethodDef{"nccl_version", nccl_version, METH_NOARGS, nullptr},
       PyMethodDef{"init", init_context, METH_VARARGS, nullptr},
       PyMethodDef{"wait_any", wait_any, METH_VARARGS, nullptr},
       PyMethodDef{"address", buffer_address, METH_O, nullptr},

@@ -1,16 +1,13 @@
 """The abilities of libdtrain with GPUs."""
 
-import glob
 import os
 import sys
 import warnings
 
+from dtrain import _core
 from dtrain._context import joined
 from dtrain._version import cuda
 
-_SONAME = "libnccl.so.2"
-# An older one is refused.
-_NCCL_MIN = 21403
 _reported = False
 
 
@@ -41,29 +38,4 @@ def report_way(as_they_are: bool) -> None:
 
 def nccl_version() -> int:
     """Return the number of the NCCL that libdtrain loads, such as 22809, or 0 where it can use none."""
-    if not has_gpu_parts():
-        return 0
-    import ctypes  # noqa: PLC0415  # few programs ask
-
-    for path in _nccl_paths():
-        try:
-            library = ctypes.CDLL(path)
-            version = ctypes.c_int()
-            library.ncclGetVersion(ctypes.byref(version))
-        except (OSError, AttributeError):
-            continue
-        return version.value if version.value >= _NCCL_MIN else 0
-    return 0
-
-
-def _nccl_paths() -> list[str]:
-    """Return the places where libdtrain searches, in its order."""
-    chosen = os.environ.get("DTRAIN_NCCL_LIB")
-    if chosen:
-        return [chosen]
-    paths = [_SONAME]
-    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
-        prefix = os.environ.get(name)
-        if prefix:
-            paths += glob.glob(f"{glob.escape(prefix)}/lib/python3*/site-packages/nvidia/nccl/lib/{_SONAME}")
-    return [*paths, *(f"{home}/lib64/{_SONAME}" for home in (os.environ.get("CUDA_HOME"), "/usr/local/cuda") if home)]
+    return _core.nccl_version() if has_gpu_parts() else 0

@@ -94,6 +94,11 @@ DTRAIN_API int dtrain_work_wait_stream(dtrain_work* work, void* stream, dtrain_e
  * of all ranks. */
 DTRAIN_API int dtrain_uses_nccl(const dtrain_context* context);
 
+/* Returns the number of the NCCL that the library would use, such as 22809, and loads it for that.
+ * Returns 0 where it finds none, or one that is older than 2.14.3. DTRAIN_NCCL_LIB may name its
+ * file. A build without GPU parts connects no GPUs by it. */
+DTRAIN_API int dtrain_nccl_version(void);
+
 #ifdef __cplusplus
 }
 #endif

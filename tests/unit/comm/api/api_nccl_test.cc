@@ -68,6 +68,17 @@ std::vector<ApiCall> scaled_calls() {
   return calls;
 }
 
+TEST_CASE("the version of NCCL is that of the library that would connect devices; 0: none") {
+  const auto version = [](const char* fake, const char* library) {
+    const Variables variables("auto", fake, library);
+    return dtrain_nccl_version();
+  };
+  CHECK(version("", FAKE_NCCL) == 22809);
+  CHECK(version("version=21403", FAKE_NCCL) == 21403);
+  CHECK(version("version=21200", FAKE_NCCL) == 0);
+  CHECK(version("", "/no/libnccl.so.2") == 0);
+}
+
 TEST_CASE("NCCL's collectives have the results of the engine") {
   const Variables variables("nccl");
   std::vector<ApiCall> calls = calls_of(DTRAIN_FLOAT32, whole_numbers<float>);
