@@ -50,11 +50,19 @@ struct DeviceMemory {
   bool operator==(const DeviceMemory&) const = default;
 };
 
+/// The deleter of a buffer's memory.
+struct FreeMemory {
+  std::function<void(void* memory)> free;  ///< empty: the memory is not freed
+  void operator()(void* memory) const {
+    if (free) free(memory);
+  }
+};
+
 /// Memory of a device, or pinned memory. Its destructor frees it; no queued call may use it then.
 class DeviceBuffer {
  public:
   DeviceBuffer() = default;
-  /// `owner` frees the memory in its deleter.
+  /// `owner` frees the memory in its deleter, which is a FreeMemory for memory that can be shared.
   DeviceBuffer(std::shared_ptr<void> owner, std::byte* at, size_t bytes)
       : owner_(std::move(owner)), at_(at), bytes_(bytes) {}
   DeviceBuffer(const DeviceBuffer&) = delete;
@@ -71,6 +79,11 @@ class DeviceBuffer {
   /// Null for no bytes. Else a multiple of 256.
   std::byte* at() const { return at_; }
   size_t bytes() const { return bytes_; }
+  /// The memory is not freed: the driver frees it at the end of the process. Requires memory of
+  /// Device::allocate_shared().
+  void leave_to_driver() {
+    if (auto* const deleter = std::get_deleter<FreeMemory>(owner_)) deleter->free = nullptr;
+  }
 
  private:
   std::shared_ptr<void> owner_ = {};
@@ -194,8 +207,9 @@ class Device {
   /// Returns the handle by which they do. Requires memory of allocate_shared().
   virtual Result<Bytes> share(const DeviceBuffer& shared) const = 0;
   /// Returns memory of a device of another process, which kernels of this one can use. That process
-  /// must keep it meanwhile. Fails with Errc::protocol for bytes that are no handle, and with
-  /// others where the device cannot reach it.
+  /// must keep it meanwhile: CUDA leaves undefined what it does when it frees the memory before the
+  /// result has ended (cudaIpcOpenMemHandle). Fails with Errc::protocol for bytes that are no
+  /// handle, and with others where the device cannot reach it.
   virtual Result<DeviceBuffer> open_shared(ByteSpan handle) = 0;
   /// Loads the kernels of copy_pieces(), and of averages for types that NCCL sums. This may wait
   /// for all work of the device.

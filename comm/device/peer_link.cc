@@ -80,6 +80,7 @@ Result<std::unique_ptr<PeerLink>> PeerLink::connect(Terms terms) {
   const Result<bool> done = link->terms_.stream->done();
   if (!done || !*done) link->end_sums(linked ? nullptr : &linked.error());
   if (!linked) return tl::unexpected(std::move(linked).error());
+  link->close_with_all();
   return std::unique_ptr<PeerLink>();
 }
 
@@ -99,6 +100,19 @@ void PeerLink::end_sums(const Error* failure) {
   if (failure != nullptr) terms_.abandon(*failure);
   const auto watch = [this] { (void)memory_->status(); };
   (void)watched_end(*terms_.stream, Clock::now() + staged_work_max, watch);
+}
+
+/// Called by all ranks when some rank cannot link. Each frees its memory when all have closed it. A
+/// rank whose device has failed does not know whether its kernels have ended.
+void PeerLink::close_with_all() {
+  const Result<bool> idle = terms_.stream->done();
+  const bool closed = idle && *idle;
+  if (closed && memory_) memory_->close();
+  const Result<std::vector<Bytes>> noted = gather("closed", Writer().number(closed).take());
+  if (!noted || memory_ == nullptr) return;
+  const bool all_closed =
+      std::ranges::all_of(*noted, [](const Bytes& note) { return Reader(note).number<bool>(); });
+  if (all_closed) memory_->note_all_closed();
 }
 
 /// Returns true when all ranks have the memory of all.

@@ -36,6 +36,9 @@ Result<> watched_end(DeviceStream& stream, Time deadline, const std::function<vo
 ///   allocate ─▶ open the others' ─▶ sum known numbers ─▶ rank 0 compares with NCCL ─▶ a limit
 ///      └───────────────┴─────────────── a failure ──▶ no link
 ///
+/// At the end each rank calls close(), and then gives the others notice. Memory that others may
+/// have open is never freed, so a rank calls note_all_closed() when it has the notices of all.
+///
 /// One thread at a time, but stop() is for any thread.
 class PeerLink {
  public:
@@ -66,6 +69,10 @@ class PeerLink {
   /// Begins such a call on the stream. It ends without a result where a rank is late by `patience`.
   Result<> begin(const NcclCall& call, Duration patience = staged_work_max);
   void stop() { memory_->stop(); }
+  /// PeerMemory::close()
+  void close() { memory_->close(); }
+  /// PeerMemory::note_all_closed()
+  void note_all_closed() { memory_->note_all_closed(); }
   /// Fails when a sum has ended without a result. To be called again and again while a sum runs.
   Result<> status() { return memory_->status(); }
   /// PeerMemory::failed()
@@ -88,6 +95,7 @@ class PeerLink {
   Result<bool> faster_than_nccl(size_t bytes);
   Result<> wait_for_sum();
   void end_sums(const Error* failure);
+  void close_with_all();
   Result<std::vector<Bytes>> gather(const std::string& step, const Bytes& own) const;
   Result<bool> all_did(const std::string& step, const Result<>& own) const;
   void warn(const std::string& text) const;

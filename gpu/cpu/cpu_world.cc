@@ -67,7 +67,8 @@ Result<DeviceBuffer> allocate_buffer(const std::shared_ptr<CpuWorld>& world,
   const auto free = [world, allocation](void*) {
     world->fail_overrun(allocation->terms().device, world->memory().free(allocation));
   };
-  return DeviceBuffer(std::shared_ptr<void>(allocation->at(), free), allocation->at(), terms.bytes);
+  return DeviceBuffer(std::shared_ptr<void>(allocation->at(), FreeMemory{free}), allocation->at(),
+                      terms.bytes);
 }
 
 }  // namespace dt

@@ -19,9 +19,9 @@
 namespace dt {
 
 DeviceBuffer cuda_buffer(std::shared_ptr<CudaState> state, void* memory, size_t bytes) {
-  std::shared_ptr<void> owner(memory, [state = std::move(state)](void* freed) {
-    (void)state->run("free", [&] { return cudaFree(freed); });
-  });
+  std::shared_ptr<void> owner(memory, FreeMemory{[state = std::move(state)](void* freed) {
+                                (void)state->run("free", [&] { return cudaFree(freed); });
+                              }});
   return DeviceBuffer(std::move(owner), static_cast<std::byte*>(memory), bytes);
 }
 

@@ -86,8 +86,13 @@ Result<> PeerMemory::clear() {
   return stream->synchronize(Clock::now() + clear_max);
 }
 
-Result<PeerMemoryOffer> PeerMemory::offer() const {
+PeerMemory::~PeerMemory() {
+  if (others_have_it_) own_.leave_to_driver();
+}
+
+Result<PeerMemoryOffer> PeerMemory::offer() {
   Bytes handle = TRY(device_.share(own_));
+  others_have_it_ = true;
   return PeerMemoryOffer{.handle = std::move(handle),
                          .data_bytes = data_bytes_,
                          .blocks = static_cast<uint32_t>(blocks_)};
@@ -115,6 +120,12 @@ Result<> PeerMemory::open(int rank, std::span<const PeerMemoryOffer> offers, Pee
   }
   if (meeting == PeerMeeting::streams) ending_ = TRY(device_.make_stream());
   return {};
+}
+
+void PeerMemory::close() {
+  opened_.clear();
+  for (size_t peer = 0; peer < memory_.size(); ++peer)
+    if (static_cast<int>(peer) != rank_) memory_[peer] = nullptr;
 }
 
 /// Returns input 0 or 1, or result 2 or 3, of a rank.

@@ -53,6 +53,11 @@ struct PeerSum {
 /// the same sums in the same order. One thread at a time, but stop() and status() are for any
 /// thread.
 ///
+/// At the end each rank closes the memory of the others, and frees its own when all have closed it.
+/// By CUDA's documentation of cudaIpcOpenMemHandle(), a free before that is undefined behaviour.
+/// So after a failure, when no rank knows what the others do, memory that was offered is never
+/// freed: the driver frees it at the end of the process.
+///
 ///   memory of a rank:  signals │ input 0 │ input 1 │ results 0 │ results 1
 ///                              sums use both halves in turn
 class PeerMemory {
@@ -62,12 +67,18 @@ class PeerMemory {
   static Result<std::unique_ptr<PeerMemory>> allocate(Device& device, size_t data_bytes);
   PeerMemory(const PeerMemory&) = delete;
   PeerMemory& operator=(const PeerMemory&) = delete;
-  ~PeerMemory() = default;
+  ~PeerMemory();
 
-  Result<PeerMemoryOffer> offer() const;
+  /// From now on, others may open the memory.
+  Result<PeerMemoryOffer> offer();
   /// Opens the memory of all others. Requires at most peer_ranks_max offers, by rank, and the same
   /// meeting of all.
   Result<> open(int rank, std::span<const PeerMemoryOffer> offers, PeerMeeting meeting);
+
+  /// Closes the memory of all others. No sum of this rank runs any more, and none follows.
+  void close();
+  /// All others have closed this rank's memory, or have never opened it. So its end frees it.
+  void note_all_closed() { others_have_it_ = false; }
 
   /// The size of the largest sum of all ranks.
   size_t data_bytes() const { return data_bytes_; }
@@ -115,6 +126,7 @@ class PeerMemory {
   int blocks_ = 1;
   int rank_ = 0;
   bool half_ = false;
+  bool others_have_it_ = false;  ///< they may have opened own_
   PeerMeeting meeting_ = PeerMeeting::kernels;
   DeviceBuffer own_ = {};
   DeviceBuffer pinned_ = {};

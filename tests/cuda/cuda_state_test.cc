@@ -61,6 +61,18 @@ TEST_CASE("a device that cannot be made current is an error, and no call reaches
   CHECK(device->allocate(8).has_value());
 }
 
+TEST_CASE("memory that other processes may have open is left to the driver") {
+  const DeviceList devices = devices_of_new_world(1);
+  fake_cuda().memory_bytes = size_t{4} << 20;
+  DeviceBuffer freed = devices[0]->allocate_shared(16).value();
+  DeviceBuffer left = devices[0]->allocate_shared(16).value();
+  CHECK(fake_cuda().live_allocations == 2);
+  left.leave_to_driver();
+  left = DeviceBuffer();
+  freed = DeviceBuffer();
+  CHECK(fake_cuda().live_allocations == 1);
+}
+
 TEST_CASE("a question for work that has not run leaves no error for the program") {
   const DeviceList devices = devices_of_new_world(1);
   const auto stream = devices[0]->make_stream().value();

@@ -7,8 +7,10 @@
 
 #include <atomic>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <mutex>
+#include <string>
 #include <thread>
 
 namespace dt {
@@ -57,6 +59,12 @@ struct LinkedRanks {
     for (std::thread& thread : threads)
       thread.join();
     return links;
+  }
+
+  /// Bytes of a rank's device that are not free.
+  size_t used(size_t rank) const {
+    const DeviceMemory memory = worlds[rank]->device(0).memory();
+    return memory.total_bytes - memory.free_bytes;
   }
 
   std::vector<std::unique_ptr<CpuDevices>> worlds = {};
@@ -128,6 +136,36 @@ TEST_CASE("ranks that share a device run the same sums") {
   check_linked_sums(PeerMeeting::streams);
 }
 
+/// The number of mappings of shared memory, which are own memory of ranks and memory of others.
+size_t count_mappings() {
+  size_t count = 0;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);)
+    if (line.find("dtrain device") != std::string::npos) ++count;
+  return count;
+}
+
+TEST_CASE("a rank closes the others' memory, and frees its own when all have") {
+  LinkedRanks ranks(2, plain);
+  const size_t used_before = ranks.used(1);
+  const size_t mappings = count_mappings();
+  auto links = ranks.connect();
+  const size_t used = ranks.used(1);
+  CHECK(used > used_before);
+  CHECK(count_mappings() == mappings + 4);
+  (*links[0])->close();
+  CHECK(count_mappings() == mappings + 3);
+  (*links[1])->close();
+  CHECK(count_mappings() == mappings + 2);
+  CHECK(ranks.used(1) == used);
+  (*links[1])->note_all_closed();
+  for (auto& link : links)
+    link->reset();
+  CHECK(ranks.used(1) == used_before);
+  // It has no notice of the other one.
+  CHECK(ranks.used(0) == used);
+}
+
 TEST_CASE("the least limit of all users holds, and without one all ranks compare with NCCL") {
   LinkedRanks ranks(2, plain);
   for (const auto& link : ranks.connect([](PeerLink::Terms& terms, size_t rank) {
@@ -179,6 +217,9 @@ TEST_CASE("a wrong sum shows that the ranks do not reach each other") {
   });
   changed = &ranks;
   check_none(ranks.connect());
+  // Each has freed its memory, when the other one had closed it.
+  for (size_t rank = 0; rank < 2; ++rank)
+    CHECK(ranks.used(rank) == ranks.free[rank].bytes());
   CHECK(ranks.warnings ==
         "dtrain: warning: rank 0 cannot sum with the other GPUs of this host, so NCCL does: a sum "
         "of known numbers is 0, not 1\n");
@@ -294,6 +335,9 @@ TEST_CASE("a stop while ranks try to sum leaves no kernel behind") {
     CHECK(links[1].error().code == Errc::closed);
     CHECK_FALSE(links[0].has_value());
     CHECK(ranks.abandoned == "finalized");
+    // None knows whether the other one still has its memory.
+    for (size_t rank = 0; rank < 2; ++rank)
+      CHECK(ranks.used(rank) > ranks.free[rank].bytes());
   }
 }
 

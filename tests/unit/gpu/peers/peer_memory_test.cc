@@ -239,6 +239,31 @@ TEST_CASE("memory shrinks where a device has too little, and all ranks use the l
   CHECK(refused.error().code == Errc::out_of_memory);
 }
 
+TEST_CASE("memory that was offered is freed only when all others have closed it") {
+  const auto free_bytes = [](const Peers& peers, size_t rank) {
+    return peers.worlds[rank]->device(0).memory().free_bytes;
+  };
+  for (const PeerMeeting meeting : {PeerMeeting::kernels, PeerMeeting::streams}) {
+    Peers peers(2, meeting);
+    const size_t before = free_bytes(peers, 0);
+    peers.sum(1, 100, [](size_t rank, size_t) { return static_cast<float>(rank); });
+    for (const auto& rank : peers.memory)
+      rank->close();
+    // It needs no memory of others.
+    peers.memory[0]->stop();
+    peers.memory[0]->note_all_closed();
+    peers.memory.clear();
+    CHECK(free_bytes(peers, 0) == size_t{1} << 30);
+    CHECK(free_bytes(peers, 1) == before);
+  }
+}
+
+TEST_CASE("memory that was not offered is freed") {
+  const CpuDevices world({.count = 1});
+  PeerMemory::allocate(world.device(0), 1000).value().reset();
+  CHECK(world.device(0).memory().free_bytes == size_t{1} << 30);
+}
+
 TEST_CASE("offers that no rank makes are refused") {
   const CpuDevices world({.count = 1});
   const auto memory = PeerMemory::allocate(world.device(0), 1000).value();
