@@ -1,28 +1,18 @@
 // A rank of `dtrain run` with a device, which NCCL connects with the others. `nccl_ranks check`
-// compares each collective of each type with the host, bit for bit. In `nccl_ranks killed FOLDER`,
-// the last rank kills itself once the others have begun a collective. They report that by files in
-// FOLDER, which is empty before. They must get an error that names it.
+// compares each collective of each type with the host, bit for bit.
 //
 // The device is a GPU. With DTRAIN_CPU_DEVICES=1 and DTRAIN_NCCL_LIB, both are stand-ins.
 #include "base/environment.h"
-#include "base/format.h"
 #include "base/kernels/half.h"
 #include "comm/include/dtrain/dtrain.hpp"
-#include "comm/training/strategy/workers.h"
 #include "gpu/devices/open_devices.h"
 #include "gpu/nccl/nccl_communicator.h"
 #include "tests/gpu/or_stop.h"
 
-#include <unistd.h>
-
-#include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <string>
-#include <thread>
+#include <memory>
+#include <string_view>
 #include <vector>
 
 namespace dt {
@@ -85,16 +75,12 @@ class NcclRank {
       : devices_(or_stop(open_devices(process_environment()))),
         device_(*devices_[static_cast<size_t>(context_.local_rank()) % devices_.size()]),
         stream_(or_stop(device_.make_stream())) {
-    workers_ =
-        or_stop(Workers::join(context_.get(), {.name = StrategyName::multi_worker_mirrored}, 0));
     const NcclLibrary nccl = or_stop(NcclLibrary::open(nccl_candidates(process_environment())));
     NcclMembership membership = {.rank = context_.rank(), .size = context_.size()};
     if (membership.rank == 0) membership.id = or_stop(make_nccl_id(nccl));
-    or_stop(workers_->broadcast(std::as_writable_bytes(std::span(membership.id.bytes))));
+    context_.broadcast(membership.id.bytes, 0);
     const std::shared_ptr<void> current = device_.make_current();
-    or_stop(workers_->begin_watch());
     communicator_ = or_stop(NcclCommunicator::join(nccl, membership, wait()));
-    or_stop(workers_->end_watch());
     if (membership.rank == 0)
       std::printf("%d ranks on %s and others, NCCL %s\n", membership.size, device_.name().c_str(),
                   nccl_version_text(nccl.version()).c_str());
@@ -102,11 +88,7 @@ class NcclRank {
 
   int rank() const { return context_.rank(); }
   size_t size() const { return static_cast<size_t>(context_.size()); }
-  Workers& workers() { return *workers_; }
-  NcclWait wait() {
-    return {.deadline = Clock::now() + step_max,
-            .watch = [this] { return workers_->check_watch(); }};
-  }
+  static NcclWait wait() { return {.deadline = Clock::now() + step_max}; }
 
   /// Runs the call with these inputs. Returns the outputs, which begin as zeros.
   Result<Bytes> run(NcclCall call, const Bytes& inputs, size_t output_bytes) {
@@ -119,12 +101,10 @@ class NcclRank {
     call.from = from.at();
     call.to = to.at();
     call.stream = stream_->native();
-    TRY(workers_->begin_watch());
     TRY(communicator_->run(call, wait()));
     Bytes outputs(output_bytes);
     TRY(stream_->copy({outputs.data(), to.at(), output_bytes}));
     TRY(stream_->synchronize(Clock::now() + step_max));
-    TRY(workers_->end_watch());
     return outputs;
   }
 
@@ -133,7 +113,6 @@ class NcclRank {
   DeviceList devices_;
   Device& device_;
   std::unique_ptr<DeviceStream> stream_;
-  std::unique_ptr<Workers> workers_ = {};
   std::unique_ptr<NcclCommunicator> communicator_ = {};
 };
 
@@ -207,51 +186,15 @@ int check_all(NcclRank& self) {
   return different == 0 ? 0 : 1;
 }
 
-/// Returns the number of files in the folder.
-ptrdiff_t files_in(const std::filesystem::path& folder) {
-  return std::distance(std::filesystem::directory_iterator(folder), {});
-}
-
-/// Returns 0 when the error names the rank that was killed.
-int be_killed(NcclRank& self, const std::filesystem::path& folder) {
-  const auto last = static_cast<int>(self.size()) - 1;
-  if (self.rank() == last) {
-    const Time end = Clock::now() + step_max;
-    while (files_in(folder) < last && Clock::now() < end)
-      std::this_thread::sleep_for(milliseconds(1));
-    static_cast<void>(std::raise(SIGKILL));
-  }
-  // Before this file, the death would end a step of the constructor.
-  std::ofstream(folder / format("{}", self.rank())) << "begins\n";
-  const Time begin = Clock::now();
-  const auto failed = self.run({.type = NcclType::uint8, .count = 1000}, Bytes(1000), 1000);
-  const Result<> reason = failed ? Result<>() : self.workers().await_reason();
-  const std::string text =
-      reason ? failed ? "none" : failed.error().message : reason.error().message;
-  const std::string name = format("rank {}", last);
-  std::printf("rank %d, after %lld ms: %s\n", self.rank(),
-              static_cast<long long>(duration_cast<milliseconds>(Clock::now() - begin).count()),
-              text.c_str());
-  return text.find(name) == std::string::npos ? 1 : 0;
-}
-
-int run_rank(const char* folder) {
-  NcclRank self;
-  return folder == nullptr ? check_all(self) : be_killed(self, folder);
-}
-
 }  // namespace
 }  // namespace dt
 
 int main(int count, char** words) {
-  const std::string what = count >= 2 ? words[1] : "";
-  if (!(what == "check" && count == 2) && !(what == "killed" && count == 3)) {
-    std::fprintf(stderr, "usage: nccl_ranks check|killed FOLDER\n");
+  if (count != 2 || std::string_view(words[1]) != "check") {
+    std::fprintf(stderr, "usage: nccl_ranks check\n");
     return 2;
   }
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  const int status = dt::run_rank(words[2]);
-  std::fflush(stdout);
-  // A rank whose peer was killed has nothing to end in order.
-  _exit(status);
+  dt::NcclRank self;
+  return dt::check_all(self);
 }

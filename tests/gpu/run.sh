@@ -177,7 +177,6 @@ part_b() {
   step device 'Collectives of libdtrain, staged' 60 "${three[@]}" -x DTRAIN_DEVICE_COLLECTIVES=staged "$ranks" check staged
   # The ranks share a GPU, so their streams wait for each other. Kernels that wait: part a.
   step device 'Collectives of libdtrain, whose small sums need no NCCL' 60 "${three[@]}" "${by_peers[@]}" "$ranks" check nccl
-  step device 'A death in a collective of NCCL is named' 40 killed "${three[@]}" "$build/tests/gpu/nccl_ranks" killed
   step device 'A death in a collective of libdtrain is named' 40 killed "${three[@]}" "${by_nccl[@]}" "$ranks" killed
   step device 'A death in a sum that needs no NCCL is named' 40 killed "${three[@]}" "${by_peers[@]}" "$ranks" killed
   # A stand-in of NCCL hangs where the ranks have packed their tensors. NVIDIA's ignores this variable, so buffers may
