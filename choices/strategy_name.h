@@ -85,7 +85,7 @@ Result<CrossDeviceName> parse_cross_device_name(std::string_view text);
 enum class Communication : uint8_t {
   automatic,  ///< libdtrain decides
   ring,       ///< libdtrain's engine, which needs no GPU
-  nccl,       ///< NVIDIA's NCCL, between GPUs
+  nccl,       ///< NVIDIA's NCCL, between GPUs, for what it can run
 };
 
 /// The names, as the placeholder of an option has them.

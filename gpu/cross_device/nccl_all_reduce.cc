@@ -1,7 +1,5 @@
 #include "gpu/cross_device/nccl_all_reduce.h"
 
-#include "gpu/nccl/nccl_device.h"
-
 #include <algorithm>
 #include <bit>
 #include <vector>
@@ -26,7 +24,7 @@ bool nccl_averages(ElementType type, size_t devices) {
 }  // namespace
 
 bool NcclAllReduce::can_reduce(const CrossDeviceTerms& terms) {
-  return NcclDevice::can_reduce(terms.type, op_by_nccl(terms.op));
+  return nccl_can_reduce(terms.type, op_by_nccl(terms.op));
 }
 
 Result<> NcclAllReduce::all_reduce(const CrossDeviceTerms& terms,

@@ -70,9 +70,13 @@ typedef struct dtrain_strategy_options {
    * while it is more than N pushes ahead of another. */
   const char* ps_mode;
   /* For multi_worker_mirrored: "auto", "ring" (libdtrain's engine) or "nccl", which needs GPUs and
-   * NVIDIA's NCCL. The engine also takes some reductions of "nccl": those of 16-bit integers,
-   * booleans and 8-bit floats, and the minimum and maximum of other floats. NULL:
-   * DTRAIN_COMMUNICATION, else "auto", which is the engine. */
+   * NVIDIA's NCCL. "nccl" is DTRAIN_DEVICE_COLLECTIVES=nccl for these workers alone
+   * (dtrain_device.h). The strategy is made when NCCL has connected them. It fails where NCCL
+   * cannot, and a failure of NCCL in a step ends the context, too. Where NCCL also runs the job's
+   * own collectives, none of them may be called meanwhile. The engine also takes some reductions of
+   * "nccl": those of 16-bit integers, booleans and 8-bit floats, the minimum and maximum of other
+   * floats, and lists with such a tensor. NULL: DTRAIN_COMMUNICATION, else "auto", which is the
+   * engine. */
   const char* communication;
   /* 1: a device of the CPU replaces a named device that does not exist. 0: DTRAIN_SOFT_PLACEMENT.
    * */

@@ -33,8 +33,6 @@ class ReplicaDevices {
   Result<> connect(int timeout_ms);
 
   size_t count() const { return devices_.size(); }
-  /// NCCL, for the communication of that name; null: another one.
-  const NcclLibrary* nccl() const { return nccl_ ? &*nccl_ : nullptr; }
   /// The GPUs and libraries, which the workers compare.
   DevicesInUse in_use(const Environment& environment) const;
   Device& device(size_t replica) const { return *devices_[replica]; }
@@ -76,7 +74,7 @@ class ReplicaDevices {
   Result<> open_nccl(const Environment& environment);
 
   DeviceList all_ = {};
-  std::optional<NcclLibrary> nccl_ = {};
+  std::optional<NcclLibrary> nccl_ = {};  ///< for the communication of that name
   std::vector<std::string> fallbacks_ = {};
   size_t memory_max_ = 0;                              ///< of each device; 0: no limit
   std::vector<std::unique_ptr<UsedBytes>> used_ = {};  ///< by replica

@@ -1,6 +1,5 @@
 #include "comm/training/strategy/replica_reducer.h"
 
-#include "base/format.h"
 #include "comm/training/strategy/device_schedule.h"
 #include "comm/training/strategy/worker_packs.h"
 
@@ -36,8 +35,8 @@ Result<> ReplicaReducer::reduce(const std::vector<ReplicaTensors*>& by_replica, 
 Result<> ReplicaReducer::queue(const std::vector<ReplicaTensors*>& by_replica, ReduceOp op) {
   const ByReplica tensors = TRY(on_devices(by_replica));
   const bool average = op == ReduceOp::average && !workers_.alone();
-  // The engine divides as it adds, so that one device of each worker needs no other pass.
-  const bool divides = average && (devices_.count() > 1 || nccl_ != nullptr);
+  // The workers' call divides, so that one device of each worker needs no other pass.
+  const bool divides = average && devices_.count() > 1;
   TRY(reduce_on_devices(tensors, average ? ReduceOp::sum : op, !workers_.alone()));
   if (!workers_.alone()) {
     TRY(devices_.synchronize());
@@ -140,63 +139,15 @@ Result<> ReplicaReducer::reduce_by(const std::string& algorithm, const CrossDevi
   return {};
 }
 
-Result<> ReplicaReducer::join_nccl(int timeout_ms) {
-  timeout_ms_ = timeout_ms;
-  const NcclLibrary* const nccl = devices_.nccl();
-  if (nccl == nullptr || workers_.alone()) return {};
-  NcclMembership membership = {.rank = workers_.rank(), .size = workers_.size()};
-  Result<> made;
-  if (membership.rank == 0) {
-    auto id = make_nccl_id(*nccl);
-    if (id)
-      membership.id = *id;
-    else
-      made = tl::unexpected(std::move(id).error());
-  }
-  TRY(workers_.share(made));
-  TRY(workers_.broadcast(std::as_writable_bytes(std::span(membership.id.bytes))));
-  return watched([&](const NcclWait& wait) -> Result<> {
-    nccl_ = TRY(NcclDevice::join(*nccl, membership, devices_.stream(0), wait));
-    return {};
-  });
-}
-
-Result<> ReplicaReducer::watched(const std::function<Result<>(const NcclWait&)>& call) {
-  TRY(workers_.begin_watch());
-  NcclWait wait = {.watch = [this] { return workers_.check_watch(); }};
-  if (timeout_ms_ > 0) wait.deadline = Clock::now() + milliseconds(timeout_ms_);
-  Result<> result = call(wait);
-  if (result) return workers_.end_watch();
-  // NCCL may notice a peer's end before its reason is known here.
-  if (result.error().code == Errc::peer_lost) TRY(workers_.await_reason());
-  return result;
+Result<> ReplicaReducer::connect_by_nccl() {
+  const DeviceBuffer number = TRY(devices_.allocate(0, sizeof(int32_t)));
+  TRY(devices_.stream(0).fill(number.at(), std::byte{0}, sizeof(int32_t)));
+  TRY(devices_.synchronize());
+  return workers_.connect_by_nccl(number.at());
 }
 
 Result<> ReplicaReducer::reduce_over_workers(const ReplicaTensors& first, ReduceOp op) {
-  if (nccl_ == nullptr) return reduce_by_engine(first, op);
-  ReplicaTensors others;
-  std::vector<NcclTensor> tensors;
-  for (const ReplicaTensor& tensor : first) {
-    if (NcclDevice::can_reduce(tensor.type, op))
-      tensors.push_back({tensor.type, tensor.count, tensor.at});
-    else
-      others.push_back(tensor);
-  }
-  if (!tensors.empty()) TRY(reduce_by_nccl(tensors, op));
-  return others.empty() ? Result<>() : reduce_by_engine(others, op);
-}
-
-Result<> ReplicaReducer::reduce_by_nccl(const std::vector<NcclTensor>& tensors, ReduceOp op) {
-  // NCCL does not compare the calls of ranks.
-  std::string call = format("an operation {} by NCCL of", static_cast<int>(op));
-  for (const NcclTensor& tensor : tensors)
-    call += format(" {}x type {}", tensor.count, type_number(tensor.type));
-  TRY(workers_.agree(call));
-  return watched([&](const NcclWait& wait) { return nccl_->all_reduce(tensors, op, wait); });
-}
-
-Result<> ReplicaReducer::reduce_by_engine(const ReplicaTensors& first, ReduceOp op) {
-  if (bytes_per_pack_ > 0 || !devices_.device(0).host_can_access()) return reduce_packs(first, op);
+  if (bytes_per_pack_ > 0) return reduce_packs(first, op);
   std::vector<WorkerTensor> tensors;
   for (const ReplicaTensor& tensor : first)
     tensors.push_back({tensor.type, tensor.count, tensor.at});
@@ -208,12 +159,18 @@ Result<> ReplicaReducer::reduce_packs(const ReplicaTensors& first, ReduceOp op) 
   for (const ReplicaTensor& tensor : first)
     sizes.push_back({tensor.type, tensor.count});
   for (const std::vector<size_t>& pack : pack_for_workers(sizes, bytes_per_pack_)) {
+    const ReplicaTensor& lead = first[pack[0]];
+    if (pack.size() == 1) {
+      const WorkerTensor alone = {lead.type, lead.count, lead.at};
+      TRY(workers_.all_reduce({&alone, 1}, op));
+      continue;
+    }
     size_t bytes = 0;
     for (const size_t t : pack)
       bytes += first[t].bytes();
     if (pack_.bytes() < bytes) {
       pack_ = {};
-      pack_ = TRY(devices_.device(0).allocate_pinned(bytes));
+      pack_ = TRY(devices_.allocate(0, bytes));
     }
     std::byte* at = pack_.at();
     for (const size_t t : pack) {
@@ -221,8 +178,7 @@ Result<> ReplicaReducer::reduce_packs(const ReplicaTensors& first, ReduceOp op) 
       at += first[t].bytes();
     }
     TRY(devices_.synchronize());
-    const ElementType type = first[pack[0]].type;
-    const WorkerTensor all = {type, bytes / element_bytes(type), pack_.at()};
+    const WorkerTensor all = {lead.type, bytes / element_bytes(lead.type), pack_.at()};
     TRY(workers_.all_reduce({&all, 1}, op));
     at = pack_.at();
     for (const size_t t : pack) {

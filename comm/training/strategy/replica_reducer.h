@@ -2,11 +2,8 @@
 
 #include "comm/training/strategy/replica_devices.h"
 #include "comm/training/strategy/workers.h"
-#include "gpu/nccl/nccl_device.h"
 
 #include <cstddef>
-#include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -34,9 +31,8 @@ class ReplicaReducer {
   ReplicaReducer(ReplicaDevices& devices, Workers& workers, size_t bytes_per_pack)
       : devices_(devices), workers_(workers), bytes_per_pack_(bytes_per_pack) {}
 
-  /// Connects the first devices of all workers by NCCL, where that is the communication. A
-  /// collective. `timeout_ms` is that of a call; 0: none.
-  Result<> join_nccl(int timeout_ms);
+  /// Connects the first devices of all workers by NCCL. A collective.
+  Result<> connect_by_nccl();
 
   /// Each replica has the same list, but for the memory. Returns when the results are complete.
   Result<> reduce(const std::vector<ReplicaTensors*>& by_replica, ReduceOp op);
@@ -52,10 +48,6 @@ class ReplicaReducer {
                      std::span<const ReplicatedTensor> tensors);
   /// Reduces the first replica's tensors over the workers.
   Result<> reduce_over_workers(const ReplicaTensors& first, ReduceOp op);
-  Result<> reduce_by_engine(const ReplicaTensors& first, ReduceOp op);
-  Result<> reduce_by_nccl(const std::vector<NcclTensor>& tensors, ReduceOp op);
-  /// Runs a call of NCCL. Fails with the reason for which another worker has not taken part.
-  Result<> watched(const std::function<Result<>(const NcclWait&)>& call);
   Result<> reduce_packs(const ReplicaTensors& first, ReduceOp op);
   Result<> divide(const ReplicaTensors& first);
   Result<> copy_to_others(const ByReplica& tensors);
@@ -63,10 +55,8 @@ class ReplicaReducer {
   ReplicaDevices& devices_;
   Workers& workers_;
   size_t bytes_per_pack_;
-  int timeout_ms_ = 0;
-  std::unique_ptr<NcclDevice> nccl_ = {};   ///< null: the engine reduces
   std::vector<DeviceBuffer> staging_ = {};  ///< by replica
-  DeviceBuffer pack_ = {};                  ///< of the host
+  DeviceBuffer pack_ = {};                  ///< of the first replica's device
 };
 
 }  // namespace dt

@@ -116,9 +116,12 @@ Result<std::unique_ptr<Strategy>> Strategy::with_workers(Prepared prepared,
   strategy.worker_count_ = static_cast<size_t>(strategy.workers_->size());
   if (strategy.workers_->alone()) TRY(strategy.devices_->connect(timeout_ms));
   strategy.begin();
-  if (auto joined = strategy.reducer_->join_nccl(timeout_ms); !joined) {
-    strategy.workers_->abort(joined.error());
-    return tl::unexpected(std::move(joined).error());
+  if (strategy.options_.communication == Communication::nccl) {
+    Result<> connected = strategy.reducer_->connect_by_nccl();
+    if (!connected) {
+      strategy.workers_->abort(connected.error());
+      return tl::unexpected(std::move(connected).error().during("the communication nccl"));
+    }
   }
   return std::move(prepared.strategy);
 }
@@ -163,7 +166,7 @@ Result<std::unique_ptr<Strategy>> Strategy::join(const StrategyRequest& request,
     made->own_context_ = std::move(context);
     return made;
   }
-  TRY((*prepared.strategy)->serve(*std::move(entry)));
+  TRY((*prepared.strategy)->serve(*std::move(entry), prepared.record));
   return std::move(prepared.strategy);
 }
 
@@ -182,12 +185,11 @@ void Strategy::begin() {
   reducer_ = std::make_unique<ReplicaReducer>(*devices_, *workers_, options_.bytes_per_pack);
 }
 
-Result<> Strategy::serve(JobEntry entry) {
+Result<> Strategy::serve(JobEntry entry, const WorkerRecord& record) {
   worker_ = static_cast<size_t>(entry.rank());
   worker_count_ = static_cast<size_t>(entry.workers());
   const ServedVariables::Options served = {
       .mode = options_.mode, .chief = is_chief(), .timeout_ms = options_.timeout_ms};
-  const WorkerRecord record = {.name = options_.name};
   if (options_.mode.local) {
     JobEntry::HostContexts contexts = TRY(entry.join_host());
     own_context_ = std::move(contexts.job);

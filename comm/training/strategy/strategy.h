@@ -100,7 +100,7 @@ class Strategy {
   /// Makes the group of all ranks of the context. `prepared` may have failed.
   static Result<std::unique_ptr<Strategy>> with_workers(Prepared prepared, dtrain_context* context);
   /// Connects to the parameter servers.
-  Result<> serve(JobEntry entry);
+  Result<> serve(JobEntry entry, const WorkerRecord& record);
   void begin();
   Result<> check_open() const;
   Result<> check_gradient(const Gradient& gradient) const;

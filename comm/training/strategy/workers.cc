@@ -4,7 +4,6 @@
 #include "base/format.h"
 #include "comm/api/api_support.h"
 #include "comm/api/program_store.h"
-#include "comm/collective/descriptor.h"
 
 #include <algorithm>
 #include <array>
@@ -23,13 +22,6 @@ std::string hex_text(std::span<const uint8_t> bytes) {
 }
 
 constexpr size_t shared_text_bytes = 1024;
-
-/// How another worker's watched work has ended.
-enum Watched : uint8_t { has_ended = 1, has_failed = 2 };
-/// How long the notice of a failure may take.
-constexpr Duration notice_timeout = seconds(2);
-/// How long after NCCL's notice of a death that of the launcher may come.
-constexpr Duration reason_timeout = seconds(5);
 
 }  // namespace
 
@@ -63,6 +55,9 @@ Result<> Workers::join_all(const WorkerRecord& own) {
   }
   TRY(compare_records(records));
   doubts_ = doubtful_differences(records);
+  on_devices_ = std::ranges::any_of(records, [](const std::optional<WorkerRecord>& one) {
+    return !one->in_use.uuids.empty() || one->communication == Communication::nccl;
+  });
   reason_key_ = "dtrain.strategy/" + hex_text(records[0]->id);
   if (size == 1) return {};
   // All ranks call this, so they need no agreement first.
@@ -93,9 +88,8 @@ OperationRequest Workers::call_of(OperationKind kind) const {
 Result<> Workers::run(OperationRequest call) {
   return in_group([&](Context& group) {
     call.group = group.group();
-    // Not by Context::run(), which would copy from and to the memory of CPU devices. The host can
-    // access it.
-    return group.driver().run(std::move(call));
+    // The host can access memory of CPU devices, so the engine need not copy it.
+    return on_devices_ ? group.run(std::move(call)) : group.driver().run(std::move(call));
   });
 }
 
@@ -123,10 +117,7 @@ void Workers::abort(const Error& error) {
   static_cast<void>(in_group([&](Context& group) {
     return ProgramStore(group.driver(), Duration::zero()).set(reason_key_, to_bytes(reason));
   }));
-  // Another worker may wait in that work, and not in a collective.
-  if (watch_ != nullptr) static_cast<void>(send_watch(has_failed, notice_timeout));
   group_.reset();
-  watch_.reset();
 }
 
 Result<> Workers::status() const {
@@ -152,76 +143,16 @@ Result<> Workers::all_reduce(std::span<const WorkerTensor> tensors, ReduceOp op)
   return run(call);
 }
 
-Result<> Workers::agree(const std::string& call) {
+Result<> Workers::connect_by_nccl(std::byte* number) {
   if (alone()) return {};
-  // The minimum of a number and of its complement are those of one number only if all are equal.
-  const uint64_t hash = hash_of_name(call);
-  std::array<uint64_t, 2> numbers = {hash, ~hash};
-  const WorkerTensor all = {ElementType::uint64, numbers.size(),
-                            reinterpret_cast<std::byte*>(numbers.data())};
-  TRY(all_reduce({&all, 1}, ReduceOp::min));
-  if (numbers[0] == ~numbers[1]) return {};
-  TRY(compare(call));
-  return fail(Errc::mismatch, "the workers make different calls: " + call);
-}
-
-Result<> Workers::begin_watch() {
-  TRY(status());
-  OperationRequest call = call_of(OperationKind::receive);
-  call.peer = (rank_ + 1) % size_;
-  call.count = 1;
-  call.output = &watched_;
-  call.timeout = Duration::zero();
-  watch_ = TRY(in_group([&](Context& group) -> Result<Driver::Work> {
-    call.group = group.group();
-    return group.driver().start(call);
+  TRY(in_group([&](Context& group) -> Result<> {
+    group.require_nccl(reason_key_);
+    return {};
   }));
-  return {};
-}
-
-Result<> Workers::check_watch() {
-  TRY(wait_watch(Clock::now()));
-  return {};
-}
-
-Result<> Workers::await_reason() {
-  TRY(wait_watch(Clock::now() + reason_timeout));
-  return {};
-}
-
-Result<bool> Workers::wait_watch(Time deadline) {
-  if (ended_) return tl::unexpected(*ended_);
-  const bool ended = TRY(in_group([&](Context& group) -> Result<bool> {
-    const auto outcome = group.driver().wait(watch_, deadline);
-    if (outcome) TRY(*outcome);
-    return outcome.has_value();
-  }));
-  if (!ended || watched_ != has_failed) return ended;
-  const std::string reason = left_reason();
-  ended_ = Error{Errc::peer_lost, reason.empty() ? "another worker has failed" : reason};
-  static_cast<void>(send_watch(has_failed, notice_timeout));
-  return tl::unexpected(*ended_);
-}
-
-Result<> Workers::send_watch(uint8_t how, Duration timeout) {
-  OperationRequest call = call_of(OperationKind::send);
-  call.peer = (rank_ + size_ - 1) % size_;
-  call.count = 1;
-  call.input = &how;
-  call.timeout = timeout;
-  return run(call);
-}
-
-Result<> Workers::end_watch() {
-  TRY(send_watch(has_ended, timeout_));
-  const bool limited = timeout_ > Duration::zero();
-  const bool ended = TRY(wait_watch(limited ? Clock::now() + timeout_ : Time::max()));
-  if (!ended) {
-    ended_ =
-        Error{Errc::timeout, format("rank {} has not ended its work in time", (rank_ + 1) % size_)};
-    return tl::unexpected(*ended_);
-  }
-  watch_.reset();
+  // Calls are staged until NCCL has connected all devices: up to the same call of all workers.
+  const WorkerTensor one = {ElementType::int32, 1, number};
+  while (!group()->context->uses_nccl())
+    TRY(all_reduce({&one, 1}, ReduceOp::min));
   return {};
 }
 

@@ -20,7 +20,7 @@ namespace dt {
 
 class Context;
 
-/// Elements in memory of the host that all workers have.
+/// Elements that all workers have, in memory of the host or of a device.
 struct WorkerTensor {
   ElementType type = ElementType::float32;
   size_t count = 0;
@@ -44,8 +44,12 @@ class Workers {
   /// The group's context; that of the job where this rank is alone, and after abort().
   dtrain_context* group() const { return group_ == nullptr ? context_ : group_.get(); }
 
-  /// Reduces each tensor in place. Fails as all_reduce does.
+  /// Reduces each tensor in place, by the group's call on that memory. Fails as it does.
   Result<> all_reduce(std::span<const WorkerTensor> tensors, ReduceOp op);
+  /// NCCL connects the devices of all workers, and then runs the reductions that it can run.
+  /// `number` has four bytes, in memory of this worker's device. A collective, which fails at every
+  /// worker when NCCL cannot connect one.
+  Result<> connect_by_nccl(std::byte* number);
   /// Returns one rank's steps by an algorithm that the program has registered. Fails with
   /// Errc::input when there is none, and when its steps are wrong.
   Result<Steps> registered_steps(const std::string& name, Group ranks,
@@ -56,20 +60,6 @@ class Workers {
   Result<> share(const Result<>& outcome);
   /// Fails where this rank's description differs from that of rank 0, which is named with both.
   Result<> compare(const std::string& description);
-  /// Returns when all workers have described their calls, and these are equal. Else fails as
-  /// compare() does.
-  Result<> agree(const std::string& call);
-
-  /// Work of another library follows, such as NCCL, until end_watch(). A failure of another worker
-  /// is known meanwhile.
-  Result<> begin_watch();
-  /// Fails with the reason for which the other workers will not end that work. Waits for nothing.
-  Result<> check_watch();
-  /// Waits some seconds at most until check_watch() fails. Called when the other library reports
-  /// that a peer is gone.
-  Result<> await_reason();
-  /// Called when that work is done here. Waits for one other worker.
-  Result<> end_watch();
 
   /// Sentences about libraries of other workers that differ from those of rank 0.
   const std::vector<std::string>& doubts() const { return doubts_; }
@@ -87,24 +77,17 @@ class Workers {
   auto in_group(const Body& body) -> decltype(body(std::declval<Context&>()));
   /// Returns a call with bytes and the time limit of this.
   OperationRequest call_of(OperationKind kind) const;
-  /// Performs a call of the group on memory of the host.
+  /// Performs a call of the group.
   Result<> run(OperationRequest call);
   Result<> all_gather(std::span<const std::byte> own, std::span<std::byte> all);
-  /// Returns true when the other worker's watched work has ended, and false at the deadline. Fails
-  /// with the error that has ended the strategy.
-  Result<bool> wait_watch(Time deadline);
-  /// Sends the previous worker, whose watch receives it, how the work here has ended.
-  Result<> send_watch(uint8_t how, Duration timeout);
   /// Returns the reason that another worker has left in the store; empty: none.
   std::string left_reason() const;
 
   dtrain_context* context_;
   int rank_;
   int size_;
-  /// The pending receive of the end of another worker's work; null: no watch.
-  std::shared_ptr<Operation> watch_ = {};
-  uint8_t watched_ = 0;    ///< what the watch receives
-  OwnContext group_ = {};  ///< null: alone, or aborted. A pending watch ends with it
+  OwnContext group_ = {};    ///< null: alone, or aborted
+  bool on_devices_ = false;  ///< some worker has a GPU, or they have NCCL
   std::vector<std::string> doubts_ = {};
   std::string reason_key_ = {};
   Duration timeout_ = {};

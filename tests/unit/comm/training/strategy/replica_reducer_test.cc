@@ -1,10 +1,11 @@
 #include "comm/training/strategy/replica_reducer.h"
 
+#include "tests/unit/comm/api/nccl_fixture.h"
 #include "tests/unit/comm/training/strategy/strategies.h"
 
 #include <array>
-#include <cstdlib>
-#include <mutex>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace dt {
@@ -66,123 +67,170 @@ TEST_CASE("a tensor that only one replica needs leaves those of the others as th
 }
 
 /// The world of the fake NCCL (tests/programs/fake_nccl.cc), and a strategy over it.
-struct FakeNccl {
-  explicit FakeNccl(const char* words) { setenv("FAKE_NCCL", words, 1); }
-  FakeNccl(const FakeNccl&) = delete;
-  FakeNccl& operator=(const FakeNccl&) = delete;
-  ~FakeNccl() { unsetenv("FAKE_NCCL"); }
-  TestedStrategy strategy = {.name = "multi_worker_mirrored",
-                             .request = {.communication = "nccl"},
-                             .more = {{"DTRAIN_NCCL_LIB", FAKE_NCCL}}};
+struct NcclStrategy : Variables {
+  explicit NcclStrategy(const char* fake = "") : Variables("staged", fake) {}
+  TestedStrategy tested = {.name = "multi_worker_mirrored",
+                           .request = {.communication = "nccl"},
+                           .more = {{"DTRAIN_NCCL_LIB", FAKE_NCCL}}};
 };
 
-TEST_CASE("workers reduce by NCCL what it has, and the rest by the engine") {
-  const FakeNccl fake("");
-  World world({.size = 3, .per_host = 2});
-  check_all_well(world.run([&](dtrain::Context& all) {
-    dtrain::Strategy strategy = make_strategy(all, fake.strategy);
-    const auto own =
-        strategy.zeros<float>("own", 1, {.synchronization = dtrain::Synchronization::on_read});
-    for (int step = 0; step < 3; ++step) {
-      strategy.run([&](dtrain::Replica& replica) {
-        const auto i = static_cast<int>(replica.index());
-        std::vector<float> floats(1000, static_cast<float>(i));
-        std::vector<float> more(3, 1);
-        replica.all_reduce_list(std::array{std::span(floats), std::span(more)});
-        CHECK(floats == std::vector<float>(1000, 15));
-        CHECK(more == std::vector<float>(3, 6));
-        std::vector<int16_t> shorts(5, static_cast<int16_t>(i));
-        replica.all_reduce(shorts, dtrain::Op::max);
-        CHECK(shorts == std::vector<int16_t>(5, 5));
-        std::vector<double> mean = {static_cast<double>(i)};
-        replica.all_reduce(mean, dtrain::Op::average);
-        CHECK(mean[0] == 2.5);
-        replica.data(own)[0] = static_cast<float>(i + 1);
-        replica.all_reduce(replica.data(own), dtrain::Op::product);
-        CHECK(replica.data(own)[0] == 720);
+bool uses_nccl(const dtrain::Strategy& strategy) {
+  return dtrain_uses_nccl(dtrain_strategy_context(strategy.get())) == 1;
+}
+
+TEST_CASE("workers reduce memory of devices by libdtrain's call: by NCCL, or staged") {
+  NcclStrategy nccl;
+  for (const size_t bytes_per_pack : {0, 1, 1000000}) {
+    CAPTURE(bytes_per_pack);
+    nccl.tested.request.bytes_per_pack = bytes_per_pack;
+    World world({.size = 3, .per_host = 2});
+    check_all_well(world.run([&](dtrain::Context& all) {
+      dtrain::Strategy strategy = make_strategy(all, nccl.tested);
+      CHECK(uses_nccl(strategy));
+      const auto own =
+          strategy.zeros<float>("own", 1, {.synchronization = dtrain::Synchronization::on_read});
+      for (int step = 0; step < 3; ++step) {
+        strategy.run([&](dtrain::Replica& replica) {
+          const auto i = static_cast<int>(replica.index());
+          std::vector<float> floats(1000, static_cast<float>(i));
+          std::vector<float> more(3, 1);
+          replica.all_reduce_list(std::array{std::span(floats), std::span(more)});
+          CHECK(floats == std::vector<float>(1000, 15));
+          CHECK(more == std::vector<float>(3, 6));
+          // NCCL has no such type.
+          std::vector<int16_t> shorts(5, static_cast<int16_t>(i));
+          replica.all_reduce(shorts, dtrain::Op::max);
+          CHECK(shorts == std::vector<int16_t>(5, 5));
+          std::vector<double> mean = {static_cast<double>(i)};
+          replica.all_reduce(mean, dtrain::Op::average);
+          CHECK(mean[0] == 2.5);
+          replica.data(own)[0] = static_cast<float>(i + 1);
+          replica.all_reduce(replica.data(own), dtrain::Op::product);
+          CHECK(replica.data(own)[0] == 720);
+        });
+      }
+      // The job's own calls are staged.
+      CHECK(dtrain_uses_nccl(all.get()) == 0);
+    }));
+  }
+}
+
+TEST_CASE("without the communication nccl, NCCL runs no reduction of a strategy") {
+  NcclStrategy nccl("fail=ncclAllReduce:1");
+  for (const char* const communication : {"auto", "ring"}) {
+    nccl.tested.request.communication = communication;
+    World world({.size = 2});
+    check_all_well(world.run([&](dtrain::Context& all) {
+      dtrain::Strategy strategy = make_strategy(all, nccl.tested);
+      strategy.run([](dtrain::Replica& replica) {
+        std::array<double, 1> value = {1};
+        replica.all_reduce(value);
+        CHECK(value[0] == 4);
       });
-    }
-  }));
+      CHECK_FALSE(uses_nccl(strategy));
+    }));
+  }
+}
+
+/// Reduces until a call fails, and returns its text.
+std::string failure_of(dtrain::Strategy& strategy) {
+  return error_text([&] {
+    strategy.run([](dtrain::Replica& replica) {
+      std::array<double, 1> value = {1};
+      while (true)
+        replica.all_reduce(value);
+    });
+  });
 }
 
 TEST_CASE("a failure of NCCL at one worker ends the strategy of all, with its text") {
-  const FakeNccl fake("fail=ncclAllReduce:2");
+  const NcclStrategy nccl("fail=ncclAllReduce:8");
   World world({.size = 3});
-  int failed = 0;
-  std::mutex mutex;
+  std::array<std::string, 3> texts;
   check_all_well(world.run([&](dtrain::Context& all) {
-    dtrain::Strategy strategy = make_strategy(all, fake.strategy);
-    const std::string text = error_text([&] {
-      strategy.run([&](dtrain::Replica& replica) {
-        std::array<double, 1> value = {1};
-        while (true)
-          replica.all_reduce(value);
-      });
-    });
-    CHECK_MESSAGE(contains(text, "ncclAllReduce: internal error"), text);
-    const std::lock_guard lock(mutex);
-    if (!contains(text, "rank ")) ++failed;
+    dtrain::Strategy strategy = make_strategy(all, nccl.tested);
+    texts[static_cast<size_t>(all.rank())] = failure_of(strategy);
+    CHECK(error_text([&] {
+            strategy.run([](dtrain::Replica&) {});
+          }).starts_with("the strategy has ended: "));
   }));
-  CHECK(failed == 1);
+  for (const std::string& text : texts)
+    CHECK_MESSAGE(contains(text, "ncclAllReduce: internal error"), text);
+}
+
+TEST_CASE("a step that fails on one worker ends the reductions by NCCL of the others") {
+  const NcclStrategy nccl;
+  World world({.size = 3});
+  check_all_well(world.run([&](dtrain::Context& all) {
+    dtrain::Strategy strategy = make_strategy(all, nccl.tested);
+    if (all.rank() == 1) {
+      error_text([&] { strategy.run([](dtrain::Replica&) { throw std::runtime_error("boom"); }); });
+    } else {
+      const std::string text = failure_of(strategy);
+      CHECK_MESSAGE(contains(text, "rank 1: replica 2 (cpu:0): boom"), text);
+    }
+    // The job itself continues.
+    std::vector<int> sum = {1};
+    all.all_reduce(sum);
+    CHECK(sum[0] == 3);
+  }));
 }
 
 TEST_CASE("calls that differ between workers are named before NCCL begins") {
-  const FakeNccl fake("");
+  const NcclStrategy nccl;
   World world({.size = 2});
   check_all_well(world.run([&](dtrain::Context& all) {
-    dtrain::Strategy strategy = make_strategy(all, fake.strategy);
+    dtrain::Strategy strategy = make_strategy(all, nccl.tested);
     const std::string text = error_text([&] {
       strategy.run([&](dtrain::Replica& replica) {
         std::vector<double> values(all.rank() == 0 ? 2 : 3);
         replica.all_reduce(values);
       });
     });
-    CHECK_MESSAGE(contains(text,
-                           "rank 1 has an operation 0 by NCCL of 3x type 10, but rank 0 an "
-                           "operation 0 by NCCL of 2x type 10"),
-                  text);
+    CHECK_MESSAGE(contains(text, "rank 1 sent float64[3], rank 0 float64[2]"), text);
   }));
 }
 
-TEST_CASE("a worker that cannot load NCCL, or whose NCCL has no driver, is named at all workers") {
+TEST_CASE("a worker that cannot load NCCL, or whose NCCL has no driver, fails the strategy") {
   {
-    const FakeNccl fake("");
+    const NcclStrategy nccl;
     World world({.size = 2});
     for (const RankOutcome& outcome : world.run([&](dtrain::Context& all) {
-           TestedStrategy strategy = fake.strategy;
-           if (all.rank() == 1) strategy.more["DTRAIN_NCCL_LIB"] = "/no/such/libnccl.so.2";
-           make_strategy(all, strategy);
+           TestedStrategy tested = nccl.tested;
+           if (all.rank() == 1) tested.more["DTRAIN_NCCL_LIB"] = "/no/such/libnccl.so.2";
+           make_strategy(all, tested);
          })) {
       CHECK(outcome.rank == 1);
       CHECK_MESSAGE(contains(outcome.text, "cannot load NCCL by DTRAIN_NCCL_LIB: /no/such"),
                     outcome.text);
     }
   }
-  const FakeNccl fake("no_driver");
+  const NcclStrategy nccl("no_driver");
   World world({.size = 2});
+  std::string texts;
   for (const RankOutcome& outcome :
-       world.run([&](dtrain::Context& all) { make_strategy(all, fake.strategy); })) {
-    CHECK_MESSAGE(contains(outcome.text,
-                           "ncclCommInitRankConfig: unhandled cuda error (CUDA "
-                           "driver version is insufficient)"),
-                  outcome.text);
+       world.run([&](dtrain::Context& all) { make_strategy(all, nccl.tested); })) {
+    CHECK_MESSAGE(outcome.text.starts_with("the communication nccl: "), outcome.text);
+    texts += outcome.text;
   }
+  CHECK_MESSAGE(
+      contains(
+          texts,
+          "ncclCommInitRankConfig: unhandled cuda error (CUDA driver version is insufficient)"),
+      texts);
 }
 
 TEST_CASE("a call of NCCL that hangs ends at the time limit of the strategy") {
-  FakeNccl fake("hang=ncclAllReduce");
-  fake.strategy.request.timeout_ms = 300;
+  NcclStrategy nccl("hang=ncclAllReduce");
+  nccl.tested.request.timeout_ms = 2000;
   World world({.size = 2});
-  check_all_well(world.run([&](dtrain::Context& all) {
-    dtrain::Strategy strategy = make_strategy(all, fake.strategy);
-    const std::string text = error_text([&] {
-      strategy.run([](dtrain::Replica& replica) {
-        std::array<double, 1> value = {1};
-        replica.all_reduce(value);
-      });
-    });
-    CHECK_MESSAGE(contains(text, "ncclAllReduce: NCCL has not completed it in time"), text);
-  }));
+  std::string texts;
+  for (const RankOutcome& outcome :
+       world.run([&](dtrain::Context& all) { make_strategy(all, nccl.tested); })) {
+    CHECK(outcome.code != DTRAIN_OK);
+    texts += outcome.text;
+  }
+  CHECK_MESSAGE(contains(texts, "NCCL has not ended it in time"), texts);
 }
 
 }  // namespace

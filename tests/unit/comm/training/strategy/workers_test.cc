@@ -4,7 +4,6 @@
 
 #include <array>
 #include <functional>
-#include <thread>
 #include <vector>
 
 namespace dt {
@@ -188,17 +187,6 @@ void run_workers(const std::function<void(Workers&)>& program) {
   }));
 }
 
-TEST_CASE("workers agree on calls that are equal, and name the rank of another one") {
-  run_workers([](Workers& workers) {
-    CHECK(workers.agree("one").has_value());
-    CHECK(workers.agree("").has_value());
-    const auto differing = workers.agree(workers.rank() == 2 ? "a call" : "another one");
-    REQUIRE_FALSE(differing.has_value());
-    CHECK(differing.error() ==
-          Error{Errc::mismatch, "rank 2 has a call, but rank 0 another one", 2});
-  });
-}
-
 TEST_CASE("an error of the group keeps its kind and its rank, and has one prefix") {
   run_workers([](Workers& workers) {
     if (workers.rank() == 3) {
@@ -211,29 +199,6 @@ TEST_CASE("an error of the group keeps its kind and its rank, and has one prefix
     CHECK(failed.error() == Error{Errc::peer_lost, "rank 3: wrong", 3});
     CHECK(workers.status().error() ==
           Error{Errc::peer_lost, "the strategy has ended: rank 3: wrong", 3});
-  });
-}
-
-TEST_CASE("work of another library is watched until all have ended it") {
-  run_workers([](Workers& workers) {
-    for (int i = 0; i < 5; ++i) {
-      REQUIRE(workers.begin_watch().has_value());
-      CHECK(workers.check_watch().has_value());
-      CHECK(workers.end_watch().has_value());
-    }
-  });
-}
-
-TEST_CASE("a worker that fails within watched work ends that of all, with its reason") {
-  run_workers([](Workers& workers) {
-    REQUIRE(workers.begin_watch().has_value());
-    if (workers.rank() == 1) {
-      workers.abort({Errc::os, "the GPU has left"});
-      return;
-    }
-    while (workers.check_watch())
-      std::this_thread::yield();
-    CHECK(workers.status().error().message == "the strategy has ended: rank 1: the GPU has left");
   });
 }
 
