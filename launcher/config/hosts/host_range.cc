@@ -61,7 +61,91 @@ Result<std::vector<std::string>> append_numbers(const std::vector<std::string>& 
   return names;
 }
 
+/// A name in three parts: "node", "07" and ".lan". Without a number all of it is before.
+struct NumberedName {
+  std::string_view before;
+  std::string_view number;
+  std::string_view after;
+};
+
+NumberedName split_name(std::string_view name) {
+  constexpr std::string_view numerals = "0123456789";
+  const size_t last = name.find_last_of(numerals);
+  if (last == std::string_view::npos) return {name, {}, {}};
+  const size_t before = name.find_last_not_of(numerals, last);
+  const size_t first = before == std::string_view::npos ? 0 : before + 1;
+  if (last + 1 - first > digits_max) return {name, {}, {}};
+  return {name.substr(0, first), name.substr(first, last + 1 - first), name.substr(last + 1)};
+}
+
+/// Consecutive names that differ in their numbers only.
+struct NameRun {
+  NumberedName like;
+  std::vector<Numbers> ranges;
+};
+
+/// Adds the name to the run. Returns false for a name that does not fit.
+bool extend(NameRun& run, const NumberedName& name) {
+  if (name.number.empty() || run.like.number.empty() || name.before != run.like.before ||
+      name.after != run.like.after) {
+    return false;
+  }
+  const int64_t number = *parse_number(name.number);
+  Numbers& range = run.ranges.back();
+  if (number == range.last + 1 && format("{:0{}}", number, range.width) == name.number) {
+    range.last = number;
+  } else {
+    run.ranges.push_back({number, number, name.number.size()});
+  }
+  return true;
+}
+
+std::string text_of(const NameRun& run) {
+  if (run.ranges.empty()) return std::string(run.like.before);
+  std::vector<std::string> texts;
+  for (const Numbers& range : run.ranges) {
+    const std::string first = format("{:0{}}", range.first, range.width);
+    texts.push_back(
+        range.first == range.last ? first : format("{}-{:0{}}", first, range.last, range.width));
+  }
+  const bool single = run.ranges.size() == 1 && run.ranges[0].first == run.ranges[0].last;
+  const std::string numbers = join(texts, ",");
+  return format("{}{}{}", run.like.before, single ? numbers : format("[{}]", numbers),
+                run.like.after);
+}
+
 }  // namespace
+
+std::vector<std::string_view> split_at_commas(std::string_view text) {
+  std::vector<std::string_view> entries;
+  bool inside = false;
+  size_t begin = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '[') inside = true;
+    if (text[i] == ']') inside = false;
+    if (text[i] != ',' || inside) continue;
+    entries.push_back(text.substr(begin, i - begin));
+    begin = i + 1;
+  }
+  entries.push_back(text.substr(begin));
+  return entries;
+}
+
+std::string compress_names(const std::vector<std::string>& names) {
+  std::vector<NameRun> runs;
+  for (const std::string_view whole : names) {
+    const NumberedName name = split_name(whole);
+    if (!runs.empty() && extend(runs.back(), name)) continue;
+    NameRun& run = runs.emplace_back(NameRun{name, {}});
+    if (name.number.empty()) continue;
+    const int64_t number = *parse_number(name.number);
+    run.ranges.push_back({number, number, name.number.size()});
+  }
+  std::vector<std::string> texts;
+  for (const NameRun& run : runs)
+    texts.push_back(text_of(run));
+  return join(texts, ",");
+}
 
 Result<std::vector<std::string>> expand_ranges(std::string_view name, const SourceLocation& place) {
   std::vector<std::string> names = {""};

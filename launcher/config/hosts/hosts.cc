@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "launcher/config/hosts/host_entry.h"
 #include "launcher/config/hosts/host_merger.h"
+#include "launcher/config/hosts/host_range.h"
 #include "launcher/config/hosts/source_location.h"
 
 #include <algorithm>
@@ -27,22 +28,6 @@ Result<HostList> read_named_file(std::string_view entry, const SourceLocation& p
 /// So many slots are rather a port: the smallest one that users choose for sshd.
 constexpr int port_like_slots = 1024;
 
-/// Splits at commas outside of brackets.
-std::vector<std::string_view> split_entries(std::string_view text) {
-  std::vector<std::string_view> entries;
-  bool inside = false;
-  size_t begin = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '[') inside = true;
-    if (text[i] == ']') inside = false;
-    if (text[i] != ',' || inside) continue;
-    entries.push_back(text.substr(begin, i - begin));
-    begin = i + 1;
-  }
-  entries.push_back(text.substr(begin));
-  return entries;
-}
-
 }  // namespace
 
 std::string Host::text() const {
@@ -60,7 +45,7 @@ Result<HostList> parse_host_list(std::string_view text, std::string_view option,
   }
   HostMerger merger;
   size_t position = 0;
-  for (const std::string_view part : split_entries(text)) {
+  for (const std::string_view part : split_at_commas(text)) {
     const std::string_view entry = trim(part);
     ++position;
     if (entry.empty()) {

@@ -40,5 +40,35 @@ TEST_CASE("ranges in brackets stand for a host each") {
   }
 }
 
+TEST_CASE("compress_names: the list is short, and expands to the same names") {
+  using Names = std::vector<std::string>;
+  const std::pair<Names, const char*> cases[] = {
+      {{"n1", "n2", "n3"}, "n[1-3]"},
+      {{"n1", "n3", "n4", "m5"}, "n[1,3-4],m5"},
+      {{"n9", "n10", "n11"}, "n[9-11]"},
+      {{"n08", "n09", "n10"}, "n[08-10]"},
+      {{"n08", "n9"}, "n[08,9]"},
+      {{"n099", "n100", "n0101"}, "n[099-100,0101]"},
+      {{"n2", "n1"}, "n[2,1]"},
+      {{"n1.lan", "n2.lan", "n3.org"}, "n[1-2].lan,n3.org"},
+      {{"10.0.0.1", "10.0.0.2"}, "10.0.0.[1-2]"},
+      {{"a", "b", "a"}, "a,b,a"},
+      {{"n1", "n1"}, "n[1,1]"},
+      {{"n9999999999", "n9999999998"}, "n9999999999,n9999999998"},
+      {{"7", "8"}, "[7-8]"},
+      {{}, ""},
+  };
+  for (const auto& [names, shown] : cases) {
+    CAPTURE(shown);
+    CHECK(compress_names(names) == shown);
+    Names again;
+    for (const std::string_view entry : split_at_commas(shown)) {
+      const auto expanded = expand_ranges(entry, SourceLocation("x", shown)).value();
+      if (!entry.empty()) again.insert(again.end(), expanded.begin(), expanded.end());
+    }
+    CHECK(again == names);
+  }
+}
+
 }  // namespace
 }  // namespace dt
