@@ -31,6 +31,8 @@ RunRequest bench_request(const BenchOptions& options) {
   // A rank that moves between cores measures its caches. Scripts' variables are of no use to ranks.
   request.defaults = {{"no-tag", {"true"}},  {"bind-to", {"auto"}},   {"cluster-spec", {"none"}},
                       {"env-set", {"none"}}, {"no-macros", {"true"}}, {"no-horovod", {"true"}}};
+  // A comparison measures this machine.
+  if (!options.compare.empty()) request.defaults["allocation"] = {"none"};
   return request;
 }
 

@@ -153,7 +153,9 @@ int bench_command(const Invocation& invocation) {
 int cache_command(const Invocation& invocation) {
   const std::vector<std::string> environment = own_environment();
   const auto& values = invocation.flags.values;
-  if (!values.contains("hosts") && !values.contains("hostfile")) {
+  const bool other_hosts =
+      values.contains("hosts") || values.contains("hostfile") || values.contains("allocation");
+  if (!other_hosts) {
     const auto answer = answer_cache(invocation.words.front(), parse_environment(environment));
     return answer ? print(*answer) : print_error(answer.error(), typed_color(invocation));
   }

@@ -32,7 +32,7 @@ FLOORS = {
                  "connect", "console", "report", "job", "check"),
     "launcher/ssh": ("config", "keys", ""),
     "launcher/job": ("supervision", ""),
-    "launcher/config": ("hosts", "", "files"),
+    "launcher/config": ("hosts", "allocation", "", "files"),
 }
 
 # The one place of each third-party library: a pattern of paths, and how many files may match it.

@@ -3,6 +3,7 @@
 #include "base/io/log.h"
 #include "launcher/check/check_report.h"
 #include "launcher/check/check_runner.h"
+#include "launcher/config/allocation/allocation.h"
 #include "launcher/connect/agent_group.h"
 #include "launcher/console/runtime.h"
 #include "launcher/console/status_line.h"
@@ -133,6 +134,8 @@ int check(const RunConfig& config, const CheckOptions& options, const Environmen
   }
   for (const std::string& warning : config.warnings)
     (*runtime)->log().warn("{}", warning);
+  if (!config.allocation.empty())
+    (*runtime)->log().print("{}", allocation_line(config.allocation, config.hosts));
   const auto report = run_check(config, options, environment, **runtime);
   int status = 0;
   if (!report) {

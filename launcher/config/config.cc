@@ -3,11 +3,11 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "choices/cross_device_rules.h"
+#include "launcher/config/allocation/started_once.h"
 #include "launcher/config/cluster_options.h"
 #include "launcher/config/environment_options.h"
 #include "launcher/config/horovod_settings.h"
 #include "launcher/config/host_options.h"
-#include "launcher/config/hosts/slurm_allocation.h"
 #include "launcher/config/option_value.h"
 #include "launcher/config/role_options.h"
 
@@ -297,16 +297,15 @@ Result<RunConfig> make_run_config(const OptionSources& by_precedence,
   }
   TRY(read_port_range(by_precedence, config));
   TRY(read_networks(by_precedence, config));
-  if (!config.external_cluster) TRY(read_hosts(by_precedence, read_text, config));
-  if (!config.external_cluster) TRY(read_torchrun_layout(by_precedence, config));
+  if (!config.external_cluster) {
+    TRY(read_processes(by_precedence, config.placement));
+    TRY(read_hosts(by_precedence, environment, read_text, config));
+    TRY(read_torchrun_layout(by_precedence, config));
+  }
   TRY(read_environment(by_precedence, read_text, config));
   TRY(read_strategy(by_precedence, config));
   TRY(read_roles(by_precedence, read_text, config));
   if (!config.external_cluster) TRY(check_started_once(environment, !config.hosts.empty()));
-  if (config.hosts.empty() && !config.external_cluster) {
-    if (auto warning = unused_allocation_warning(environment))
-      config.warnings.push_back(*std::move(warning));
-  }
   TRY(read_env_sets(by_precedence, config));
   TRY(read_cluster_filter(by_precedence, config));
   TRY(read_stdin(by_precedence, config));
@@ -323,10 +322,10 @@ Result<RunConfig> make_run_config(const OptionSources& by_precedence,
   return config;
 }
 
-Result<RunConfig> make_check_config(const OptionSources& by_precedence,
-                                    const TextReader& read_text) {
+Result<RunConfig> make_check_config(const OptionSources& by_precedence, const TextReader& read_text,
+                                    const Environment& environment) {
   RunConfig config;
-  TRY(read_hosts(by_precedence, read_text, config));
+  TRY(read_hosts(by_precedence, environment, read_text, config));
   if (config.hosts.empty()) config.hosts = {{.name = "localhost"}};
   if (const auto given = find_option(by_precedence, "chdir"))
     config.chdir = TRY(given->text("a folder"));

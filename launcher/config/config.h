@@ -45,6 +45,7 @@ struct RunConfig {
   std::vector<Role> roles = {Role()};               ///< never empty; names differ
   std::optional<ExternalCluster> external_cluster;  ///< a layout from outside, instead of hosts
   std::vector<Host> hosts;  ///< empty: localhost with as many slots as processes
+  std::string allocation;   ///< "Slurm job 21", which has the hosts; empty: the user named them
   std::vector<EnvironmentSetting> environment;    ///< of two with one name the later wins
   std::vector<std::string> environment_excluded;  ///< patterns of names that are not forwarded
   EnvSets env_sets = default_env_sets();
@@ -110,13 +111,15 @@ std::string deterministic_algorithms(const std::string& table);
 
 /// Decides the configuration by flags, environment, file and defaults, in this order. The first
 /// source that has an option wins; only lists of variables add up. The options hosts and hostfile
-/// count as one. A hostfile's text comes from `read_text`, TF_CONFIG from `environment`.
+/// count as one. A hostfile's text comes from `read_text`, TF_CONFIG and the variables of
+/// schedulers from `environment`.
 Result<RunConfig> make_run_config(const OptionSources& by_precedence,
                                   std::vector<std::string> command, const TextReader& read_text,
                                   const Environment& environment = {});
 /// Decides the part that `dtrain check` needs: the hosts, how to reach them, time limits, and the
-/// appearance of the output. Without hosts it is this machine. It does not read other options.
-Result<RunConfig> make_check_config(const OptionSources& by_precedence,
-                                    const TextReader& read_text);
+/// appearance of the output. Without hosts it is those of a scheduler's job, else this machine. It
+/// does not read other options.
+Result<RunConfig> make_check_config(const OptionSources& by_precedence, const TextReader& read_text,
+                                    const Environment& environment = {});
 
 }  // namespace dt

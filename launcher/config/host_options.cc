@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/config/allocation/allocation.h"
 #include "launcher/config/horovod_options.h"
 #include "launcher/config/hosts/networks.h"
 #include "launcher/config/option_value.h"
@@ -42,29 +43,15 @@ size_t host_count(const RunConfig& config) {
   return config.hosts.empty() ? 1 : config.hosts.size();
 }
 
-/// --nproc-per-node: a number, or what each host has.
-Result<> read_processes(const OptionSources& sources, RunConfig& config) {
-  const auto given = find_option(sources, "nproc-per-node");
-  if (!given) return {};
-  if (const auto ppn = find_option(sources, "ppn"))
-    return given->refuse(format("conflicts with {}; give one of them", ppn->origin));
-  const std::string_view word = given->value();
-  if (word != "gpu" && word != "cpu" && word != "auto") {
-    const auto count = parse_integer(word);
-    if (!count || *count < 1 || *count > slots_max)
-      return given->expected(format("1..{}, gpu, cpu or auto", slots_max));
-    config.placement.per_host = static_cast<int>(*count);
-    return {};
-  }
-  config.placement.slot_unit = word == "gpu"   ? SlotUnit::gpu
-                               : word == "cpu" ? SlotUnit::cpu
-                                               : SlotUnit::gpu_or_cpu;
+/// Leaves the slots to the agents, which know the resources that --nproc-per-node names.
+void offer_resources(const OptionSources& sources, RunConfig& config) {
+  if (!find_option(sources, "nproc-per-node") || config.placement.per_host) return;
   if (config.hosts.empty()) config.hosts = {{.name = "localhost"}};
   for (Host& host : config.hosts) {
     host.slots = 0;
+    host.slots_without_gpus = 0;
     host.counted = false;
   }
-  return {};
 }
 
 Result<> check_nodes(const OptionSources& sources, const RunConfig& config) {
@@ -78,8 +65,10 @@ Result<> check_nodes(const OptionSources& sources, const RunConfig& config) {
   if (least != most) return given->refuse(refusal::not_elastic);
   const size_t hosts = host_count(config);
   if (*least == static_cast<int64_t>(hosts)) return {};
-  return given->refuse(format("{}, but the job has {} host{}; name all of them: -H HOST,HOST,…",
-                              *least, hosts, hosts == 1 ? "" : "s"));
+  return given->refuse(format("{}, but {} has {} host{}; name {}: -H HOST,HOST,…", *least,
+                              config.allocation.empty() ? "the job" : config.allocation, hosts,
+                              hosts == 1 ? "" : "s",
+                              config.allocation.empty() ? "all of them" : "those to use"));
 }
 
 Result<> check_node_rank(const OptionSources& sources, const RunConfig& config) {
@@ -92,7 +81,40 @@ Result<> check_node_rank(const OptionSources& sources, const RunConfig& config) 
       "hosts: -H HOST,HOST,…");
 }
 
+/// Reads the hosts of the job that --allocation allows. Requires that its value is valid.
+Result<> read_allocation(const std::optional<OptionValue>& given, const AllocationInput& input,
+                         RunConfig& config) {
+  const std::string choice = given ? given->value() : "auto";
+  auto found = find_allocation(choice, input);
+  if (!found && given) return given->refuse(found.error().message);
+  if (!found) return tl::unexpected(found.error());
+  if (!*found) return {};
+  config.allocation = std::move((*found)->name);
+  config.hosts = std::move((*found)->list.hosts);
+  std::ranges::move((*found)->list.warnings, std::back_inserter(config.warnings));
+  return {};
+}
+
 }  // namespace
+
+Result<> read_processes(const OptionSources& sources, PlacementOptions& placement) {
+  const auto given = find_option(sources, "nproc-per-node");
+  if (!given) return {};
+  if (const auto ppn = find_option(sources, "ppn"))
+    return given->refuse(format("conflicts with {}; give one of them", ppn->origin));
+  const std::string_view word = given->value();
+  if (word == "gpu" || word == "cpu" || word == "auto") {
+    placement.slot_unit = word == "gpu"   ? SlotUnit::gpu
+                          : word == "cpu" ? SlotUnit::cpu
+                                          : SlotUnit::gpu_or_cpu;
+    return {};
+  }
+  const auto count = parse_integer(word);
+  if (!count || *count < 1 || *count > slots_max)
+    return given->expected(format("1..{}, gpu, cpu or auto", slots_max));
+  placement.per_host = static_cast<int>(*count);
+  return {};
+}
 
 Result<> read_ssh(const OptionSources& sources, LoginOptions& ssh) {
   if (const auto given = find_option(sources, "ssh-port")) {
@@ -149,21 +171,39 @@ Result<> read_networks(const OptionSources& sources, RunConfig& config) {
   return {};
 }
 
-Result<> read_hosts(const OptionSources& sources, const TextReader& read_text, RunConfig& config) {
+Result<> read_hosts(const OptionSources& sources, const Environment& environment,
+                    const TextReader& read_text, RunConfig& config) {
+  const AllocationInput input = {environment, read_text, config.placement.per_host};
+  const auto allocation = find_option(sources, "allocation");
+  std::string choice = "auto";
+  if (allocation) choice = TRY(allocation->choice());
+  // A scheduler's name is a choice of hosts, as -H is.
+  const bool names_scheduler = choice != "auto" && choice != "none";
   for (const OptionSource& source : sources) {
     const auto hosts = find_in(source, "hosts");
     const auto hostfile = find_in(source, "hostfile");
-    if (!hosts && !hostfile) continue;
+    const auto given = find_in(source, "allocation");
+    const bool by_scheduler = names_scheduler && given && given->values == allocation->values;
     if (hosts && hostfile) {
       return hosts->refuse(format("conflicts with {}; give one of them", hostfile->origin));
     }
+    if (by_scheduler && (hosts || hostfile)) {
+      return given->refuse(
+          format("conflicts with {}; give one of them", (hosts ? hosts : hostfile)->origin));
+    }
+    if (by_scheduler) return read_allocation(allocation, input, config);
+    if (!hosts && !hostfile) continue;
     HostList list = TRY(hosts ? parse_host_list(join(*hosts->values, ","), hosts->origin, read_text)
                               : read_hostfile(*hostfile, read_text));
     config.hosts = std::move(list.hosts);
     std::ranges::move(list.warnings, std::back_inserter(config.warnings));
     return {};
   }
-  return {};
+  if (const auto standalone = find_option(sources, "standalone")) {
+    const bool is_alone = TRY(standalone->flag());
+    if (is_alone) return {};
+  }
+  return read_allocation(allocation, input, config);
 }
 
 bool is_torchrun(const OptionSources& sources) {
@@ -176,7 +216,7 @@ bool is_torchrun(const OptionSources& sources) {
 }
 
 Result<> read_torchrun_layout(const OptionSources& sources, RunConfig& config) {
-  TRY(read_processes(sources, config));
+  offer_resources(sources, config);
   TRY(check_nodes(sources, config));
   TRY(check_node_rank(sources, config));
   if (const auto given = find_option(sources, "max-restarts")) {

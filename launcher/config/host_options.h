@@ -6,8 +6,13 @@ namespace dt {
 
 // The options for hosts and for reaching them, which a job and `dtrain check` both need.
 
-/// Reads -H or --hostfile, from the first source that has one of them.
-Result<> read_hosts(const OptionSources& sources, const TextReader& read_text, RunConfig& config);
+/// Reads --nproc-per-node: a number, or what each host has.
+Result<> read_processes(const OptionSources& sources, PlacementOptions& placement);
+/// Reads -H, --hostfile or a scheduler of --allocation, from the first source that has one of them.
+/// Without them, the hosts are those of the scheduler's job that the environment shows. Requires
+/// that --ppn and --nproc-per-node are read.
+Result<> read_hosts(const OptionSources& sources, const Environment& environment,
+                    const TextReader& read_text, RunConfig& config);
 Result<> read_networks(const OptionSources& sources, RunConfig& config);
 Result<> read_port_range(const OptionSources& sources, RunConfig& config);
 Result<> read_ssh(const OptionSources& sources, LoginOptions& ssh);

@@ -21,12 +21,16 @@ inline constexpr std::array own_options = {
     Option{"hosts", "-H --hosts --host -host -hosts", OptionKind::list, "HOSTS", OptionGroup::hosts,
            "Hosts and their slots: [user@]host[:slots],… for example node1:4,[::1]:2; "
            "node[01-16]:8 stands for 16 hosts, @FILE for those of a hostfile. A host "
-           "without slots offers its GPUs, else its CPUs. Without hosts everything runs on this "
-           "machine."},
+           "without slots offers its GPUs, else its CPUs. Without hosts, see --allocation."},
     Option{"hostfile", "--hostfile -hostfile --machinefile -machinefile -f", OptionKind::text,
            "FILE", OptionGroup::hosts,
            "Read the hosts from FILE, a line each, as for Horovod, Open MPI, MPICH or DeepSpeed: "
            "\"host slots=N max_slots=M\" or \"host:N\"."},
+    Option{"allocation", "--allocation", OptionKind::text, "auto|none|slurm|lsf|pbs|sge|mpijob",
+           OptionGroup::hosts,
+           "The scheduler whose job has the hosts, where none are given. auto, the default: the "
+           "first of Slurm, LSF, PBS, Grid Engine and an MPIJob in whose job dtrain runs, else "
+           "this machine. none: this machine. A scheduler's name requires its job."},
     Option{"oversubscribe", "--oversubscribe", OptionKind::flag, "", OptionGroup::hosts,
            "Allow more processes than slots, shared out in proportion to the slots of each host, "
            "and up to its max_slots."},
@@ -347,9 +351,10 @@ inline constexpr auto run_options = [] {
 }();
 
 /// The options that `dtrain check` takes as well: it finds and reaches the hosts as `run` does.
-inline constexpr std::array<std::string_view, 17> check_option_names = {"chdir",
+inline constexpr std::array<std::string_view, 18> check_option_names = {"chdir",
                                                                         "hosts",
                                                                         "hostfile",
+                                                                        "allocation",
                                                                         "port-range",
                                                                         "network-interfaces",
                                                                         "ssh",
@@ -367,9 +372,10 @@ inline constexpr std::array<std::string_view, 17> check_option_names = {"chdir",
 bool is_check_option(const Option& option);
 
 /// The options that `dtrain bench` takes as well: its ranks are a job of their own, without roles.
-inline constexpr std::array<std::string_view, 37> bench_option_names = {"np",
+inline constexpr std::array<std::string_view, 38> bench_option_names = {"np",
                                                                         "hosts",
                                                                         "hostfile",
+                                                                        "allocation",
                                                                         "oversubscribe",
                                                                         "map-by",
                                                                         "rank-by",

@@ -42,7 +42,7 @@ inline constexpr std::array rows = {
     Option{"genv", "-genv -env", list, "NAME VALUE", torchrun,
            "Set a variable for the workers, as -x NAME=VALUE."},
     Option{"standalone", "--standalone", flag, "", torchrun,
-           "Run on one machine, as dtrain does without hosts.", true, agrees},
+           "Run on one machine where no hosts are given, and not on those of a scheduler's job."},
     Option{"no-python", "--no-python --no_python", flag, "", torchrun,
            "Start the command as it is, as dtrain always does.", true, agrees},
     Option{"use-env", "--use-env --use_env", flag, "", torchrun,

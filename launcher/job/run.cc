@@ -2,6 +2,7 @@
 
 #include "base/crypto.h"
 #include "base/io/log.h"
+#include "launcher/config/allocation/allocation.h"
 #include "launcher/console/runtime.h"
 #include "launcher/job/job.h"
 #include "launcher/job/job_context.h"
@@ -123,6 +124,8 @@ int run(const RunConfig& given, const Environment& environment) {
   become_subreaper();
   for (const std::string& warning : config.warnings)
     (*runtime)->log().warn("{}", warning);
+  if (!config.allocation.empty())
+    (*runtime)->log().print("{}", allocation_line(config.allocation, config.hosts));
   JobRecord record;
   record.job = *job_id;
   auto report = ReportFile::open(config.dry_run ? std::nullopt : config.report);

@@ -14,8 +14,9 @@
 namespace dt {
 namespace {
 
+/// A scheduler gives slots, too, where only the agent knows whether the host has GPUs.
 bool lacks_slots(const Host& host) {
-  return host.slots == 0;
+  return host.slots == 0 && host.slots_without_gpus == 0;
 }
 
 /// Fails for hosts that would offer their CPUs.
@@ -74,7 +75,9 @@ std::vector<Host> with_slots(std::vector<Host> hosts, const std::vector<HostReso
     const size_t gpus = unit == SlotUnit::cpu
                             ? 0
                             : visible_gpus(resources[i].gpus.gpus, resources[i].visible).size();
-    const size_t units = gpus > 0 ? gpus : static_cast<size_t>(resources[i].cpu_slots());
+    const int cpus =
+        hosts[i].slots_without_gpus != 0 ? hosts[i].slots_without_gpus : resources[i].cpu_slots();
+    const size_t units = gpus > 0 ? gpus : static_cast<size_t>(cpus);
     hosts[i].slots = static_cast<int>(std::min(units, size_t{slots_max}));
     if (hosts[i].max_slots != 0) hosts[i].slots = std::min(hosts[i].slots, hosts[i].max_slots);
   }

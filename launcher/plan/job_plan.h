@@ -11,8 +11,8 @@
 
 namespace dt {
 
-/// Gives a host without slots one for each GPU, or else for each CPU that its agent may use.
-/// `resources` belong to `hosts`, index by index.
+/// Gives a host without slots one for each GPU. Without GPUs it gets its slots_without_gpus, or
+/// else one for each CPU that its agent may use. `resources` belong to `hosts`, index by index.
 std::vector<Host> with_slots(std::vector<Host> hosts, const std::vector<HostResources>& resources,
                              SlotUnit unit = SlotUnit::gpu_or_cpu);
 

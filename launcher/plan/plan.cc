@@ -76,7 +76,8 @@ Result<int> count_processes(const PlanRequest& request) {
   };
   if (wanted > slots && !request.oversubscribe) {
     return fail(Errc::input,
-                format("asked for {} but hosts offer {} ({}); use {} or --oversubscribe", asked,
+                format("asked for {} but {} {} ({}); use {} or --oversubscribe", asked,
+                       request.allocation.empty() ? "hosts offer" : request.allocation + " offers",
                        slots, hosts_text(request.hosts), fewer(slots)));
   }
   if (wanted > allowed) {

@@ -84,6 +84,7 @@ struct PlanRequest {
   /// None: by slot, but by node among hosts whose slots the user did not give.
   std::optional<MapBy> map_by = {};
   MapBy rank_by = MapBy::slot;
+  std::string allocation = {};         ///< whose hosts these are: "Slurm job 21"
   std::vector<bool> slots_found = {};  ///< by host: the user did not give them; empty: all given
 };
 

@@ -189,7 +189,8 @@ PlanRequest plan_request(const RunConfig& config, std::vector<Host> hosts,
           .roles = std::move(roles),
           .oversubscribe = config.oversubscribe,
           .map_by = placement.map_by,
-          .rank_by = placement.rank_by.value_or(placement.map_by.value_or(MapBy::slot))};
+          .rank_by = placement.rank_by.value_or(placement.map_by.value_or(MapBy::slot)),
+          .allocation = config.allocation};
 }
 
 Result<ResolvedHosts> resolve_hosts(const RunConfig& config,

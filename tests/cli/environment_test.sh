@@ -45,7 +45,7 @@ stale=(RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE LOCAL_SIZE CROSS_RANK GROUP_R
   FLAGS_selected_gpus PORT OLDPWD DTRAIN_TOKEN)
 
 test_an_outer_jobs_place_does_not_reach_the_workers() {
-  run env "${stale[@]/%/=stale}" SLURM_JOB_ID=kept "$DTRAIN" run -np 1 --no-tag --env-set none env
+  run env "${stale[@]/%/=stale}" SLURM_JOB_ID=kept "$DTRAIN" run -np 1 --allocation none --no-tag --env-set none env
   expect_status 0
   expect_stdout_contains 'SLURM_JOB_ID=kept'
   expect_stdout_lacks '=stale'

@@ -233,6 +233,8 @@ run_one() (
     [[ $name == DTRAIN_TEST_LONG ]] || unset "$name"
   done
   unset NO_COLOR CLICOLOR CLICOLOR_FORCE CI
+  # The tests may run in a scheduler's job, whose hosts they are not to use.
+  unset SLURM_JOB_ID LSB_JOBID PBS_JOBID PE_HOSTFILE KUBERNETES_SERVICE_HOST K_MPI_JOB_ROLE
   export TEST_MARKER=$2 HOME=$1/home XDG_CONFIG_HOME=$1/home/.config
   out=$1/out
   mkdir -p "$out" "$1/home" "$1/cwd"

@@ -114,18 +114,6 @@ own_cpus() {
   done
 }
 
-test_hosts_of_a_slurm_allocation_that_stay_idle_are_named() {
-  export SLURM_JOB_NODELIST='node[1-2]' SLURM_JOB_NUM_NODES=2
-  run_dtrain run -np 1 --no-tag echo hi
-  expect_status 0
-  expect_stdout hi
-  expect_stderr 'dtrain: warning: the Slurm allocation has 2 hosts (node[1-2]), but this job runs on one; to use them all: -H "$SLURM_JOB_NODELIST"'
-  run_dtrain run -np 1 -H localhost:1 true
-  expect_stderr ''
-  run_dtrain run -np 1 "$DTRAIN" run -np 1 true
-  [[ $(grep -c 'the Slurm allocation' "$out/stderr") -eq 1 ]] || fail 'a worker is no allocation'
-}
-
 test_a_process_is_bound_to_one_core() {
   local cpus
   mapfile -t cpus < <(own_cpus)

@@ -205,7 +205,7 @@ Result<RunConfig> load_check_config(OptionSource flags, const std::vector<std::s
   std::vector<DecidedOption> found = found_destinations(sources);
   std::erase_if(found, [](const DecidedOption& one) { return !is_check_option(*one.option); });
   report_destinations(found, notice);
-  return make_check_config(sources, read_hostfile_text);
+  return make_check_config(sources, read_hostfile_text, parse_environment(environment));
 }
 
 }  // namespace dt

@@ -18,6 +18,8 @@ struct Host {
   int max_slots = 0;      ///< limit of processes, even with --oversubscribe; 0: none
   bool counted = false;   ///< true: `slots` is the number of its mentions
   bool shared = false;    ///< roles name the host and share its slots
+  /// The slots of a host without GPUs, where `slots` is not given; 0: its CPUs.
+  int slots_without_gpus = 0;
   /// Returns "a:4" or "user@[::1]:4", which parse_host_list parses (without max_slots).
   std::string text() const;
   /// True for the same machine and user, whatever the slots.

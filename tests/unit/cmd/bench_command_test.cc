@@ -39,6 +39,15 @@ TEST_CASE("flags and variables win over the settings of bench") {
   CHECK(decided(with_np(), {"DTRAIN_OPT_BIND_TO=numa"}).placement.bind_to == BindTo::numa);
 }
 
+TEST_CASE("a comparison measures this machine, also within a scheduler's job") {
+  const std::vector<std::string> environment = {"LSB_JOBID=7", "LSB_HOSTS=a b"};
+  CHECK(decided(with_np(), environment).hosts.size() == 2);
+  RunRequest request = bench_request({.compare = "mpirun"});
+  request.flags = with_np();
+  request.environment = environment;
+  CHECK(load_run_config(std::move(request)).value().hosts.empty());
+}
+
 TEST_CASE("roles and clusters of a training job are not those of the measurement") {
   const RunConfig config =
       decided(with_np(),

@@ -73,5 +73,68 @@ TEST_CASE("B17: invalid hosts and options for reaching them are refused") {
   expect_refused(cases);
 }
 
+/// Decides within a Slurm job of the nodes n1 to n3 with 4 tasks each.
+Result<RunConfig> decide_in_job(const OptionSources& sources, Environment more = {}) {
+  more.merge(Environment{{"SLURM_JOB_ID", "21"},
+                         {"SLURM_JOB_NODELIST", "n[1-3]"},
+                         {"SLURM_NTASKS", "12"},
+                         {"SLURM_TASKS_PER_NODE", "4(x3)"}});
+  return make_run_config(sources, {"true"}, few_files, more);
+}
+
+/// Returns "Slurm job 21: n1:4 n2:4", or the hosts alone where the user named them.
+std::string hosts_of(const Result<RunConfig>& config) {
+  if (!config) return config.error().message;
+  std::string all = config->allocation;
+  for (const Host& host : config->hosts)
+    all += (all.empty() ? "" : " ") + host.text();
+  return all;
+}
+
+TEST_CASE("without hosts, they are those of the scheduler's job") {
+  const std::string slurm = "Slurm job 21 n1:4 n2:4 n3:4";
+  CHECK(hosts_of(decide_in_job({flags({})})) == slurm);
+  CHECK(hosts_of(decide_in_job({flags({{"allocation", {"slurm"}}})})) == slurm);
+  CHECK(hosts_of(decide_in_job({flags({{"np", {"2"}}, {"allocation", {"none"}}})})).empty());
+  CHECK(hosts_of(decide_in_job({flags({{"np", {"2"}}})}, {{"DTRAIN_ROLE", "worker"}})).empty());
+  CHECK(hosts_of(decide_in_job({flags({{"hosts", {"a:1"}}})})) == "a:1");
+  CHECK(hosts_of(decide_in_job({flags({{"hostfile", {"hosts"}}})})) == "a:2 b:2");
+  CHECK(hosts_of(decide_in_job({flags({{"cluster-spec", {"worker|h1:1"}}})})).empty());
+  CHECK(hosts_of(decide_in_job({flags({{"standalone", {"true"}}})})).empty());
+  CHECK(hosts_of(make_check_config({flags({})}, few_files,
+                                   {{"LSB_JOBID", "7"}, {"LSB_HOSTS", "a a"}})) == "LSF job 7 a:2");
+}
+
+TEST_CASE("a scheduler that is named is a choice of hosts, which the higher source decides") {
+  const OptionSource slurm = flags({{"allocation", {"slurm"}}});
+  const OptionSource automatic = flags({{"allocation", {"auto"}}});
+  const OptionSource list = flags({{"hosts", {"a:1"}}});
+  CHECK(hosts_of(decide_in_job({slurm, list})) == "Slurm job 21 n1:4 n2:4 n3:4");
+  CHECK(hosts_of(decide_in_job({list, slurm})) == "a:1");
+  CHECK(hosts_of(decide_in_job({automatic, list})) == "a:1");
+  CHECK(hosts_of(decide_in_job({automatic, list, slurm})) == "a:1");
+  CHECK(hosts_of(decide_in_job({automatic, slurm, list})) == "a:1");
+  CHECK(hosts_of(decide_in_job({flags({{"allocation", {"slurm"}}, {"hosts", {"a:1"}}})})) ==
+        "--allocation: conflicts with -H; give one of them");
+  CHECK(hosts_of(decide_in_job({flags({{"allocation", {"slrum"}}})})) ==
+        "--allocation: expected auto, none, slurm, lsf, pbs, sge or mpijob, got \"slrum\"; did you "
+        "mean slurm?");
+  CHECK(error_of(decide({slurm})) ==
+        "--allocation: this is not a Slurm job, which would have SLURM_JOB_ID in its environment; "
+        "start dtrain in such a job, or leave the option out");
+}
+
+TEST_CASE("torchrun's options decide the slots of a Slurm job, whose nodes they must fit") {
+  CHECK(hosts_of(decide_in_job({flags({{"nproc-per-node", {"8"}}})})) ==
+        "Slurm job 21 n1:8 n2:8 n3:8");
+  CHECK(hosts_of(decide_in_job({flags({{"nproc-per-node", {"gpu"}}})})) == "Slurm job 21 n1 n2 n3");
+  const auto cpus = decide_in_job({flags({{"nproc-per-node", {"cpu"}}})},
+                                  {{"SLURM_NTASKS", "3"}, {"SLURM_TASKS_PER_NODE", "1(x3)"}});
+  CHECK(cpus.value().hosts[0].slots_without_gpus == 0);
+  CHECK(hosts_of(decide_in_job({flags({{"nnodes", {"3"}}})})) == "Slurm job 21 n1:4 n2:4 n3:4");
+  CHECK(hosts_of(decide_in_job({flags({{"nnodes", {"2"}}})})) ==
+        "--nnodes: 2, but Slurm job 21 has 3 hosts; name those to use: -H HOST,HOST,…");
+}
+
 }  // namespace
 }  // namespace dt

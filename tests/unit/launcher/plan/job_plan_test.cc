@@ -36,6 +36,10 @@ TEST_CASE("with_slots: a host without slots offers its GPUs, else the CPUs it ma
   CHECK(filled[2].slots == 9);
   CHECK(with_slots(hosts, resources, SlotUnit::cpu)[1].slots == 6);
   CHECK(with_slots({{.name = "a", .max_slots = 4}}, resources)[0].slots == 4);
+  const std::vector<Host> of_scheduler = {{.name = "a", .slots_without_gpus = 5},
+                                          {.name = "b", .slots_without_gpus = 5}};
+  CHECK(with_slots(of_scheduler, resources)[0].slots == 5);
+  CHECK(with_slots(of_scheduler, resources)[1].slots == 2);
   for (const auto& [quota, slots] : {std::pair{4, 4}, {0, 1}, {64, 6}}) {
     resources[0].cpu_quota = quota;
     CHECK(with_slots(hosts, resources)[0].slots == slots);
@@ -95,6 +99,14 @@ TEST_CASE("job_plan: a role is shared evenly among its own hosts without slots")
   config.roles = {{.name = "worker", .count = 2, .hosts = {{.name = "b"}, {.name = "c"}}},
                   {.name = "ps", .count = 1, .hosts = {{.name = "a"}}, .ranked = false}};
   CHECK(dealt(config, {three, three, three}) == "b:0 c:1 a:-1");
+}
+
+TEST_CASE("job_plan: processes fill the first hosts of a scheduler, whatever their agents find") {
+  const HostResources cpus = {.topology = synthetic_topology("core:3 pu:1").value()};
+  RunConfig config;
+  config.hosts = {{.name = "a", .slots_without_gpus = 2}, {.name = "b", .slots_without_gpus = 2}};
+  config.roles = workers(2);
+  CHECK(dealt(config, {cpus, cpus}) == "a:0 a:1");
 }
 
 TEST_CASE("job_plan: --nproc-per-node gpu takes no CPUs") {

@@ -153,6 +153,9 @@ TEST_CASE("a host gets max_slots at most, and the others get the rest of its sha
 TEST_CASE("B12, B13: an impossible process count is refused with a possible one") {
   CHECK(blocks(make_plan({.hosts = two_hosts, .roles = workers(16)})) ==
         "asked for 16 processes but hosts offer 8 (a:4 b:4); use -np 8 or --oversubscribe");
+  CHECK(
+      blocks(make_plan({.hosts = two_hosts, .roles = workers(9), .allocation = "Slurm job 21"})) ==
+      "asked for 9 processes but Slurm job 21 offers 8 (a:4 b:4); use -np 8 or --oversubscribe");
   CHECK(blocks(make_plan({.hosts = two_hosts, .roles = workers(65537), .oversubscribe = true})) ==
         "-np: expected 1..65536, got 65537");
   const std::vector<Host> many(17, {.name = "n", .slots = 4096});

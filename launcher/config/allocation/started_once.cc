@@ -1,4 +1,4 @@
-#include "launcher/config/hosts/slurm_allocation.h"
+#include "launcher/config/allocation/started_once.h"
 
 #include "base/format.h"
 #include "base/text.h"
@@ -13,22 +13,7 @@ int64_t number_in(const Environment& environment, const char* name) {
   return found == environment.end() ? 0 : parse_integer(found->second).value_or(0);
 }
 
-/// The shell of an interactive allocation is a step, too, but with one task.
-bool is_placed_task(const Environment& environment) {
-  return number_in(environment, "SLURM_STEP_NUM_TASKS") > 1 || environment.contains("DTRAIN_ROLE");
-}
-
 }  // namespace
-
-std::optional<std::string> unused_allocation_warning(const Environment& environment) {
-  const auto list = environment.find("SLURM_JOB_NODELIST");
-  const int64_t hosts = number_in(environment, "SLURM_JOB_NUM_NODES");
-  if (list == environment.end() || hosts < 2 || is_placed_task(environment)) return std::nullopt;
-  return format(
-      "the Slurm allocation has {} hosts ({}), but this job runs on one; to use them all: "
-      "-H \"$SLURM_JOB_NODELIST\"",
-      hosts, printable(list->second));
-}
 
 Result<> check_started_once(const Environment& environment, bool names_hosts) {
   if (environment.contains("DTRAIN_ROLE")) return {};
@@ -37,9 +22,9 @@ Result<> check_started_once(const Environment& environment, bool names_hosts) {
     return fail(
         Errc::input,
         format("srun has started dtrain run {} times (SLURM_STEP_NUM_TASKS), and each would "
-               "be a job of its own. Start it once, without srun or by srun -n 1: dtrain run "
-               "-H \"$SLURM_JOB_NODELIST\" …. For separate jobs: env -u "
-               "SLURM_STEP_NUM_TASKS dtrain run …",
+               "be a job of its own. Start it once, without srun or by srun -n 1: dtrain run … "
+               "uses all hosts of the job. For separate jobs: env -u SLURM_STEP_NUM_TASKS dtrain "
+               "run --allocation none …",
                tasks));
   }
   const auto given = environment.find("PET_NNODES");
