@@ -58,7 +58,7 @@ typedef struct dtrain_strategy_options {
    * `dtrain run --algorithms`. */
   size_t bytes_per_pack;
   /* The limit of each operation between workers. An operation that reaches it ends the strategy. 0:
-   * DTRAIN_STRATEGY_TIMEOUT, else none. */
+   * DTRAIN_STRATEGY_TIMEOUT, else none. While NCCL connects the workers, it has 120 s. */
   int timeout_ms;
   int asynchronous; /* 1: as ps_mode "async" */
   /* For parameter_server. NULL: DTRAIN_PS_MODE, else "sync". - "sync": A step averages the pushes

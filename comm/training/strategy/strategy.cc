@@ -97,6 +97,7 @@ Strategy::Prepared Strategy::prepare(const StrategyRequest& request, const Envir
   prepared.record = {.name = strategy.options_.name,
                      .cross_device = strategy.options_.cross_device,
                      .devices = static_cast<uint32_t>(strategy.devices_->count()),
+                     .on_host = strategy.devices_->device(0).host_can_access(),
                      .bytes_per_pack = strategy.options_.bytes_per_pack,
                      .mode = strategy.options_.mode,
                      .communication = strategy.options_.communication,

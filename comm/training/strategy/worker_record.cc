@@ -87,6 +87,7 @@ Bytes encode(const WorkerRecord& record) {
   writer.number(record.name);
   encode(writer, record.cross_device);
   writer.number(record.devices)
+      .number(record.on_host)
       .number(record.bytes_per_pack)
       .number(record.mode.kind)
       .number(record.mode.count)
@@ -104,6 +105,7 @@ Result<WorkerRecord> decode_worker_record(ByteSpan bytes) {
   record.name = reader.number<StrategyName>();
   record.cross_device = decode_rules(reader);
   record.devices = reader.number<uint32_t>();
+  record.on_host = reader.number<bool>();
   record.bytes_per_pack = reader.number<uint64_t>();
   record.mode.kind = reader.number<ServerMode::Kind>();
   record.mode.count = reader.number<int>();

@@ -20,6 +20,7 @@ struct WorkerRecord {
   StrategyName name = StrategyName::mirrored;
   CrossDeviceRules cross_device = {{}};
   uint32_t devices = 0;
+  bool on_host = true;  ///< the host can access the memory of its devices
   uint64_t bytes_per_pack = 0;
   ServerMode mode = {};
   Communication communication = Communication::automatic;

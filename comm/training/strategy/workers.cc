@@ -56,7 +56,7 @@ Result<> Workers::join_all(const WorkerRecord& own) {
   TRY(compare_records(records));
   doubts_ = doubtful_differences(records);
   on_devices_ = std::ranges::any_of(records, [](const std::optional<WorkerRecord>& one) {
-    return !one->in_use.uuids.empty() || one->communication == Communication::nccl;
+    return !one->on_host || one->communication == Communication::nccl;
   });
   reason_key_ = "dtrain.strategy/" + hex_text(records[0]->id);
   if (size == 1) return {};
