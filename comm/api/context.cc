@@ -385,8 +385,8 @@ void Context::Shared::allow_nccl(uint32_t group, std::string prefix, std::string
   const auto wait = [this, prefix](const std::string& key, Duration limit) {
     return ProgramStore(driver, limit, prefix).wait(key);
   };
-  const auto note = [this, prefix](const std::string& key) {
-    return ProgramStore(driver, Duration::zero(), prefix).set(key, {});
+  const auto note = [this, prefix](const std::string& key, const Bytes& value) {
+    return ProgramStore(driver, Duration::zero(), prefix).set(key, value);
   };
   devices.allow_nccl(group,
                      {.store = {set, wait, note}, .host = std::move(host), .required = required});

@@ -13,6 +13,8 @@ namespace {
 
 /// NCCL may notice the death of a rank before the job does, which knows the reason.
 constexpr Duration reason_max = seconds(1);
+/// The vote beside a call has the same limit. It names the rank that is late, so it comes first.
+constexpr Duration vote_first = seconds(1);
 
 std::vector<std::shared_ptr<NcclTask>> tasks_of(const OperationRequest& request, CallingRank self) {
   std::vector<std::shared_ptr<NcclTask>> tasks;
@@ -89,7 +91,10 @@ Result<DeviceStep> ConnectedCall::follow_vote() {
   NcclConnection& connection = *terms_.connection;
   connection.agree(outcome.route);
   if (outcome.route != DeviceRoute::nccl) without_slot_.reset();
-  if (outcome.slot && outcome.route == DeviceRoute::nccl) return agree();
+  if (outcome.route != DeviceRoute::nccl) return route(outcome.route);
+  if (outcome.slot) return agree();
+  // This rank makes calls by name, but another one has begun the call.
+  without_slot_ = connection.order().expect_without_slot();
   return route(outcome.route);
 }
 
@@ -183,9 +188,16 @@ Result<> ConnectedCall::start_results() {
     }
   }
   if (!agreement_) terms_.connection->order().begin_without_slot();
-  without_slot_.reset();
   begun_ = true;
+  note_input();
   return {};
+}
+
+/// Until the input is there, NCCL's stream may wait for a stream that waits for a call by name.
+void ConnectedCall::note_input() {
+  if (without_slot_ == nullptr) return;
+  const bool reached = !terms_.ready || is_reached(*terms_.ready).value_or(true);
+  if (reached) without_slot_.reset();
 }
 
 /// True when all tasks have ended. Fails when one has failed, and none runs any more.
@@ -201,6 +213,7 @@ Result<bool> ConnectedCall::all_ended() const {
 
 Result<bool> ConnectedCall::results_copied() {
   if (staged_) return staged_->results_copied();
+  note_input();
   Result<bool> ended = all_ended();
   if (ended && !*ended) check_progress();
   // Also when the device has failed, and NCCL does not know it.
@@ -211,7 +224,8 @@ Result<bool> ConnectedCall::results_copied() {
 
 /// Called while NCCL has the task.
 void ConnectedCall::check_progress() {
-  if (Clock::now() >= deadline_)
+  const bool votes = vote_ && !vote_->operation()->outcome;
+  if (deadline_ != Time::max() && Clock::now() >= deadline_ + (votes ? vote_first : Duration()))
     terms_.connection->stop({Errc::timeout, "NCCL has not ended it in time"});
   // An abort may free memory, and wait for streams that wait for the call.
   if (terms_.hold && terms_.connection->way() == NcclConnection::Way::failed)

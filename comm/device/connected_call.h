@@ -29,7 +29,8 @@ namespace dt {
 /// If that vote fails, no rank knows what NCCL does on the others, which is aborted.
 ///
 /// A call with a slot waits for its ready event before it gets one. Otherwise NCCL's stream could
-/// wait for a stream that waits for another call, which NCCL runs later.
+/// wait for a stream that waits for another call, which NCCL runs later. For the same reason, calls
+/// by name are staged while one without a slot waits for its ready event.
 class ConnectedCall final : public DeviceCopies {
  public:
   struct Terms {
@@ -69,12 +70,13 @@ class ConnectedCall final : public DeviceCopies {
   void limit_time(OperationRequest& request) const;
   Error without_nccl() const;
   Result<bool> all_ended() const;
+  void note_input();
   void check_progress();
   Error labelled(Error why) const;
 
   Terms terms_;
   std::optional<NcclVote> vote_ = {};              ///< none: not yet, or a call by name
-  std::shared_ptr<void> without_slot_ = {};        ///< null: it has begun, or may have a slot
+  std::shared_ptr<void> without_slot_ = {};        ///< null: its input is there, or it has a slot
   std::shared_ptr<CallAgreement> agreement_ = {};  ///< null: not yet, or no slot
   std::shared_ptr<Operation> announced_ = {};      ///< by which they agree; null: likewise
   std::string slot_name_ = {};                     ///< of a call without a name

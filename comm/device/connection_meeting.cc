@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "comm/collective/descriptor.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -80,6 +81,23 @@ Result<ConnectionVerdict> ConnectionMeeting::collect(
   }
   offers[0].failure = std::move(id).error().message;
   return dt::decide(offers);
+}
+
+/// The note lasts, since the others may read it when rank 0 has left.
+Result<bool> ConnectionMeeting::leave(const std::string& key, bool closed, Time deadline) const {
+  const auto left = [&] { return std::max(deadline - Clock::now(), Duration(1)); };
+  if (self_.rank > 0) {
+    TRY(store_.set(rank_key("left", self_.rank), Writer().number(closed).take()));
+    const Bytes answer = TRY(store_.wait(key, left()));
+    return Reader(answer).number<bool>();
+  }
+  bool all = closed;
+  for (int rank = 1; rank < self_.size; ++rank) {
+    const Bytes note = TRY(store_.wait(rank_key("left", rank), left()));
+    all = Reader(note).number<bool>() && all;
+  }
+  TRY(store_.note(key, Writer().number(all).take()));
+  return all;
 }
 
 }  // namespace dt

@@ -35,6 +35,10 @@ class ConnectionMeeting {
   std::function<Result<>()> with_failures(const NcclUniqueId& id,
                                           std::function<Result<>()> check) const;
 
+  /// Tells the others that this rank leaves, and whether it has closed their memory. Returns
+  /// whether all have. Rank 0 notes that under the key. Fails when one does not leave in time.
+  Result<bool> leave(const std::string& key, bool closed, Time deadline) const;
+
  private:
   Result<ConnectionVerdict> collect(const char* step, const ConnectionOffer& own,
                                     const std::function<Result<NcclUniqueId>()>& make_id) const;

@@ -15,6 +15,9 @@ namespace dt {
 
 namespace {
 
+/// How long a rank that leaves waits for the others to do so.
+constexpr Duration farewell_max = seconds(2);
+
 /// True when some pointer of the call lies in memory of a device, also one that is not used.
 bool names_device(const OperationRequest& call, MemoryFinder& finder) {
   const auto on_device = [&](const void* address) { return finder.find(address) != nullptr; };
@@ -124,8 +127,9 @@ void DeviceCalls::farewell() {
     const std::lock_guard lock(mutex_);
     return groups_;
   }();
+  const Time deadline = Clock::now() + farewell_max;
   for (const auto& [number, group] : groups)
-    if (group.connection) group.connection->farewell();
+    if (group.connection) group.connection->farewell(deadline);
 }
 
 void DeviceCalls::disconnect() {

@@ -18,8 +18,8 @@ namespace dt {
 /// Makes the operations of a job whose buffers lie in memory of devices. Any thread may call it.
 ///
 /// NCCL runs collectives of the groups for which it is allowed. The first one that it could run
-/// begins to connect the members' devices in the background. They agree before each such call how
-/// they run it. Until they are connected, calls are staged, so that none waits for a connection.
+/// begins to connect the members' devices in the background. They agree at each such call how they
+/// run it. Until they are connected, calls are staged, so that none waits for a connection.
 /// Calls of other groups are always staged: kernels of several communicators on one device may wait
 /// for each other.
 class DeviceCalls {
@@ -33,7 +33,7 @@ class DeviceCalls {
   void allow_nccl(uint32_t group, NcclTerms terms);
   /// True when NCCL has run a call of the group, or is about to.
   bool uses_nccl(uint32_t group) const;
-  /// Called before the engine ends. If NCCL has run a call, waits shortly for the other ranks.
+  /// Called before the engine ends. If NCCL has run a call, waits up to 2 s for the other ranks.
   void farewell();
   /// Ends the connections. Called when no operation pends, and the store answers no more. So a
   /// connection outlives its group: it may wait for the store.

@@ -16,8 +16,6 @@ using Way = NcclConnection::Way;
 
 /// Joining takes seconds on many hosts.
 constexpr Duration join_max = seconds(120);
-/// How long a rank that leaves waits for the others to do so.
-constexpr Duration farewell_max = seconds(2);
 /// How soon a failure of NCCL is noticed while its kernels run, and its thread has nothing to do.
 constexpr Duration check_every = milliseconds(100);
 /// How long a wait for the device lasts before it is checked whether the job still runs.
@@ -55,22 +53,21 @@ std::shared_ptr<NcclConnection> NcclConnection::start(Terms terms) {
   return made;
 }
 
-/// Rank 0 notes that all ranks leave. The note lasts, since the others may read it when rank 0 has
-/// left.
-void NcclConnection::farewell() {
+void NcclConnection::farewell(Time deadline) {
   if (!runs() || way() != Way::nccl) return;
-  const RankStore& store = terms_.store;
-  if (terms_.self.rank > 0) {
-    if (!store.set(rank_key("left", terms_.self.rank), Bytes(1))) return;
-    (void)store.wait(all_leave_, farewell_max);
-    return;
-  }
-  const Time end = Clock::now() + farewell_max;
-  for (int rank = 1; rank < terms_.self.size; ++rank) {
-    const Duration left = end - Clock::now();
-    if (left <= Duration::zero() || !store.wait(rank_key("left", rank), left)) return;
-  }
-  (void)store.note(all_leave_);
+  const Result<bool> all =
+      ConnectionMeeting(terms_.self, terms_.store).leave(all_leave_, close_peers(), deadline);
+  const std::lock_guard lock(mutex_);
+  if (all && *all && peers_) peers_->note_all_closed();
+}
+
+/// Closes the memory of the others. Returns false where kernels of this rank may use it.
+bool NcclConnection::close_peers() {
+  const std::lock_guard lock(mutex_);
+  const auto works = [this] { return peers_ ? peers_->status() : Result<>(); };
+  if (!tasks_.note_ends(works) || !tasks_.none_left()) return false;
+  if (peers_) peers_->close();
+  return true;
 }
 
 void NcclConnection::close() {
@@ -295,7 +292,7 @@ std::optional<Error> NcclConnection::check_kernels(std::unique_lock<std::mutex>&
 Result<> NcclConnection::start_on_device(NcclQueue::Bucket& bucket) {
   Device& device = terms_.device->device();
   const std::shared_ptr<void> current = device.make_current();
-  const std::shared_ptr<DeviceEvent> done = TRY(device.make_event());
+  const std::shared_ptr<DeviceEvent> done = TRY(terms_.device->take_event());
   for (const auto& task : bucket) {
     task->done = done;
     if (task->ready) TRY(stream_->wait(*task->ready));
@@ -323,6 +320,7 @@ Result<> NcclConnection::run(NcclPlan plan) {
   for (const CopyBatch& batch : plan.before)
     TRY(stream_->copy_pieces(batch));
   const bool by_peers = peers_ && peers_->runs(plan.call);
+  if (!by_peers) let_nccl_divide(plan, terms_.self);
   TRY(by_peers ? peers_->begin(plan.call) : run_by_nccl(plan.call));
   if (plan.divide) TRY(stream_->reduce(*plan.divide));
   // Results that are unpacked are not written when the call has ended early.

@@ -54,9 +54,9 @@ class NcclConnection {
   NcclConnection(const NcclConnection&) = delete;
   NcclConnection& operator=(const NcclConnection&) = delete;
   ~NcclConnection() { close(); }
-  /// If NCCL has run, waits shortly until all ranks leave. Kernels of another rank may use memory
-  /// of this one after those here have ended.
-  void farewell();
+  /// If NCCL has run, waits until all ranks leave. Kernels of another rank may use memory of this
+  /// one after those here have ended. Later tasks are NCCL's.
+  void farewell(Time deadline);
   /// Ends the thread, when no wait in the store lasts. All tasks have ended then.
   void close();
 
@@ -113,6 +113,7 @@ class NcclConnection {
   std::optional<Error> stopped() const;
   void abandon(const Error& why);
   void leave();
+  bool close_peers();
   void fail_all();
 
   const Terms terms_;

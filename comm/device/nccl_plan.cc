@@ -206,6 +206,16 @@ NcclPlan plan_together(std::span<const NcclPart> parts, CallingRank self, std::b
   return plan;
 }
 
+void let_nccl_divide(NcclPlan& plan, CallingRank self) {
+  using Kind = NcclCall::Kind;
+  // In a reduce, the root alone has a division.
+  const bool on_all = plan.call.kind == Kind::all_reduce || plan.call.kind == Kind::reduce_scatter;
+  if (!on_all || !plan.divide) return;
+  if (!nccl_averages(plan.divide->type, static_cast<size_t>(self.size))) return;
+  plan.call.op = NcclOp::average;
+  plan.divide.reset();
+}
+
 std::string NcclOrder::next_call_name(const std::string& name) {
   return format("{}{}NCCL call {}", name, name.empty() ? "" : ", ", ++calls_with_slot_);
 }

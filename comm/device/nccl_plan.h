@@ -41,7 +41,7 @@ NcclPart nccl_part(const OperationRequest& request, CallingRank self);
 NcclPart nccl_part(const OperationRequest& list, const TensorOfList& tensor);
 
 /// The work of a device, in this order. An average is a sum, which is divided afterwards, or by the
-/// factor of the copies that follow anyway, where that has the same bits. Scales
+/// factor of the copies that follow anyway, or by NCCL, where that has the same bits. Scales
 /// and compression have the same bits as in the engine; sums of 16-bit floats do not, because NCCL
 /// rounds after each addition.
 struct NcclPlan {
@@ -60,6 +60,9 @@ NcclPlan plan_alone(const NcclPart& part, CallingRank self, std::byte* memory);
 /// compression.
 NcclPlan plan_together(std::span<const NcclPart> parts, CallingRank self, std::byte* memory);
 
+/// Leaves a division to NCCL where its average has the same bits. All ranks do so, or none.
+void let_nccl_divide(NcclPlan& plan, CallingRank self);
+
 /// The order of a rank's calls that NCCL runs, which must be the same on all ranks. For one thread
 /// at a time.
 ///
@@ -68,17 +71,16 @@ NcclPlan plan_together(std::span<const NcclPart> parts, CallingRank self, std::b
 /// each call of both kinds. The vote on a call tells them. Until then a rank may have begun a call
 /// before its vote, so that the call has no slot anywhere.
 ///
-/// A rank wishes that NCCL runs a call by name when the calls that it gives no slot have begun. It
-/// announces the number of calls without one. NCCL runs the call where the numbers of all ranks are
-/// equal, so that the same calls are before it on all.
+/// A rank wishes that NCCL runs a call by name when its calls without a slot have begun, and their
+/// inputs are there. It announces their number. NCCL runs the call where the numbers of all ranks
+/// are equal, so that the same calls are before it on all.
 class NcclOrder {
  public:
   /// Called when this rank makes a call by name, by any thread.
   void use_slots() { uses_slots_.store(true, std::memory_order_relaxed); }
   bool uses_slots() const { return uses_slots_.load(std::memory_order_relaxed); }
 
-  /// Returns what stands for a call that this rank gives no slot, until it has begun or will not
-  /// begin.
+  /// Returns what stands for a call without a slot, until its input is there, or it has one.
   std::shared_ptr<void> expect_without_slot() { return expected_; }
   bool expects_without_slot() const { return expected_.use_count() > 1; }
   void begin_without_slot() { ++begun_without_slot_; }

@@ -7,8 +7,9 @@ namespace dt {
 
 namespace {
 
+/// An event that is not recorded yet counts as reached.
 bool has_ended(const NcclTask& task) {
-  if (!task.done) return false;
+  if (task.state != NcclTask::State::on_device) return false;
   const Result<bool> done = task.done->done();
   return done && *done;
 }

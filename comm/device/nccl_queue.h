@@ -47,6 +47,8 @@ class NcclQueue {
   /// Takes the next tasks. Requires !empty().
   Bucket take();
   bool none_taken() const { return taken_.empty(); }
+  /// True when no task is gathered, queued or taken.
+  bool none_left() const { return gathered_.empty() && queued_.empty() && taken_.empty(); }
   /// True when the device has the inputs of all tasks that were taken.
   bool all_begun() const;
   /// True when the device has reached the ends of all tasks that were taken.

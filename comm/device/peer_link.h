@@ -67,10 +67,14 @@ class PeerLink {
   /// True for sums of up to the limit, of types that kernels have. The same on all ranks.
   bool runs(const NcclCall& call) const;
   /// Begins such a call on the stream. It ends without a result where a rank is late by `patience`.
-  Result<> begin(const NcclCall& call, Duration patience = staged_work_max);
+  /// Programs may be late by any time: stop() ends what no rank will join.
+  Result<> begin(const NcclCall& call, Duration patience = Duration::max());
   void stop() { memory_->stop(); }
-  /// PeerMemory::close()
-  void close() { memory_->close(); }
+  /// PeerMemory::close(). Later calls are NCCL's.
+  void close() {
+    limit_ = 0;
+    memory_->close();
+  }
   /// PeerMemory::note_all_closed()
   void note_all_closed() { memory_->note_all_closed(); }
   /// Fails when a sum has ended without a result. To be called again and again while a sum runs.

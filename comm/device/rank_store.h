@@ -17,8 +17,8 @@ struct RankStore {
   std::function<Result<>(const std::string& key, const Bytes& value)> set;
   /// A limit of zero means none.
   std::function<Result<Bytes>(const std::string& key, Duration limit)> wait;
-  /// Sets a key without a value, which lasts as long as the generation.
-  std::function<Result<>(const std::string& key)> note = {};
+  /// Sets a key that lasts as long as the generation.
+  std::function<Result<>(const std::string& key, const Bytes& value)> note = {};
 };
 
 /// Returns the key under which a rank stores its value for a step.

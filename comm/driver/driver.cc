@@ -23,6 +23,8 @@ constexpr Duration drain_reply_time = milliseconds(200);
 constexpr int quick_calls_max = 31;
 /// How often a driver that has nothing else to do asks for the end of copies.
 constexpr Duration copies_poll_every = microseconds(200);
+/// How often it asks whether work beside the engine has failed while other ranks are late.
+constexpr Duration failures_poll_every = milliseconds(10);
 /// Not every system accepts Time::max() for a condition variable.
 constexpr Duration sleep_max = std::chrono::hours(1);
 
@@ -431,7 +433,9 @@ bool Driver::step(Time now) {
 void Driver::wait_for_peers(Lock& lock, Time deadline) {
   if (report_waits()) return;
   Time next = std::min({deadline, engine_->next_deadline(), rendezvous_.next_deadline()});
-  if (submissions_.staged().copies()) next = std::min(next, clock_.now() + copies_poll_every);
+  const StagedOperations& staged = submissions_.staged();
+  if (staged.copies()) next = std::min(next, clock_.now() + copies_poll_every);
+  if (staged.compares()) next = std::min(next, clock_.now() + failures_poll_every);
   const Time until =
       std::min(not_too_late(clock_.wake_up_at(next)), rendezvous_.reporter().next_update());
   if (!submissions_.inbox().end_steps()) return;

@@ -57,6 +57,12 @@ bool StagedOperations::copies() const {
   });
 }
 
+bool StagedOperations::compares() const {
+  return std::ranges::any_of(entries_, [](const Entry& entry) {
+    return entry.phase == Phase::results && entry.running != nullptr;
+  });
+}
+
 bool StagedOperations::has_group(uint32_t group) const {
   return std::ranges::any_of(
       entries_, [&](const Entry& entry) { return entry.work->request.group == group; });

@@ -17,6 +17,8 @@ namespace dt {
 ///   add() ─ nothing before it waits ▶ steps ─ the last one ended well ▶ results ─ copied ▶ ended
 ///                                       └──────── one failed ──────────────┴─ failed ───────┘
 ///
+/// The last step may also run beside the results. They count when both have ended well.
+///
 /// An operation on memory of the host waits here, too, until those before it let it pass. So ranks
 /// whose copies take different times still make their calls in one order.
 class StagedOperations {
@@ -31,6 +33,8 @@ class StagedOperations {
   void add(Work work);
   /// True while copies are under way: nothing reports their end, so that the caller polls.
   bool copies() const;
+  /// True while results wait for the operation beside them: nothing reports their failure.
+  bool compares() const;
   bool has_group(uint32_t group) const;
 
   /// The outcome of a step.

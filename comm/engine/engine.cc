@@ -253,6 +253,7 @@ void Engine::submit(const std::shared_ptr<Operation>& operation, Time now) {
 Groups& Engine::groups() {
   return state_->groups;
 }
+
 void Engine::leave_group(uint32_t number) {
   const RankGroup* group = state_->groups.find(number);
   if (state_->aborted || group == nullptr) return;

@@ -1,7 +1,6 @@
 #include "gpu/cross_device/nccl_all_reduce.h"
 
 #include <algorithm>
-#include <bit>
 #include <vector>
 
 namespace dt {
@@ -10,16 +9,6 @@ namespace {
 
 /// Only a device that hangs reaches it.
 constexpr Duration call_max = seconds(600);
-
-/// True where NCCL's average has the bits of a sum that we divide. It multiplies each float by 1/n,
-/// rounded to its type, before the sum: hostToDevRedOp() of its enqueue.cc. With a power of two
-/// that loses nothing, but bits below the least normal number. Small gradients in float16 are such
-/// numbers. Integers are divided behind the sum, by code that differs between versions of NCCL.
-bool nccl_averages(ElementType type, size_t devices) {
-  return std::has_single_bit(devices) &&
-         (type == ElementType::bfloat16 || type == ElementType::float32 ||
-          type == ElementType::float64);
-}
 
 }  // namespace
 

@@ -3,6 +3,8 @@
 #include "base/format.h"
 #include "gpu/nccl/nccl_library.h"
 
+#include <bit>
+
 namespace dt {
 
 namespace {
@@ -114,6 +116,12 @@ std::optional<NcclOp> nccl_op(ReduceOp op) {
       return std::nullopt;
   }
   return std::nullopt;
+}
+
+bool nccl_averages(ElementType type, size_t ranks) {
+  return std::has_single_bit(ranks) &&
+         (type == ElementType::bfloat16 || type == ElementType::float32 ||
+          type == ElementType::float64);
 }
 
 bool nccl_can_reduce(ElementType type, ReduceOp op) {

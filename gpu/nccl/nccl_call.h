@@ -59,8 +59,8 @@ std::optional<NcclType> nccl_type(ElementType type);
 /// Returns NCCL's type for elements that are only moved: one of bytes for all types of one byte.
 std::optional<NcclType> nccl_moved_type(ElementType type);
 
-/// Returns NCCL's operation. None for adasum, and for averages: NCCL rounds 1/n to the type of the
-/// elements first. The engine's average is the sum, divided at the end.
+/// Returns NCCL's operation. None for adasum, and for averages, which are the sum, divided at the
+/// end.
 std::optional<NcclOp> nccl_op(ReduceOp op);
 
 /// Returns the operation of NCCL's part: an average is a sum, which we divide at the end.
@@ -71,6 +71,13 @@ constexpr ReduceOp op_by_nccl(ReduceOp op) {
 /// True when NCCL's results are those that dtrain.h promises. NCCL's minimum and maximum of floats
 /// drop a NaN.
 bool nccl_can_reduce(ElementType type, ReduceOp op);
+
+/// True where NCCL's average has the bits of a sum that we divide, unless the sum overflows. NCCL
+/// multiplies each float by 1/n, rounded to its type, before the sum (hostToDevRedOp() of its
+/// enqueue.cc). With a power of two that loses nothing, but bits below the least normal number.
+/// Small gradients in float16 are such numbers. Integers are divided behind the sum, by code that
+/// differs between versions.
+bool nccl_averages(ElementType type, size_t ranks);
 
 size_t nccl_bytes(NcclType type);
 

@@ -21,15 +21,17 @@
  *   Neither --algorithms nor --deterministic is given. Scales need floats, and compression needs
  *   float32. NCCL moves 8-bit floats and booleans, but does not reduce them. NCCL's minimum and
  *   maximum of floats drop a NaN, so those reductions are staged.
- * - Start: The first of these calls begins to connect the ranks' devices in the background. Before
- *   each call, the ranks agree whether NCCL runs it. Calls are staged until all devices are
- *   connected (dtrain_uses_nccl), or cannot be. After that, a call on another device than the first
- *   fails with _MISMATCH, unless all ranks have another one. Calls by name are also staged while a
- *   rank has joined. With nccl instead of auto, calls fail when NCCL cannot connect all ranks.
+ * - Start: The first of these calls begins to connect the ranks' devices in the background. Calls
+ *   are staged until all devices are connected (dtrain_uses_nccl), or cannot be. The ranks agree on
+ *   that at each call. After that, NCCL begins a call without a name at once, and the ranks compare
+ *   it meanwhile. If they differ, NCCL is aborted, and later calls fail, too. A call on another
+ *   device than the first differs, unless all ranks have another one. Calls by name are also staged
+ * while a rank has joined. With nccl instead of auto, calls fail when NCCL cannot connect all
+ * ranks.
  * - Order: A second call by a name that is pending waits until NCCL has the first. When a call by
  *   name reaches its time limit, all later calls for NCCL fail. Small calls are fused.
  * - Memory: For scaled and compressed calls of more than 1 MiB, the library keeps memory of the
- *   device until the end.
+ *   device until the end. While NCCL waits for a late rank, CUDA may let an allocation wait, too.
  * - End: Where NCCL has run, dtrain_finalize waits up to 2 s for the other ranks to finalize.
  * - One host: Where all ranks are on one host, kernels of this library make small sums in the place
  *   of NCCL. The ranks measure up to which size, or DTRAIN_PEER_MAX=256K sets it; 0 turns the

@@ -15,7 +15,7 @@ struct SumOptions {
   std::optional<DeviceRoute> agreed = {};  ///< by the ranks, before the call; none: not yet
   std::shared_ptr<DeviceStream> stream = {};
   Duration timeout = {};
-  ReduceOp reduce = ReduceOp::sum;
+  double postscale = 1;
   bool by_name = false;
 };
 
@@ -29,8 +29,8 @@ struct Sum {
     executed->request.name = "loss";
     executed->request.in_sequence = !options.by_name;
     executed->request.timeout = options.timeout;
-    executed->request.reduce = options.reduce;
-    executed->request.terms = OperationTerms{.memory = MemoryKind::device};
+    executed->request.terms =
+        OperationTerms{.postscale = options.postscale, .memory = MemoryKind::device};
     std::shared_ptr<DeviceEvent> ready;
     if (options.stream) {
       ready = world.devices[0]->device().make_event().value();
@@ -305,6 +305,22 @@ TEST_CASE("calls by name wait for those without a slot that have not begun") {
   CHECK(next_agreement(world).wish == DeviceRoute::nccl);
 }
 
+TEST_CASE("calls by name are staged while one without a slot waits for its input") {
+  const ConnectedRanks world(1);
+  world.decided(0);
+  const auto stream = world.devices[0]->device().stream_at(&world.cpu.stream(0)).value();
+  Gate gate;
+  CHECK(world.cpu.stream(0).run_on_host([&] { gate.pass(); }));
+  const Sum first(world, {.agreed = DeviceRoute::nccl, .stream = stream});
+  begin_nccl(first);
+  CHECK_FALSE(first.copies->results_copied().value());
+  CHECK(next_agreement(world).wish == DeviceRoute::undecided);
+  gate.open();
+  while (!first.copies->results_copied().value())
+    std::this_thread::yield();
+  CHECK(next_agreement(world).wish == DeviceRoute::nccl);
+}
+
 /// A call without a name, of a rank that makes calls by name.
 struct SumBehindNames {
   SumBehindNames() : sum(world, {.agreed = DeviceRoute::nccl}) {
@@ -436,8 +452,8 @@ TEST_CASE("other ranks that will not end the call are its reason") {
 TEST_CASE("a device that fails behind NCCL ends the call") {
   const ConnectedRanks world(1);
   world.decided(0);
-  const Sum sum(world, {.agreed = DeviceRoute::nccl, .reduce = ReduceOp::average});
-  world.breaks = true;  // in the division
+  const Sum sum(world, {.agreed = DeviceRoute::nccl, .postscale = 2});
+  world.breaks = true;  // in the copies of the result
   begin_nccl(sum);
   Result<bool> ended = false;
   while (ended && !*ended)

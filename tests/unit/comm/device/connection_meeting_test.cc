@@ -71,6 +71,22 @@ TEST_CASE("rank 0's failure is everybody's verdict, but a death is not") {
   CHECK(rank_0.decide("next", {}).error() == Error{Errc::peer_lost, "rank 7 died"});
 }
 
+TEST_CASE("the ranks leave together, and know whether all have closed the others' memory") {
+  for (const bool closed : {true, false}) {
+    TestStore store;
+    const ConnectionMeeting rank_0({.rank = 0, .size = 2}, store.use());
+    const ConnectionMeeting rank_1({.rank = 1, .size = 2}, store.use());
+    Result<bool> heard;
+    std::thread other([&] { heard = rank_1.leave("all", closed, Clock::now() + seconds(600)); });
+    CHECK(rank_0.leave("all", true, Clock::now() + seconds(600)) == closed);
+    other.join();
+    CHECK(heard == closed);
+  }
+  TestStore store;
+  const ConnectionMeeting alone({.rank = 0, .size = 2}, store.use());
+  CHECK(alone.leave("all", true, Clock::now()).error().code == Errc::timeout);
+}
+
 TEST_CASE("a report of a failure reaches ranks that wait elsewhere") {
   TestStore store;
   const ConnectionMeeting teller({.rank = 0, .size = 2}, store.use());

@@ -333,15 +333,15 @@ TEST_CASE("a rank that cannot join ends the wait of those that can") {
 
 TEST_CASE("ranks that NCCL has connected leave together") {
   ConnectedRanks world(2);
-  world.ranks[0]->farewell();  // nothing was run
+  world.ranks[0]->farewell(much_later());  // nothing was run
   for (const size_t rank : {size_t{0}, size_t{1}}) {
     REQUIRE(world.decided(rank) == Way::nccl);
     world.ranks[rank]->agree(DeviceRoute::nccl);
   }
   const int before = world.store.timeouts();
-  std::thread first([&] { world.ranks[1]->farewell(); });
+  std::thread first([&] { world.ranks[1]->farewell(much_later()); });
   CHECK(world.store.use().wait("left/1", Duration::zero()).has_value());
-  world.ranks[0]->farewell();
+  world.ranks[0]->farewell(much_later());
   first.join();
   CHECK(world.store.timeouts() == before);
 }
@@ -355,10 +355,39 @@ TEST_CASE("a slow rank does not wait for one that has left together with it") {
   const int before = world.store.timeouts();
   // Rank 1 has set its key, but has not asked for others yet.
   REQUIRE(world.store.use().set("left/1", Bytes(1)).has_value());
-  world.ranks[0]->farewell();
+  world.ranks[0]->farewell(much_later());
   world.store.end_contexts();
-  world.ranks[1]->farewell();
+  world.ranks[1]->farewell(much_later());
   CHECK(world.store.timeouts() == before);
+}
+
+/// Returns the bytes of the devices that are in use when two ranks have left.
+size_t used_after_leaving(const char* peer_max, bool both) {
+  ConnectedRanks world(2, "", false, peer_max);
+  for (const size_t rank : {size_t{0}, size_t{1}}) {
+    REQUIRE(world.decided(rank) == Way::nccl);
+    world.ranks[rank]->agree(DeviceRoute::nccl);
+  }
+  std::thread other([&] {
+    if (both) world.ranks[1]->farewell(much_later());
+  });
+  world.ranks[0]->farewell(both ? much_later() : Clock::now());
+  other.join();
+  for (const auto& rank : world.ranks)
+    rank->close();
+  world.ranks.clear();
+  size_t used = 0;
+  for (const auto& device : world.devices) {
+    const DeviceMemory memory = device->device().memory();
+    used += memory.total_bytes - memory.free_bytes;
+  }
+  return used;
+}
+
+TEST_CASE("memory for the other ranks' kernels is freed when all have closed it, and else never") {
+  const size_t without = used_after_leaving("0", true);
+  CHECK(used_after_leaving("64K", true) == without);
+  CHECK(used_after_leaving("64K", false) > without);
 }
 
 TEST_CASE("the death of a rank ends the decision") {

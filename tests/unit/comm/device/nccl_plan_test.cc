@@ -75,6 +75,26 @@ TEST_CASE("an average is a sum that is divided where there is a result") {
   CHECK(check(*plan.divide));
 }
 
+TEST_CASE("NCCL divides an average where its result has the same bits, on all ranks") {
+  const Buffers buffers;
+  const auto divides = [&](OperationKind kind, int size, ElementType type) {
+    OperationRequest request = buffers.request(kind);
+    request.reduce = ReduceOp::average;
+    request.type = type;
+    NcclPlan plan = buffers.plan(request, {.rank = 0, .size = size});
+    let_nccl_divide(plan, {.rank = 0, .size = size});
+    CHECK(plan.divide.has_value() == (plan.call.op == NcclOp::sum));
+    return plan.call.op == NcclOp::average;
+  };
+  CHECK(divides(OperationKind::all_reduce, 4, ElementType::float32));
+  CHECK(divides(OperationKind::reduce_scatter, 2, ElementType::bfloat16));
+  CHECK_FALSE(divides(OperationKind::all_reduce, 3, ElementType::float32));
+  CHECK_FALSE(divides(OperationKind::all_reduce, 4, ElementType::float16));
+  CHECK_FALSE(divides(OperationKind::all_reduce, 4, ElementType::int32));
+  // The root alone has a result to divide.
+  CHECK_FALSE(divides(OperationKind::reduce, 4, ElementType::float32));
+}
+
 TEST_CASE("a root without output keeps its elements where they are") {
   const Buffers buffers;
   OperationRequest request = buffers.request(OperationKind::scatter);

@@ -32,10 +32,10 @@ class TestStore {
               if (!closed_) return values_[key];
               return fail(Errc::peer_lost, "rank 7 died");
             },
-            .note = [this](const std::string& key) -> Result<> {
+            .note = [this](const std::string& key, const Bytes& value) -> Result<> {
               const std::lock_guard lock(mutex_);
               notes_.insert(key);
-              values_[key] = {};
+              values_[key] = value;
               changed_.notify_all();
               return {};
             }};

@@ -291,6 +291,7 @@ TEST_CASE("results beside an operation of the engine count when both have ended 
     CHECK_FALSE(call.work->outcome.has_value());
     // Nothing is polled before the engine has ended.
     CHECK(queue.staged.copies() == !results_first);
+    CHECK(queue.staged.compares() == results_first);
     if (results_first) call.inner->outcome.emplace();
     if (!results_first) call.state->results = true;
     CHECK(queue.step());
