@@ -126,7 +126,7 @@ struct Context::Shared {
   /// Ends all operations, then the members that operations use.
   void finish();
   /// NCCL may connect the devices of a group, whose ranks meet under the prefix.
-  void allow_nccl(uint32_t group, std::string prefix, std::string host, bool required);
+  void allow_nccl(uint32_t group, const std::string& prefix, std::string host, bool required);
   ProgramMemory memory;
   DeviceCalls devices;
   Driver driver;
@@ -376,7 +376,7 @@ void Context::Shared::finish() {
   devices.disconnect();
 }
 
-void Context::Shared::allow_nccl(uint32_t group, std::string prefix, std::string host,
+void Context::Shared::allow_nccl(uint32_t group, const std::string& prefix, std::string host,
                                  bool required) {
   // The keys end with this context: a later one connects the devices anew.
   const auto set = [this, prefix](const std::string& key, const Bytes& value) {
