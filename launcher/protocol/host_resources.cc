@@ -1,7 +1,5 @@
 #include "launcher/protocol/host_resources.h"
 
-#include "launcher/protocol/message.h"
-
 #include <algorithm>
 
 namespace dt {

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "gpu/visible.h"
 #include "launcher/process/topology.h"
+#include "launcher/protocol/message.h"
 
 #include <cstdint>
 #include <optional>
@@ -37,5 +38,9 @@ struct HostResources {
 
 Bytes encode(const ResourcesWanted& message);
 Bytes encode(const HostResources& message);
+template <>
+Result<ResourcesWanted> decode(ByteSpan payload);
+template <>
+Result<HostResources> decode(ByteSpan payload);
 
 }  // namespace dt

@@ -329,6 +329,10 @@ class MessageAssembler {
 /// Reads a payload back. Fails with Errc::protocol for bytes that are no such message.
 template <class Message>
 Result<Message> decode(ByteSpan payload);
+template <>
+Result<MpiAlone> decode(ByteSpan payload);
+template <>
+Result<PortTaken> decode(ByteSpan payload);
 Result<uint32_t> decode_credit(ByteSpan payload);
 
 }  // namespace dt

@@ -33,5 +33,9 @@ struct States {
 
 Bytes encode(const StatesWanted& message);
 Bytes encode(const States& message);
+template <>
+Result<StatesWanted> decode(ByteSpan payload);
+template <>
+Result<States> decode(ByteSpan payload);
 
 }  // namespace dt
