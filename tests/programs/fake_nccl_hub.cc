@@ -181,8 +181,7 @@ class Hub {
     Header header;
     Waiting waiting = {.fd = fd};
     if (!receive_message(fd, header, waiting.elements)) {
-      ::close(fd);
-      ranks_.erase(fd);
+      forget(fd);
       return;
     }
     waiting.call = header.call;
@@ -206,6 +205,20 @@ class Hub {
       default:
         arrive(rank, std::move(waiting));
     }
+  }
+
+  /// A rank is gone. Its calls get no reply: the number of its descriptor may soon be another's.
+  void forget(int fd) {
+    const auto drop = [fd](Waiting& waiting) {
+      if (waiting.fd == fd) waiting.fd = -1;
+    };
+    for (auto& [number, round] : rounds_)
+      for (auto& [rank, waiting] : round)
+        drop(waiting);
+    for (auto& [route, waiting] : receiving_)
+      drop(waiting);
+    ::close(fd);
+    ranks_.erase(fd);
   }
 
   void deliver(const std::pair<int, int>& route) {
