@@ -86,7 +86,7 @@ void Diagnostics::diagnose(const DiagnoseRequest& wanted, DiagnoseReply answer,
   claim_ = {.token = {},
             .job = "check",
             .generation = 1,
-            .self = {"agent", static_cast<int>(wanted.number)}};
+            .self = {std::string(agent_role), static_cast<int>(wanted.number)}};
   if (const auto token = Token::parse(wanted.token)) {
     claim_.token = *token;
     bandwidth_server_ = BandwidthServer::open(loop_, answer_.bandwidth_addresses, claim_);
@@ -216,9 +216,9 @@ void Diagnostics::measure(const Measure& wanted) {
   };
   bandwidth_client_ = std::make_unique<BandwidthClient>(
       loop_,
-      BandwidthClient::Target{.address = wanted.address,
-                              .peer = {"agent", static_cast<int>(wanted.number)},
-                              .deadline = Clock::now() + wanted.patience},
+      HandshakeDial::Target{.address = wanted.address,
+                            .peer = {std::string(agent_role), static_cast<int>(wanted.number)},
+                            .deadline = Clock::now() + wanted.patience},
       claim_, send_result);
 }
 

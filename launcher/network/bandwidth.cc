@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <span>
+#include <utility>
 
 namespace dt {
 
@@ -22,15 +23,6 @@ constexpr int echo_count = 8;
 constexpr size_t chunk_bytes = size_t{256} << 10;
 /// A client is dropped if its echoes together take longer, or its close after the result.
 constexpr Duration caller_patience = seconds(5);
-constexpr Duration silence_max = seconds(5);
-
-/// Returns the number of bytes read, 0 when none has arrived. Fails with Errc::closed at the end.
-Result<size_t> read_ready(int fd, std::span<std::byte> buffer) {
-  const ssize_t n = ::read(fd, buffer.data(), buffer.size());
-  if (n > 0) return static_cast<size_t>(n);
-  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return size_t{0};
-  return n < 0 ? fail_errno("the connection broke") : fail(Errc::closed, "it hung up");
-}
 
 }  // namespace
 
@@ -119,23 +111,22 @@ void BandwidthServer::drop(const Caller& caller) {
   callers_.remove_if([&caller](const Caller& one) { return &one == &caller; });
 }
 
-BandwidthClient::BandwidthClient(Loop& loop, Target to, const Claim& claim,
+BandwidthClient::BandwidthClient(Loop& loop, const HandshakeDial::Target& to, const Claim& claim,
                                  std::function<void(Result<Speed>)> on_done)
-    : loop_(loop), to_(std::move(to)), on_done_(std::move(on_done)) {
-  if (auto started = start(claim); !started) {
-    // Not from the constructor: the owner has no pointer to this object yet.
-    timer_ = loop_.after(Duration::zero(), [this, error = std::move(started).error()] {
-      end(tl::unexpected(error));
-    });
-  }
+    : loop_(loop), on_done_(std::move(on_done)) {
+  dial_ = std::make_unique<HandshakeDial>(
+      loop, to, claim, [this, deadline = to.deadline](Result<Dialed> dialed) {
+        const auto started = dialed ? start(std::move(dialed->connection), deadline)
+                                    : tl::unexpected(std::move(dialed).error());
+        if (!started) end(tl::unexpected(started.error()));
+      });
 }
 
-Result<> BandwidthClient::start(const Claim& claim) {
-  handshake_ = TRY(Handshake::dial(claim, to_.peer));
-  fd_ = TRY(start_connect(to_.address));
-  watch_ = TRY(loop_.watch(fd_.get(), EPOLLOUT, [this](uint32_t events) { ready(events); }));
-  timer_ = loop_.at(to_.deadline, [this] { end(fail(Errc::timeout, "it took too long")); });
-  return {};
+Result<> BandwidthClient::start(Fd connection, Time deadline) {
+  fd_ = std::move(connection);
+  watch_ = TRY(loop_.watch(fd_.get(), EPOLLIN, [this](uint32_t events) { ready(events); }));
+  timer_ = loop_.at(deadline, [this] { end(fail(Errc::timeout, "it took too long")); });
+  return send_echo();
 }
 
 void BandwidthClient::ready(uint32_t events) {
@@ -145,36 +136,8 @@ void BandwidthClient::ready(uint32_t events) {
 }
 
 Result<> BandwidthClient::step(uint32_t events) {
-  switch (state_) {
-    case State::connecting:
-      TRY(connect_result(fd_.get(), to_.address));
-      tune_tcp(fd_.get(), silence_max);
-      TRY(send_small(fd_.get(), handshake_->take_output()));
-      watch_.set_events(EPOLLIN);
-      state_ = State::handshake;
-      return {};
-    case State::handshake:
-      return receive_handshake();
-    case State::echoing:
-      return receive_echo();
-    case State::sending:
-      return (events & EPOLLIN) != 0 ? receive_result() : send_zeros();
-  }
-  return {};
-}
-
-Result<> BandwidthClient::receive_handshake() {
-  std::array<std::byte, handshake_bytes_max> buffer;
-  const size_t wanted = std::min(handshake_->wanted(), buffer.size());
-  const size_t got = TRY(read_ready(fd_.get(), std::span(buffer).first(wanted)));
-  if (got == 0) return {};
-  TRY(handshake_->receive(ByteSpan(buffer).first(got)));
-  if (const Bytes answer = handshake_->take_output(); !answer.empty()) {
-    TRY(send_small(fd_.get(), answer));
-  }
-  if (!handshake_->done()) return {};
-  state_ = State::echoing;
-  return send_echo();
+  if (echoes_ < echo_count) return receive_echo();
+  return (events & EPOLLIN) != 0 ? receive_result() : send_zeros();
 }
 
 Result<> BandwidthClient::send_echo() {
@@ -189,7 +152,6 @@ Result<> BandwidthClient::receive_echo() {
   const Duration round_trip = Clock::now() - echo_sent_;
   speed_.round_trip = echoes_ == 0 ? round_trip : std::min(speed_.round_trip, round_trip);
   if (++echoes_ < echo_count) return send_echo();
-  state_ = State::sending;
   zeros_.resize(chunk_bytes);
   watch_.set_events(EPOLLIN | EPOLLOUT);
   return {};

@@ -4,6 +4,7 @@
 #include "base/io/loop.h"
 #include "base/io/socket.h"
 #include "base/result.h"
+#include "launcher/network/handshake_dial.h"
 #include "launcher/protocol/diagnose_messages.h"
 #include "rendezvous/secure/acceptor.h"
 #include "rendezvous/secure/handshake.h"
@@ -14,7 +15,6 @@
 #include <functional>
 #include <list>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,27 +60,20 @@ class BandwidthServer {
 
 /// Dials a BandwidthServer and measures.
 ///
-///   connecting ─▶ handshake ─▶ echoing ─▶ sending ─▶ result
+///   dialing ─▶ echoing ─▶ sending ─▶ result
 class BandwidthClient {
  public:
-  struct Target {
-    Address address;
-    TaskId peer;
-    Time deadline;
-  };
   /// `on_done` is called once, from the loop; it may destroy this object. Fails with Errc::timeout
   /// at the deadline.
-  BandwidthClient(Loop& loop, Target to, const Claim& claim,
+  BandwidthClient(Loop& loop, const HandshakeDial::Target& to, const Claim& claim,
                   std::function<void(Result<Speed>)> on_done);
   BandwidthClient(const BandwidthClient&) = delete;
   BandwidthClient& operator=(const BandwidthClient&) = delete;
 
  private:
-  enum class State : uint8_t { connecting, handshake, echoing, sending };
-  Result<> start(const Claim& claim);
+  Result<> start(Fd connection, Time deadline);
   void ready(uint32_t events);
   Result<> step(uint32_t events);
-  Result<> receive_handshake();
   Result<> send_echo();
   Result<> receive_echo();
   Result<> send_zeros();
@@ -88,13 +81,11 @@ class BandwidthClient {
   void end(Result<Speed> result);
 
   Loop& loop_;
-  Target to_;
   std::function<void(Result<Speed>)> on_done_;
+  std::unique_ptr<HandshakeDial> dial_;
   Fd fd_;
   Watch watch_;
-  Timer timer_;  ///< the deadline, or reports a failure of the start
-  std::optional<Handshake> handshake_;
-  State state_ = State::connecting;
+  Timer timer_;
   int echoes_ = 0;
   Time echo_sent_;
   std::vector<std::byte> zeros_;
