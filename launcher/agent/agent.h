@@ -2,6 +2,10 @@
 
 #include "base/result.h"
 #include "launcher/agent/local_host.h"
+#include "rendezvous/secure/handshake.h"
+
+#include <optional>
+#include <string>
 
 namespace dt {
 
@@ -12,9 +16,16 @@ namespace dt {
 ///
 ///   hello ─▶ prepare ◀─ … prepared ─▶ launch ◀─ … started, output, exited ─▶ … finish ◀─ …
 ///   finished ─▶
-Result<> run_agent(AgentLocation location);
+/// With a session, stdin is a connection for both directions, whose bytes are its records.
+Result<> run_agent(AgentLocation location, std::optional<Session> session = {});
 
 /// Calls run_agent() and writes a failure to stderr. Returns the exit status for the process.
-int serve_as_agent(AgentLocation location);
+int serve_as_agent(AgentLocation location, std::optional<Session> session = {});
+
+/// `dtrain agent dial VARIABLE`: an agent that a scheduler has started. Its input is a DialOrder,
+/// and the environment variable has the name of its host there. It connects to its launcher, and
+/// serves it as keep_agent() and run_agent() do. The end of the scheduler's program does not end
+/// it. Writes a failure to stderr; returns the exit status for the process.
+int serve_as_dialed_agent(const std::string& host_variable);
 
 }  // namespace dt

@@ -10,11 +10,11 @@
 
 namespace dt {
 
-Result<> AgentSession::open(Fd in, Fd out, AgentLocation location) {
+Result<> AgentSession::open(Fd in, Fd out, AgentLocation location, std::optional<Session> session) {
   become_subreaper();
   signals_ = TRY(Signals::block(loop_, {SIGCHLD, SIGPIPE, SIGXFSZ, SIGTERM, SIGINT, SIGHUP},
                                 [this](int number) { signalled(number); }));
-  TRY(link_.open(std::move(in), std::move(out)));
+  TRY(link_.open(std::move(in), std::move(out), std::move(session)));
   link_.send(MessageType::hello, 0, encode(make_hello(location)));
   link_.beat();
   return {};

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace dt {
 
@@ -26,8 +27,8 @@ class AgentSession {
   AgentSession(const AgentSession&) = delete;
   AgentSession& operator=(const AgentSession&) = delete;
 
-  /// Takes the two descriptors and sends hello.
-  Result<> open(Fd in, Fd out, AgentLocation location);
+  /// Takes the two descriptors, as LauncherLink::open() does, and sends hello.
+  Result<> open(Fd in, Fd out, AgentLocation location, std::optional<Session> session = {});
 
  private:
   void signalled(int number);

@@ -14,7 +14,8 @@ constexpr size_t outbox_bytes = size_t{64} << 10;
 
 }  // namespace
 
-Result<> LauncherLink::open(Fd in, Fd out) {
+Result<> LauncherLink::open(Fd in, Fd out, std::optional<Session> session) {
+  if (session) records_.emplace(*std::move(session));
   TRY(set_nonblocking(in.get()));
   if (out) TRY(set_nonblocking(out.get()));
   link_ = TRY(Stream::open(loop_, std::move(in), std::move(out),
@@ -44,12 +45,33 @@ void LauncherLink::send(MessageType type, uint32_t stream, ByteSpan payload) {
 void LauncherLink::flush() {
   outbox_timer_ = Timer();
   if (lost_) return;
-  link_->write(outbox_);
+  if (records_) {
+    Bytes sealed;
+    records_->seal(sealed, outbox_);
+    link_->write(sealed);
+  } else {
+    link_->write(outbox_);
+  }
   outbox_.clear();
 }
 
 size_t LauncherLink::receive(ByteSpan bytes) {
   lease_.heard(loop_.now());
+  return records_ ? receive_records(bytes) : receive_frames(bytes);
+}
+
+size_t LauncherLink::receive_records(ByteSpan bytes) {
+  const auto used = records_->open(bytes, opened_);
+  if (!used) {
+    lose();
+    return bytes.size();
+  }
+  const size_t read = receive_frames(opened_);
+  opened_.erase(opened_.begin(), opened_.begin() + static_cast<ptrdiff_t>(read));
+  return *used;
+}
+
+size_t LauncherLink::receive_frames(ByteSpan bytes) {
   size_t used = 0;
   while (!lost_) {
     const auto frame = front_frame(bytes.subspan(used));

@@ -6,10 +6,12 @@
 #include "base/io/stream.h"
 #include "launcher/protocol/lease.h"
 #include "launcher/protocol/message.h"
+#include "rendezvous/secure/record_layer.h"
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace dt {
 
@@ -36,9 +38,9 @@ class LauncherLink {
   LauncherLink(const LauncherLink&) = delete;
   LauncherLink& operator=(const LauncherLink&) = delete;
 
-  /// Takes the two descriptors; without `out`, `in` is for both directions. The agent's magic line
-  /// precedes the first message.
-  Result<> open(Fd in, Fd out);
+  /// Takes the two descriptors; without `out`, `in` is for both directions. With a session, all
+  /// bytes travel as its records. The agent's magic line precedes the first message.
+  Result<> open(Fd in, Fd out, std::optional<Session> session = {});
   /// A new lease begins. The next beat() is the first with this interval.
   void set_terms(const Terms& terms);
   /// Queues a message. All messages of one round of the loop are written together.
@@ -58,10 +60,14 @@ class LauncherLink {
 
  private:
   size_t receive(ByteSpan bytes);
+  size_t receive_records(ByteSpan bytes);
+  size_t receive_frames(ByteSpan bytes);
 
   Loop& loop_;
   Handlers handlers_;
   std::unique_ptr<Stream> link_;
+  std::optional<RecordLayer> records_;
+  Bytes opened_;  ///< the content of records that is no whole frame yet
   Bytes outbox_;
   Timer outbox_timer_;
   MessageAssembler assembler_;

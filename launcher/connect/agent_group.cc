@@ -58,7 +58,8 @@ Result<ConnectOptions> AgentGroup::own_connect_options(const std::vector<Host>& 
                             .dead_after = options_.dead_after,
                             .local_dead_after = options_.local_dead_after,
                             .noise = static_cast<uint64_t>(getpid()),
-                            .other = {}};
+                            .other = {},
+                            .dialed = options_.dialed};
   TRY(ensure_open_files(
       hosts.size() * open_files_per_agent + open_files_while_starting,
       format("connections to {} host{}", hosts.size(), hosts.size() == 1 ? "" : "s")));
@@ -66,8 +67,14 @@ Result<ConnectOptions> AgentGroup::own_connect_options(const std::vector<Host>& 
   return options;
 }
 
-Result<> AgentGroup::open_remote_hosts() {
-  remote_ = TRY(RemoteHosts::create(loop_, options_.log == nullptr ? nobody_ : *options_.log,
+Result<> AgentGroup::open_shared(const std::vector<Host>& hosts) {
+  if (std::ranges::all_of(hosts, &Host::here) && !connect_options_.other) return {};
+  if (connect_options_.dialed) {
+    dialed_ = TRY(DialedHosts::create(loop_, log(), *connect_options_.dialed));
+    connect_options_.dialed_hosts = dialed_.get();
+    return {};
+  }
+  remote_ = TRY(RemoteHosts::create(loop_, log(),
                                     {.login = connect_options_.ssh,
                                      .dead_after = connect_options_.dead_after,
                                      .noise = connect_options_.noise,
@@ -83,7 +90,7 @@ Result<> AgentGroup::connect(const std::vector<Host>& hosts) {
   } else {
     connect_options_ = TRY(own_connect_options(hosts));
   }
-  if (connect_options_.other || !connect_options_.binary.bytes().empty()) TRY(open_remote_hosts());
+  TRY(open_shared(hosts));
   for (const Host& host : hosts) {
     agents_.push_back(std::make_unique<Agent>());
     Agent& agent = *agents_.back();
@@ -95,6 +102,7 @@ Result<> AgentGroup::connect(const std::vector<Host>& hosts) {
             .on_lost = [this, &agent] { report_lost(agent); }});
     TRY(agent.link->start());
   }
+  if (dialed_) TRY(dialed_->start());
   report_connected();
   beat();
   return {};
@@ -349,12 +357,14 @@ void AgentGroup::close(size_t number) {
 
 bool AgentGroup::owns(pid_t pid) const {
   const auto owned = [pid](const auto& agent) { return agent->link->owns(pid); };
-  return std::ranges::any_of(agents_, owned) || std::ranges::any_of(unneeded_, owned);
+  return std::ranges::any_of(agents_, owned) || std::ranges::any_of(unneeded_, owned) ||
+         (dialed_ && dialed_->owns(pid));
 }
 
 bool AgentGroup::any_left() const {
   const auto left = [](const auto& agent) { return !agent->link->ended(); };
-  return std::ranges::any_of(agents_, left) || std::ranges::any_of(unneeded_, left);
+  return std::ranges::any_of(agents_, left) || std::ranges::any_of(unneeded_, left) ||
+         (dialed_ && !dialed_->ended());
 }
 
 Result<> AgentGroup::wait_for_exit(const Awaited& awaited) {
@@ -367,6 +377,7 @@ Result<> AgentGroup::wait_for_exit(const Awaited& awaited) {
     for (const auto& agent : *group)
       agent->link->kill();
   }
+  if (dialed_) dialed_->kill();
   return {};
 }
 

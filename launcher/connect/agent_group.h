@@ -46,6 +46,7 @@ class AgentGroup {
     Duration dead_after = seconds(5);
     Duration local_dead_after = seconds(60);  ///< for the agent of this machine
     LoginOptions ssh;
+    std::optional<DialedHosts::Options> dialed;     ///< how agents are started instead of by SSH
     Log* log = nullptr;                             ///< outlives the group; null: nothing is logged
     std::optional<ConnectOptions> connect_options;  ///< none: the defaults of this machine
     /// Called at the start and after each hello; may be empty.
@@ -107,6 +108,8 @@ class AgentGroup {
   Result<> wait_for_exit(const Awaited& awaited);
   /// True for a child process that is an agent or connects to one; only the group may reap it.
   bool owns(pid_t pid) const;
+  /// Null when no agent connects by itself.
+  DialedHosts* dialed_hosts() const { return dialed_.get(); }
   size_t size() const { return agents_.size(); }
 
  private:
@@ -123,7 +126,9 @@ class AgentGroup {
     std::optional<Measured> measured;
   };
   Result<ConnectOptions> own_connect_options(const std::vector<Host>& hosts) const;
-  Result<> open_remote_hosts();
+  Log& log() { return options_.log == nullptr ? nobody_ : *options_.log; }
+  /// Opens what the connections to other hosts share.
+  Result<> open_shared(const std::vector<Host>& hosts);
   Result<> handle(Agent& agent, const FrameView& message);
   void report_connected() const;
   void report_lost(const Agent& agent);
@@ -141,7 +146,8 @@ class AgentGroup {
   Options options_;
   Log nobody_{Log::Level::quiet, [](std::string_view) {}};
   ConnectOptions connect_options_;
-  std::unique_ptr<RemoteHosts> remote_;  ///< null: all agents are on this machine
+  std::unique_ptr<RemoteHosts> remote_;  ///< null: all agents are on this machine, or dial
+  std::unique_ptr<DialedHosts> dialed_;  ///< null: no agent dials
   Handlers handlers_;
   std::vector<std::unique_ptr<Agent>> agents_;
   std::vector<std::unique_ptr<Agent>> unneeded_;  ///< closed; the group still reaps their processes

@@ -5,6 +5,7 @@
 #include "launcher/config/hosts/hosts.h"
 #include "launcher/connect/agent_connection.h"
 #include "launcher/connect/agent_start.h"
+#include "launcher/connect/dialed_hosts.h"
 #include "launcher/connect/remote_hosts.h"
 #include "launcher/protocol/lease.h"
 #include "launcher/protocol/message.h"
@@ -29,7 +30,11 @@ struct ConnectOptions {
   uint64_t noise = 0;                       ///< varies, with the host, the pauses between tries
   /// Starts a process that connects to the host, instead of SSH (tests); may be empty.
   std::function<Result<SpawnedProcess>(const Host&)> other;
-  RemoteHosts* remote = nullptr;  ///< shared by all connections; set by the AgentGroup
+  /// How one program starts the agents of all other hosts, instead of SSH; may be empty.
+  std::optional<DialedHosts::Options> dialed;
+  // Shared by all connections; set by the AgentGroup.
+  RemoteHosts* remote = nullptr;
+  DialedHosts* dialed_hosts = nullptr;
 };
 
 /// One agent and the connection to it: starts the agent, exchanges frames with it, and knows why

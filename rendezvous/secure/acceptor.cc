@@ -184,7 +184,7 @@ void Acceptor::warn(std::string text) {
     suppressed_text_ = std::move(text);
     return;
   }
-  log_.warn("rendezvous: {}", text);
+  log_.warn("{}: {}", options_.name, text);
   quiet_ = loop_.after(between_warnings, [this] {
     quiet_ = Timer();
     const uint64_t count = std::exchange(suppressed_, 0);

@@ -37,6 +37,7 @@ class Acceptor {
     Duration dead_after = seconds(5);
     size_t pending_max = 128;  ///< handshakes at once; beyond it, the oldest is closed
     UnauthenticatedHandler unauthenticated = {};  ///< empty: such connections are rejected
+    std::string name = "rendezvous";              ///< in warnings
   };
   /// The peer has proved the token and waits for accept_peer() or refuse_peer().
   using OnProved = std::function<void(Fd connection, Handshake handshake)>;

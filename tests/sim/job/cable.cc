@@ -10,15 +10,18 @@ Cable::Cable(Site& site, Nature nature, Handlers handlers)
   auto pair = make_socketpair();
   assert(pair && set_nonblocking(pair->ours.get()) && set_nonblocking(pair->theirs.get()));
   near_ = std::move(pair->ours);
-  auto far =
-      Stream::open(site_.loop, std::move(pair->theirs), Fd(),
-                   {.on_bytes =
-                        [this](ByteSpan bytes) {
-                          put(down_, site_.down, bytes);
-                          return bytes.size();
-                        },
-                    .on_end = [this](const std::optional<Error>&) { put(down_, site_.down, {}); },
-                    .on_drained = {}});
+  auto far = Stream::open(site_.loop, std::move(pair->theirs), Fd(),
+                          {.on_bytes =
+                               [this](ByteSpan bytes) {
+                                 put(down_, site_.down, bytes);
+                                 return bytes.size();
+                               },
+                           .on_end =
+                               [this](const std::optional<Error>&) {
+                                 near_closed_ = true;
+                                 put(down_, site_.down, {});
+                               },
+                           .on_drained = {}});
   assert(far);
   far_ = *std::move(far);
 }

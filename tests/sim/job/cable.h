@@ -65,6 +65,8 @@ class Cable {
   void release();
   bool held() const { return held_; }
   bool ended() const { return !far_ || hung_up_; }
+  /// The launcher has closed its end. The far end may not have noticed that yet.
+  bool near_closed() const { return near_closed_; }
   void slow_down(Duration latency) { nature_.latency = latency; }
   /// When the last bytes for the launcher will have arrived.
   Time last_arrival() const { return up_.last; }
@@ -92,6 +94,7 @@ class Cable {
   Lane down_;
   Lane up_;
   bool held_ = false;
+  bool near_closed_ = false;
   bool hung_up_ = false;
 };
 

@@ -12,18 +12,22 @@ namespace dt {
 
 namespace {
 
-std::unique_ptr<JobWorld> world_of(uint64_t seed) {
+/// How the agents of a scenario are started.
+enum class Agents : uint8_t { by_ssh, dial };
+
+std::unique_ptr<JobWorld> world_of(uint64_t seed, Agents agents = Agents::by_ssh) {
   Random random(seed);
   Scenario scenario = random_scenario(random);
+  if (agents == Agents::dial) make_dialed(random, scenario);
   return std::make_unique<JobWorld>(
       format("seed {} (to repeat it: DTRAIN_SIM_SEED={} job_sim_test)", seed, seed), random,
       std::move(scenario));
 }
 
-TEST_CASE("a job keeps its promises under every disturbance") {
+void check_promises(Agents agents) {
   const auto [first, seeds] = chosen_seeds();
   for (uint64_t seed = first; seed < first + seeds; ++seed) {
-    const auto world = world_of(seed);
+    const auto world = world_of(seed, agents);
     if (seeds == 1) world->judge().want_story();
     world->run();
     if (seeds == 1) std::fputs(world->judge().story().c_str(), stderr);
@@ -31,10 +35,19 @@ TEST_CASE("a job keeps its promises under every disturbance") {
   }
 }
 
+TEST_CASE("a job keeps its promises under every disturbance") {
+  check_promises(Agents::by_ssh);
+}
+
+TEST_CASE("a job whose agents dial keeps its promises under every disturbance") {
+  check_promises(Agents::dial);
+}
+
 TEST_CASE("the same seed makes the same run") {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
-    const auto first = world_of(seed);
-    const auto second = world_of(seed);
+    const Agents agents = seed % 2 == 0 ? Agents::by_ssh : Agents::dial;
+    const auto first = world_of(seed, agents);
+    const auto second = world_of(seed, agents);
     first->run();
     second->run();
     CHECK_MESSAGE(first->judge().trace() == second->judge().trace(), "seed ", seed);
@@ -42,14 +55,17 @@ TEST_CASE("the same seed makes the same run") {
 }
 
 TEST_CASE("a thousand hosts start and join within three seconds") {
-  Random random(1);
-  Scenario scenario = large_scenario(random, 1000, 1);
-  JobWorld world("a thousand hosts", random, std::move(scenario));
-  world.run();
-  CHECK(world.judge().complaint().empty());
-  CHECK(world.outcome() == Outcome());
-  REQUIRE(world.joined_after());
-  CHECK(*world.joined_after() < seconds(3));
+  for (const bool dialed : {false, true}) {
+    Random random(1);
+    Scenario scenario = large_scenario(random, 1000, 1);
+    scenario.dialed = dialed;
+    JobWorld world("a thousand hosts", random, std::move(scenario));
+    world.run();
+    CHECK(world.judge().complaint().empty());
+    CHECK(world.outcome() == Outcome());
+    REQUIRE(world.joined_after());
+    CHECK(*world.joined_after() < seconds(3));
+  }
 }
 
 TEST_CASE("a rank that never calls is reported once, by name, however long the others wait") {

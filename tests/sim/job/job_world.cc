@@ -26,7 +26,11 @@ JobWorld::JobWorld(const std::string& name, Random random, Scenario scenario)
     hosts_.push_back(std::make_unique<SimulatedHost>(*site_, fate, handlers_of(host)));
     if (!fate.prepare_failure.empty()) judge_.allow(fate.prepare_status);
     if (!ends_well(fate.logins.back())) judge_.allow(3);
+    if (fate.dialing == Dialing::never) judge_.allow(3);
   }
+  starter_.emplace(*site_, scenario_.starter,
+                   [this](const DialOrder& order) { start_agents(order); });
+  if (scenario_.starter == StarterFate::fails) judge_.allow(3);
   troubles_.emplace(Troubles::World{
       .scenario = scenario_,
       .site = *site_,
@@ -52,7 +56,13 @@ SimulatedLauncher::Handlers JobWorld::launcher_handlers() {
           .on_shown = [this](std::string_view bytes) { judge_.shown(bytes); },
           .on_suspended = [this] { suspended(); },
           .log_in = [this](const Host& host) { return host_named(host.name).log_in(host.name); },
+          .start_agents = [this] { return starter_->run(); },
           .idle = [this](Time until) { return idle(until); }};
+}
+
+void JobWorld::start_agents(const DialOrder& order) {
+  for (size_t host = 0; host < order.hosts.size(); ++host)
+    host_named(order.hosts[host]).start_to_dial(order, static_cast<int>(host));
 }
 
 SimulatedHost::Handlers JobWorld::handlers_of(size_t host) {
@@ -64,6 +74,15 @@ SimulatedHost::Handlers JobWorld::handlers_of(size_t host) {
             judge_.complain(format("host {}: {}", host, what));
           },
       .dial_rendezvous = [this](Fd connection) { launcher_->dial(std::move(connection)); },
+      .dial_launcher = [this](Fd connection) { launcher_->dial_as_agent(std::move(connection)); },
+      .on_hello =
+          [this] {
+            if (++hellos_ == hosts_.size()) starter_->agents_speak();
+          },
+      .on_agent_end =
+          [this] {
+            if (++ended_agents_ == hosts_.size()) starter_->agents_ended();
+          },
       .on_exit = [this](const SimulatedHost::Running& task, const ExitStatus& status,
                         std::optional<Time> arrives) { task_exited(task, status, arrives); },
       .on_started = [this] { reached(Phase::started); },
@@ -190,7 +209,8 @@ void JobWorld::task_exited(const SimulatedHost::Running& running, const ExitStat
 
 bool JobWorld::is_cut_off(const TaskId& id) const {
   return std::ranges::any_of(hosts_, [&id](const auto& host) {
-    return host->is_cut() && std::ranges::count(host->tasks(), id, &SimulatedHost::Running::id) > 0;
+    return (host->is_cut() || host->given_up()) &&
+           std::ranges::count(host->tasks(), id, &SimulatedHost::Running::id) > 0;
   });
 }
 

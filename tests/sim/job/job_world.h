@@ -48,6 +48,7 @@ class JobWorld {
   void suspended();
 
   SimulatedLauncher::Handlers launcher_handlers();
+  void start_agents(const DialOrder& order);
   SimulatedHost::Handlers handlers_of(size_t host);
   void reached(Phase phase);
   void called(const TaskId& task);
@@ -68,6 +69,9 @@ class JobWorld {
   std::optional<SimulatedLauncher> launcher_;
   std::optional<Site> site_;
   std::vector<std::unique_ptr<SimulatedHost>> hosts_;
+  std::optional<SimulatedStarter> starter_;
+  size_t hellos_ = 0;
+  size_t ended_agents_ = 0;
   std::optional<Troubles> troubles_;
   std::vector<Timer> checks_;
   uint64_t idle_calls_ = 0;

@@ -116,11 +116,12 @@ void add_collective(Random& random, Scenario& scenario) {
 
 bool Scenario::undisturbed() const {
   const auto goes_well = [](const HostFate& host) {
-    return ends_well(host.logins.front()) && host.prepare_failure.empty() &&
+    return ends_well(host.logins.front()) && host.dialing != Dialing::never &&
+           host.prepare_failure.empty() &&
            std::ranges::all_of(
                host.tasks, [](const TaskFate& task) { return task.end == TaskFate::End::well; });
   };
-  return troubles.empty() && std::ranges::all_of(hosts, goes_well);
+  return troubles.empty() && starter != StarterFate::fails && std::ranges::all_of(hosts, goes_well);
 }
 
 namespace {
@@ -188,6 +189,15 @@ Scenario random_scenario(Random& random) {
   Scenario scenario = scenario_without_restarts(random);
   if (!has_collective(scenario) && random.percent(40)) add_restarts(random, scenario);
   return scenario;
+}
+
+void make_dialed(Random& random, Scenario& scenario) {
+  scenario.dialed = true;
+  if (random.percent(30)) scenario.starter = static_cast<StarterFate>(random.below(starter_fates));
+  for (HostFate& host : scenario.hosts) {
+    if (random.percent(20)) host.dialing = static_cast<Dialing>(random.below(dialings));
+    host.logins = {Login::agent};
+  }
 }
 
 Scenario large_scenario(Random& random, size_t hosts, size_t tasks_per_host) {

@@ -2,6 +2,7 @@
 
 #include "launcher/config/config.h"
 #include "tests/sim/job/simulated_host.h"
+#include "tests/sim/job/simulated_starter.h"
 #include "tests/sim/random.h"
 
 #include <vector>
@@ -40,7 +41,9 @@ struct Scenario {
   RunConfig config;
   std::vector<HostFate> hosts;
   std::vector<Trouble> troubles;
-  bool resources = false;           ///< agents report them before there is a plan
+  bool resources = false;  ///< agents report them before there is a plan
+  bool dialed = false;     ///< one program starts all agents, which dial
+  StarterFate starter = StarterFate::stays;
   double bytes_per_second = 125e6;  ///< of the launcher's machine
   /// True when nothing but a time limit ends the job early, and all hosts can be reached.
   bool undisturbed() const;
@@ -48,6 +51,8 @@ struct Scenario {
 
 /// 1 to 8 hosts and some troubles; one scenario in five has none.
 Scenario random_scenario(Random& random);
+/// Lets one program start all agents, which dial.
+void make_dialed(Random& random, Scenario& scenario);
 /// Many hosts without troubles, each with so many tasks, and with random latencies.
 Scenario large_scenario(Random& random, size_t hosts, size_t tasks_per_host);
 

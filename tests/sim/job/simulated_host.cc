@@ -31,6 +31,13 @@ SimulatedHost::SimulatedHost(Site& site, HostFate fate, Handlers handlers)
              .start_agent = [this] { start_agent(); },
              .on_bytes = [this](ByteSpan bytes) { receive(bytes); },
              .on_end = [this] { launcher_lost(); }}),
+      dial_(site, fate_.dialing,
+            {.on_event = handlers_.on_event,
+             .on_broken_promise = handlers_.on_broken_promise,
+             .start_agent = [this] { start_agent(); },
+             .on_bytes = [this](ByteSpan bytes) { receive(bytes); },
+             .on_end = [this] { launcher_lost(); },
+             .dial = [this](Fd connection) { handlers_.dial_launcher(std::move(connection)); }}),
       lease_(Prepare().heartbeat, unprepared_patience, site.loop.now()) {
 }
 
@@ -41,10 +48,21 @@ Result<SpawnedProcess> SimulatedHost::log_in(const std::string& name) {
   return process;
 }
 
+void SimulatedHost::start_to_dial(const DialOrder& order, int host) {
+  starting_ = site_.loop.after(fate_.login,
+                               [this, order, host] { dial_.begin(order, host, fate_.nature); });
+}
+
+void SimulatedHost::transmit(ByteSpan bytes) {
+  if (dial_.cable() != nullptr) return dial_.send(bytes);
+  sshd_.cable()->send(bytes);
+}
+
 void SimulatedHost::start_agent() {
   agent_alive_ = true;
-  if (sshd_.input_ended()) return launcher_lost();
-  sshd_.cable()->send(as_bytes(agent_magic));
+  if (handlers_.on_hello) handlers_.on_hello();
+  if (sshd_.input_ended() || dial_.input_ended()) return launcher_lost();
+  transmit(as_bytes(agent_magic));
   send(MessageType::hello, 0,
        encode(Hello{.build = "simulated",
                     .hostname = "h",
@@ -52,6 +70,11 @@ void SimulatedHost::start_agent() {
                     .machine = {}}));
   lease_.restart(site_.loop.now());
   beat();
+}
+
+void SimulatedHost::end_agent() {
+  agent_alive_ = false;
+  if (handlers_.on_agent_end) handlers_.on_agent_end();
 }
 
 void SimulatedHost::receive(ByteSpan bytes) {
@@ -264,7 +287,7 @@ void SimulatedHost::send_output(size_t index) {
 
 std::optional<Time> SimulatedHost::arrival() const {
   if (!agent_alive_ || lost_ || cut_) return std::nullopt;
-  return sshd_.cable()->last_arrival();
+  return cable()->last_arrival();
 }
 
 void SimulatedHost::exited(size_t index, ExitStatus status) {
@@ -309,8 +332,8 @@ void SimulatedHost::finish_if_ended() {
   };
   if (!ending_ || !std::ranges::all_of(tasks_, ended)) return;
   if (lost_) {
-    agent_alive_ = false;
-    sshd_.cable()->hang_up();
+    cable()->hang_up();
+    end_agent();
   } else if (!std::exchange(finished_, true)) {
     send(MessageType::finished, 0, encode(Finished{.contained_by = "cgroup"}));
   }
@@ -321,22 +344,23 @@ void SimulatedHost::send(MessageType type, uint32_t stream, ByteSpan payload) {
   Bytes frames;
   append_message(frames, type,
                  {.generation = prepared_ ? prepared_->generation : 0, .stream = stream}, payload);
-  sshd_.cable()->send(frames);
+  transmit(frames);
 }
 
 /// The tasks die with the agent.
 void SimulatedHost::kill_agent() {
   if (!agent_alive_) return;
   note("agent killed");
-  agent_alive_ = false;
   heartbeat_ = Timer();
-  sshd_.cable()->reset();
+  cable()->reset();
+  end_agent();
   signal_all(SIGKILL);
 }
 
 void SimulatedHost::cut() {
   note("cut");
   cut_ = true;
+  dial_.hold();
   if (Cable* cable = sshd_.cable()) cable->hold();
   for (const Running& running : tasks_)
     if (running.task && running.task->member()) running.task->member()->cable().hold();
@@ -345,6 +369,7 @@ void SimulatedHost::cut() {
 void SimulatedHost::mend() {
   note("mended");
   cut_ = false;
+  dial_.release();
   if (Cable* cable = sshd_.cable()) cable->release();
   for (const Running& running : tasks_)
     if (running.task && running.task->member()) running.task->member()->cable().release();
@@ -353,7 +378,7 @@ void SimulatedHost::mend() {
 void SimulatedHost::slow_down(Duration latency) {
   note("slow");
   fate_.nature.latency = latency;
-  if (Cable* cable = sshd_.cable()) cable->slow_down(latency);
+  if (cable() != nullptr) cable()->slow_down(latency);
 }
 
 void SimulatedHost::slip(Slip slip) {
@@ -361,7 +386,7 @@ void SimulatedHost::slip(Slip slip) {
   note(format("slip {}", static_cast<int>(slip)));
   switch (slip) {
     case Slip::garbage:
-      return sshd_.cable()->send(Bytes(40, std::byte{0xff}));
+      return transmit(Bytes(40, std::byte{0xff}));
     case Slip::names_strange_task:
       return send(MessageType::exited, 0, encode(Exited{{"worker", 70000}, {}, {}}));
     case Slip::finishes_early:

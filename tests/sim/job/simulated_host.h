@@ -4,6 +4,7 @@
 #include "launcher/protocol/message.h"
 #include "launcher/protocol/state_messages.h"
 #include "tests/sim/job/message_order.h"
+#include "tests/sim/job/simulated_dial.h"
 #include "tests/sim/job/simulated_sshd.h"
 #include "tests/sim/job/simulated_task.h"
 
@@ -17,7 +18,8 @@ namespace dt {
 
 /// How a host behaves.
 struct HostFate {
-  std::vector<Login> logins;  ///< one for each try; the last one for all further tries
+  std::vector<Login> logins;        ///< one for each try; the last one for all further tries
+  Dialing dialing = Dialing::well;  ///< in a job whose agents dial
   Duration login = milliseconds(30);
   Cable::Nature nature;
   std::string prepare_failure;
@@ -60,6 +62,9 @@ class SimulatedHost {
     std::function<void(const std::string& event)> on_event;
     std::function<void(const std::string& what)> on_broken_promise;
     std::function<void(Fd)> dial_rendezvous;
+    std::function<void(Fd)> dial_launcher;
+    std::function<void()> on_hello;
+    std::function<void()> on_agent_end;
     /// `arrives`: when the launcher's machine receives the message; none: perhaps never.
     std::function<void(const Running&, const ExitStatus&, std::optional<Time> arrives)> on_exit;
     std::function<void()> on_started;
@@ -74,6 +79,8 @@ class SimulatedHost {
 
   /// The next try to log in.
   Result<SpawnedProcess> log_in(const std::string& name);
+  /// A scheduler's program starts the agent, which dials.
+  void start_to_dial(const DialOrder& order, int host);
 
   void kill_agent();
   /// Cuts the network between this host and the launcher.
@@ -84,13 +91,19 @@ class SimulatedHost {
 
   const std::vector<Running>& tasks() const { return tasks_; }
   bool agent_alive() const { return agent_alive_; }
-  /// The agent is alive, and its lease has not expired.
-  bool agent_serves() const { return agent_alive_ && !lost_; }
+  /// The agent is alive, its lease has not expired, and the launcher has not given it up.
+  bool agent_serves() const { return agent_alive_ && !lost_ && !given_up(); }
   bool is_cut() const { return cut_; }
+  /// The launcher has closed its link to the agent.
+  bool given_up() const { return cable() != nullptr && cable()->near_closed(); }
   bool paused() const { return order_.paused(); }
 
  private:
   void start_agent();
+  void end_agent();
+  /// The connection to the launcher; null before the first.
+  Cable* cable() const { return dial_.cable() != nullptr ? dial_.cable() : sshd_.cable(); }
+  void transmit(ByteSpan bytes);
   void receive(ByteSpan bytes);
   void read_frames();
   void handle(const FrameView& message);
@@ -116,6 +129,8 @@ class SimulatedHost {
   HostFate fate_;
   Handlers handlers_;
   SimulatedSshd sshd_;
+  SimulatedDial dial_;
+  Timer starting_;
   Bytes in_;
   MessageAssembler assembler_;
   MessageOrder order_;

@@ -1,5 +1,6 @@
 #include "tests/sim/job/simulated_launcher.h"
 
+#include "base/finally.h"
 #include "base/format.h"
 #include "launcher/environment/job_facts.h"
 #include "launcher/job/prepare.h"
@@ -78,6 +79,8 @@ Result<Outcome> SimulatedLauncher::run_job(uint64_t noise) {
   const Environment forwarded = typical_environment();
   StatusLine status(*loop_, {console_.out(), console_.err()}, false);
   AgentGroup agents(*loop_, agent_options(noise));
+  agents_ = &agents;
+  const Finally forget([this] { agents_ = nullptr; });
   TRY(agents.connect(config.hosts));
   const ResourceNeed need = scenario_.resources ? ResourceNeed::cpus : ResourceNeed::nothing;
   const auto resources = TRY(agents.resources(need, answers));
@@ -119,6 +122,14 @@ Result<Outcome> SimulatedLauncher::run_job(uint64_t noise) {
 
 AgentGroup::Options SimulatedLauncher::agent_options(uint64_t noise) {
   const RunConfig& config = scenario_.config;
+  std::optional<DialedHosts::Options> dialed;
+  if (scenario_.dialed) {
+    dialed = {.program = "srun",
+              .start = [this](const std::vector<std::string>&) { return handlers_.start_agents(); },
+              .ips = {"10.1.0.1"},
+              .patience = config.start_timeout,
+              .dead_after = config.dead_after};
+  }
   return {.heartbeat = config.heartbeat,
           .dead_after = config.dead_after,
           .ssh = config.ssh,
@@ -127,7 +138,8 @@ AgentGroup::Options SimulatedLauncher::agent_options(uint64_t noise) {
                                             .architecture = "x86_64",
                                             .dead_after = config.dead_after,
                                             .noise = noise,
-                                            .other = handlers_.log_in},
+                                            .other = handlers_.log_in,
+                                            .dialed = std::move(dialed)},
           .on_connected = {}};
 }
 
@@ -169,6 +181,15 @@ void SimulatedLauncher::dial(Fd connection) {
   const auto shared = std::make_shared<Fd>(std::move(connection));
   dials_.push_back(loop_->at(loop_->now(), [this, shared] {
     if (rendezvous_ != nullptr) rendezvous_->adopt(std::move(*shared), "");
+  }));
+}
+
+void SimulatedLauncher::dial_as_agent(Fd connection) {
+  const auto shared = std::make_shared<Fd>(std::move(connection));
+  dials_.push_back(loop_->at(loop_->now(), [this, shared] {
+    DialedHosts* const hosts = agents_ == nullptr ? nullptr : agents_->dialed_hosts();
+    if (hosts != nullptr && hosts->listening()) hosts->adopt(std::move(*shared));
+    shared->reset();  // nobody listens
   }));
 }
 

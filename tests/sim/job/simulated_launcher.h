@@ -30,6 +30,7 @@ class SimulatedLauncher {
     /// Called after Ctrl-Z, when all agents have reported that their tasks are stopped.
     std::function<void()> on_suspended;
     std::function<Result<SpawnedProcess>(const Host&)> log_in;
+    std::function<Result<SpawnedProcess>()> start_agents;
     VirtualLoop::Idle idle;
   };
   SimulatedLauncher(const VirtualTime& time, const Scenario& scenario, Handlers handlers);
@@ -51,6 +52,8 @@ class SimulatedLauncher {
   /// Dials the rendezvous. The connection waits while dtrain is stopped, as in the queue of a
   /// listener.
   void dial(Fd connection);
+  /// Dials the port of the agents, in the same way.
+  void dial_as_agent(Fd connection);
   /// Reads from the terminal; false when nothing is there.
   bool read_terminal();
 
@@ -82,6 +85,7 @@ class SimulatedLauncher {
   JobRecord record_;
   Token token_;
   RendezvousServer* rendezvous_ = nullptr;
+  AgentGroup* agents_ = nullptr;
   std::vector<Timer> dials_;
   Job* job_ = nullptr;
   int interrupted_ = 0;

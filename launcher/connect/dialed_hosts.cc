@@ -1,0 +1,174 @@
+#include "launcher/connect/dialed_hosts.h"
+
+#include "base/format.h"
+#include "base/text.h"
+#include "launcher/network/small_send.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cerrno>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+/// Connections at once that have not proved the token yet.
+constexpr size_t pending_max = 1024;
+/// How long agents are awaited whose program was killed.
+constexpr Duration orphan_patience = seconds(10);
+constexpr size_t stderr_lines_shown = 5;
+constexpr size_t stderr_bytes_shown = 300;
+
+std::string last_lines(const std::string& text) {
+  std::vector<std::string_view> lines = split(trim(text), '\n');
+  if (lines.size() > stderr_lines_shown)
+    lines.erase(lines.begin(), lines.end() - stderr_lines_shown);
+  std::vector<std::string> shown;
+  for (const std::string_view line : lines)
+    shown.push_back(printable(trim(line), stderr_bytes_shown));
+  return join(shown, "; ");
+}
+
+}  // namespace
+
+DialedHosts::DialedHosts(Loop& loop, Log& log, Options options, DialOrder order)
+    : loop_(loop), log_(log), options_(std::move(options)), order_(std::move(order)) {
+}
+
+Result<std::unique_ptr<DialedHosts>> DialedHosts::create(Loop& loop, Log& log, Options options) {
+  DialOrder order = {.patience = options.patience};
+  order.token = TRY(Token::random());
+  order.job = TRY(random_name(8));
+  return std::unique_ptr<DialedHosts>(
+      new DialedHosts(loop, log, std::move(options), std::move(order)));
+}
+
+std::unique_ptr<AgentConnection> DialedHosts::expect(const Host& host,
+                                                     AgentConnection::Handlers handlers) {
+  const size_t index = expected_.size();
+  auto connection = std::make_unique<DialedConnection>(
+      loop_,
+      DialedConnection::Events{.on_settled = [this] { settle(); },
+                               .on_destroyed =
+                                   [this, index] {
+                                     expected_[index].connection = nullptr;
+                                     settle();
+                                   }},
+      std::move(handlers));
+  order_.hosts.push_back(host.name);
+  expected_.push_back({.host = host.name, .connection = connection.get()});
+  return connection;
+}
+
+Result<> DialedHosts::start() {
+  TRY(listen());
+  for (const std::string& ip : options_.ips)
+    order_.addresses.push_back({ip, acceptor_->address().port});
+  const std::string order = order_.text();
+  if (order.size() > DialOrder::bytes_max) {
+    return fail(Errc::input, format("too many hosts for one {}: their names take {} bytes",
+                                    options_.program, order.size()));
+  }
+  SpawnedProcess process = TRY(options_.start(order_.hosts));
+  program_ = TRY(ProcessConnection::open(
+      loop_, std::move(process),
+      {.is_client = true,
+       .explain =
+           [](const ProcessConnection::Facts& facts) {
+             return AgentConnection::CloseReason{
+                 .why = facts.status ? facts.status->text() : std::string("its output ended"),
+                 .stderr_text = facts.stderr_text,
+                 .again = facts.status && facts.status->signal != 0};
+           }},
+      {.on_bytes = [](ByteSpan bytes) { return bytes.size(); },
+       .on_end = [this](const AgentConnection::CloseReason& reason) { program_ended(reason); }}));
+  program_->write(as_bytes(order));
+  program_->close_after_sending();
+  give_up_timer_ = loop_.after(options_.patience * 9 / 10, [this] { time_over(); });
+  log_.info("{} starts {} agent{}, which connect to this machine", options_.program,
+            order_.hosts.size(), order_.hosts.size() == 1 ? "" : "s");
+  return {};
+}
+
+/// Listens on all addresses: an agent may reach this machine by any of them.
+Result<> DialedHosts::listen() {
+  const auto listen_at = [this](const char* ip) {
+    return Acceptor::listen(loop_,
+                            {.address = {ip, options_.port},
+                             .claim = order_.claim_of({std::string(launcher_role), 0}),
+                             .dead_after = options_.dead_after,
+                             .pending_max = pending_max,
+                             .name = "port of the agents"},
+                            log_, [this](Fd connection, Handshake handshake) {
+                              proved(std::move(connection), std::move(handshake));
+                            });
+  };
+  auto acceptor = listen_at("::");
+  // A kernel without IPv6.
+  if (!acceptor) acceptor = listen_at("0.0.0.0");
+  if (!acceptor) return fail(Errc::refused, "port of the agents: " + acceptor.error().message);
+  acceptor_ = *std::move(acceptor);
+  return {};
+}
+
+Result<DialedConnection*> DialedHosts::find_awaited(const TaskId& peer) const {
+  const auto index = static_cast<size_t>(peer.index);
+  if (peer.role != agent_role || index >= expected_.size())
+    return fail(Errc::refused, format("{} is no agent of this job", peer.text()));
+  const Expected& expected = expected_[index];
+  if (expected.connection == nullptr || !expected.connection->awaited())
+    return fail(Errc::refused, format("an agent of {} has connected before", expected.host));
+  return expected.connection;
+}
+
+void DialedHosts::proved(Fd connection, Handshake handshake) {
+  const auto awaited = find_awaited(handshake.peer());
+  if (!awaited) {
+    log_.warn("port of the agents: {}", awaited.error().message);
+    handshake.refuse_peer(awaited.error().message);
+    // A peer that is gone does not need the verdict.
+    static_cast<void>(send_small(connection.get(), handshake.take_output()));
+    return;
+  }
+  handshake.accept_peer();
+  const auto attached =
+      (*awaited)->attach(std::move(connection), handshake.session(), handshake.take_output());
+  if (!attached) log_.warn("port of the agents: {}", attached.error().message);
+}
+
+void DialedHosts::settle() {
+  const bool settled = std::ranges::all_of(expected_, [](const Expected& expected) {
+    return expected.connection == nullptr || expected.connection->settled();
+  });
+  if (settled) acceptor_.reset();
+}
+
+void DialedHosts::program_ended(const AgentConnection::CloseReason& reason) {
+  const std::string said = last_lines(reason.stderr_text);
+  const std::string why = format("{} ended before its agent had connected: {}{}{}",
+                                 options_.program, reason.why, said.empty() ? "" : ": ", said);
+  if (!reason.again) return give_up(why);
+  // Killed: the agents that it has started come all the same.
+  give_up_timer_ = loop_.after(orphan_patience, [this, why] { give_up(why); });
+}
+
+void DialedHosts::give_up(const std::string& why) {
+  for (const Expected& expected : expected_) {
+    if (expected.connection != nullptr && expected.connection->awaited())
+      expected.connection->give_up({.why = why});
+  }
+}
+
+/// Names what an agent could not reach, as far as it could say so.
+void DialedHosts::time_over() {
+  const std::string said = last_lines(program_->so_far().stderr_text);
+  give_up(format("its agent, started by {}, has not connected to {} (--start-timeout){}{}",
+                 options_.program, join(options_.ips, " or "), said.empty() ? "" : ": ", said));
+}
+
+void DialedHosts::kill() {
+  if (program_) program_->kill();
+}
+
+}  // namespace dt

@@ -1,0 +1,85 @@
+#pragma once
+
+#include "base/io/log.h"
+#include "base/io/loop.h"
+#include "base/result.h"
+#include "launcher/config/hosts/hosts.h"
+#include "launcher/connect/agent_connection.h"
+#include "launcher/connect/dialed_connection.h"
+#include "launcher/connect/process_connection.h"
+#include "launcher/connect/spawned_process.h"
+#include "launcher/network/dial_order.h"
+#include "rendezvous/secure/acceptor.h"
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// The agents of all other hosts, where one program starts them (srun). Its pipes carry no frames:
+/// the agents connect to this process. They need the program's input once, and outlive its end.
+///
+///   expect() each host ─▶ start(): listen, run the program ─▶ agents connect ─▶ port closed
+///
+/// The port is open to every address until no agent is awaited any more. A connection must prove
+/// the token that the program's input has. A second agent of a host is refused by name.
+class DialedHosts {
+ public:
+  struct Options {
+    std::string program;  ///< its name, for messages
+    /// Starts the program, which runs `dtrain agent dial VARIABLE` on each of these hosts.
+    std::function<Result<SpawnedProcess>(const std::vector<std::string>& hosts)> start;
+    std::vector<std::string> ips;     ///< of this machine, as the hosts may reach it
+    uint16_t port = 0;                ///< to listen at; 0: any
+    /// How long agents try to connect. The wait for them ends a little earlier, with the reasons.
+    Duration patience = seconds(60);
+    Duration dead_after = seconds(5);
+  };
+  static Result<std::unique_ptr<DialedHosts>> create(Loop& loop, Log& log, Options options);
+  DialedHosts(const DialedHosts&) = delete;
+  DialedHosts& operator=(const DialedHosts&) = delete;
+
+  /// Returns the connection to the agent of a host; this object outlives it. Called before start().
+  std::unique_ptr<AgentConnection> expect(const Host& host, AgentConnection::Handlers handlers);
+  Result<> start();
+  /// Adds a connection that another process has accepted. Requires that agents are awaited.
+  void adopt(Fd connection) { acceptor_->add(std::move(connection), {}); }
+  /// True while an agent may connect.
+  bool listening() const { return acceptor_ != nullptr; }
+
+  /// True for the program's process; only this object may reap it.
+  bool owns(pid_t pid) const { return program_ && program_->owns(pid); }
+  /// True when the program has ended.
+  bool ended() const { return !program_ || program_->ended(); }
+  void kill();
+
+ private:
+  struct Expected {
+    std::string host;
+    DialedConnection* connection = nullptr;  ///< null: destroyed
+  };
+  DialedHosts(Loop& loop, Log& log, Options options, DialOrder order);
+  Result<> listen();
+  void proved(Fd connection, Handshake handshake);
+  Result<DialedConnection*> find_awaited(const TaskId& peer) const;
+  void settle();
+  void program_ended(const AgentConnection::CloseReason& reason);
+  void give_up(const std::string& why);
+  void time_over();
+
+  Loop& loop_;
+  Log& log_;
+  Options options_;
+  DialOrder order_;
+  std::vector<Expected> expected_;
+  std::unique_ptr<Acceptor> acceptor_;  ///< null: nobody is awaited
+  std::unique_ptr<ProcessConnection> program_;
+  Timer give_up_timer_;
+};
+
+}  // namespace dt
