@@ -46,8 +46,9 @@ Log own_log(ColorChoice color) {
   return log;
 }
 
+/// Prints the message, unless it is empty: then another process has it for its user.
 int print_error(const Error& error, ColorChoice color = ColorChoice::automatic) {
-  own_log(color).error("{}", error.message);
+  if (!error.message.empty()) own_log(color).error("{}", error.message);
   return exit_status_of(error.code);
 }
 

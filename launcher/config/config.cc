@@ -279,13 +279,14 @@ Result<> check_command(const OptionSources& sources, const RunConfig& config) {
 
 Result<RunConfig> make_run_config(const OptionSources& by_precedence,
                                   std::vector<std::string> command, const TextReader& read_text,
-                                  const Environment& environment) {
+                                  const Environment& environment, bool on_terminal) {
   // The order matters: roles need hosts, environment and strategy, --env-set and --stdin need
   // roles. With --role-command, the job's command may be absent: read_roles checks that each role
   // has one.
   RunConfig config;
   config.command = std::move(command);
   TRY(read_external_cluster(by_precedence, environment, read_text, config));
+  if (!config.external_cluster) TRY(check_single_task(environment, on_terminal));
   if (!find_option(by_precedence, "role-command")) TRY(check_command(by_precedence, config));
   TRY(check_answered_options(by_precedence));
   TRY(read_mca(by_precedence, config));
@@ -305,7 +306,7 @@ Result<RunConfig> make_run_config(const OptionSources& by_precedence,
   TRY(read_environment(by_precedence, read_text, config));
   TRY(read_strategy(by_precedence, config));
   TRY(read_roles(by_precedence, read_text, config));
-  if (!config.external_cluster) TRY(check_started_once(environment, !config.hosts.empty()));
+  if (!config.external_cluster) TRY(check_single_node(environment, !config.hosts.empty()));
   TRY(read_env_sets(by_precedence, config));
   TRY(read_cluster_filter(by_precedence, config));
   TRY(read_stdin(by_precedence, config));

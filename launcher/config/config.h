@@ -112,10 +112,10 @@ std::string deterministic_algorithms(const std::string& table);
 /// Decides the configuration by flags, environment, file and defaults, in this order. The first
 /// source that has an option wins; only lists of variables add up. The options hosts and hostfile
 /// count as one. A hostfile's text comes from `read_text`, TF_CONFIG and the variables of
-/// schedulers from `environment`.
+/// schedulers from `environment`. `on_terminal`: standard input is a terminal.
 Result<RunConfig> make_run_config(const OptionSources& by_precedence,
                                   std::vector<std::string> command, const TextReader& read_text,
-                                  const Environment& environment = {});
+                                  const Environment& environment = {}, bool on_terminal = false);
 /// Decides the part that `dtrain check` needs: the hosts, how to reach them, time limits, and the
 /// appearance of the output. Without hosts it is those of a scheduler's job, else this machine. It
 /// does not read other options.

@@ -107,6 +107,33 @@ test_a_job_within_the_job_stays_on_its_machine() {
   [[ $(grep -c 'Slurm job 21' "$out/stderr") -eq 1 ]] || fail 'a worker has no allocation'
 }
 
+test_of_the_tasks_of_srun_one_prints_why_none_starts() {
+  local -x SLURM_STEP_NUM_TASKS=8 SLURM_PROCID=0
+  in_slurm run touch started
+  expect_status 2
+  expect_stderr 'dtrain: srun has started dtrain run 8 times (SLURM_STEP_NUM_TASKS), and each would be a job of its own. Start it once in the batch script, without srun: dtrain run … uses all hosts of the job. For separate jobs: env -u SLURM_STEP_NUM_TASKS dtrain run --allocation none …'
+  SLURM_PROCID=7 in_slurm run -H localhost touch started
+  expect_status 2
+  expect_stderr ''
+  expect_not test -e started
+  run env -u SLURM_STEP_NUM_TASKS "$DTRAIN" run --allocation none -np 1 --no-tag echo hi
+  expect_status 0
+  expect_stdout hi
+  # With a given cluster, each task of a step starts its part.
+  in_slurm run --cluster-spec 'worker|localhost:2222;n2:2222' --dry-run true
+  expect_status 0
+}
+
+test_one_container_of_several_nodes_of_torchrun_is_refused() {
+  PET_NNODES=2 run_dtrain run -np 1 touch started
+  expect_status 2
+  expect_stderr 'dtrain: PET_NNODES=2: torchrun would be started once on each node, and dtrain run is started once for all of them. Start it on one node, with -H HOST,HOST,…, or unset PET_NNODES for a job on this node alone'
+  expect_not test -e started
+  PET_NNODES=2 run_dtrain run -H localhost:1 --no-tag echo hi
+  expect_status 0
+  expect_stdout hi
+}
+
 test_wrong_variables_and_files_are_named() {
   SLURM_TASKS_PER_NODE=4,4 SLURM_JOB_ID=21 SLURM_JOB_NODELIST='n[1-3]' SLURM_NTASKS=8 run_dtrain run touch started
   expect_status 2

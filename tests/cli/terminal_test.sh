@@ -26,6 +26,15 @@ with t:
 END
 }
 
+test_a_shell_of_srun_on_a_terminal_starts_jobs() {
+  on_terminal <<'END'
+step = {"SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "0"}
+with Terminal([dtrain, "run", "-np", "1", "echo", "out"], environment=step) as t:
+    assert t.finish() == 0, t.text()
+    assert t.screen() == ["[0]<stdout>:out"], t.screen()
+END
+}
+
 test_the_line_counts_the_ranks_that_have_started() {
   # The first rank that runs stops its agent, which still has other ranks to start.
   on_terminal <<'END'

@@ -15,20 +15,23 @@ int64_t number_in(const Environment& environment, const char* name) {
 
 }  // namespace
 
-Result<> check_started_once(const Environment& environment, bool names_hosts) {
-  if (environment.contains("DTRAIN_ROLE")) return {};
+Result<> check_single_task(const Environment& environment, bool on_terminal) {
+  if (on_terminal || environment.contains("DTRAIN_ROLE")) return {};
   const int64_t tasks = number_in(environment, "SLURM_STEP_NUM_TASKS");
-  if (tasks > 1) {
-    return fail(
-        Errc::input,
-        format("srun has started dtrain run {} times (SLURM_STEP_NUM_TASKS), and each would "
-               "be a job of its own. Start it once, without srun or by srun -n 1: dtrain run … "
-               "uses all hosts of the job. For separate jobs: env -u SLURM_STEP_NUM_TASKS dtrain "
-               "run --allocation none …",
-               tasks));
-  }
+  if (tasks < 2) return {};
+  if (number_in(environment, "SLURM_PROCID") > 0) return fail(Errc::input, "");
+  return fail(
+      Errc::input,
+      format("srun has started dtrain run {} times (SLURM_STEP_NUM_TASKS), and each would be a job "
+             "of its own. Start it once in the batch script, without srun: dtrain run … uses all "
+             "hosts of the job. For separate jobs: env -u SLURM_STEP_NUM_TASKS dtrain run "
+             "--allocation none …",
+             tasks));
+}
+
+Result<> check_single_node(const Environment& environment, bool names_hosts) {
   const auto given = environment.find("PET_NNODES");
-  if (names_hosts || given == environment.end()) return {};
+  if (names_hosts || given == environment.end() || environment.contains("DTRAIN_ROLE")) return {};
   // torchrun's form: "2", or "1:4" for an elastic job.
   const int64_t nodes = parse_integer(split(given->second, ':').back()).value_or(0);
   if (nodes < 2) return {};

@@ -14,6 +14,8 @@
 #include "launcher/config/options.h"
 #include "launcher/config/trust.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <iterator>
 #include <optional>
@@ -196,7 +198,8 @@ Result<RunConfig> load_run_config(RunRequest request) {
   report_stray_variables(environment, sources, request.notice);
   report_destinations(found_destinations(sources), request.notice);
   TRY(check_algorithms(sources));
-  return make_run_config(sources, std::move(request.command), read_hostfile_text, environment);
+  return make_run_config(sources, std::move(request.command), read_hostfile_text, environment,
+                         ::isatty(STDIN_FILENO) != 0);
 }
 
 Result<RunConfig> load_check_config(OptionSource flags, const std::vector<std::string>& environment,

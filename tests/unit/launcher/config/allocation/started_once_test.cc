@@ -7,29 +7,43 @@
 namespace dt {
 namespace {
 
-TEST_CASE("check_started_once: a launcher that several processes or nodes start is refused") {
+std::string error_of(const Result<>& once) {
+  return once ? "accepted" : once.error().message;
+}
+
+TEST_CASE("check_single_task: of the tasks that srun has started, the first has the message") {
+  CHECK(error_of(check_single_task({}, false)) == "accepted");
+  CHECK(error_of(check_single_task({{"SLURM_STEP_NUM_TASKS", "1"}}, false)) == "accepted");
+  CHECK(error_of(check_single_task({{"SLURM_NTASKS", "4"}}, false)) == "accepted");  // sbatch
+  Environment step = {{"SLURM_STEP_NUM_TASKS", "4"}};
+  const std::string message = error_of(check_single_task(step, false));
+  CHECK(message.starts_with("srun has started dtrain run 4 times"));
+  step["SLURM_PROCID"] = "0";
+  CHECK(error_of(check_single_task(step, false)) == message);
+  step["SLURM_PROCID"] = "3";
+  CHECK(error_of(check_single_task(step, false)).empty());
+  CHECK(error_of(check_single_task(step, true)) == "accepted");
+  step["DTRAIN_ROLE"] = "worker";
+  CHECK(error_of(check_single_task(step, false)) == "accepted");
+}
+
+TEST_CASE("check_single_node: a container of several nodes is refused, unless hosts are named") {
   struct Case {
-    Environment environment;
-    bool names_hosts;
-    std::string begins;  ///< of the error; empty: none
+    const char* nodes;
+    std::string begins;  ///< of the error
   };
-  const Case cases[] = {
-      {{}, false, ""},
-      {{{"SLURM_STEP_NUM_TASKS", "1"}}, false, ""},
-      {{{"SLURM_NTASKS", "4"}}, false, ""},  // a script of sbatch
-      {{{"SLURM_STEP_NUM_TASKS", "4"}}, false, "srun has started dtrain run 4 times"},
-      {{{"SLURM_STEP_NUM_TASKS", "4"}}, true, "srun has started dtrain run 4 times"},
-      {{{"SLURM_STEP_NUM_TASKS", "4"}, {"DTRAIN_ROLE", "worker"}}, false, ""},
-      {{{"PET_NNODES", "1"}}, false, ""},
-      {{{"PET_NNODES", "2"}}, false, "PET_NNODES=2: torchrun would be started once on each node"},
-      {{{"PET_NNODES", "1:4"}}, false, "PET_NNODES=1:4: torchrun"},
-      {{{"PET_NNODES", "2"}}, true, ""},
-      {{{"PET_NNODES", "x"}}, false, ""}};
+  const Case cases[] = {{"1", "accepted"},
+                        {"2", "PET_NNODES=2: torchrun would be started once on each node"},
+                        {"1:4", "PET_NNODES=1:4: torchrun"},
+                        {"x", "accepted"}};
   for (const Case& c : cases) {
-    const auto once = check_started_once(c.environment, c.names_hosts);
-    CHECK(once.has_value() == c.begins.empty());
-    if (!once) CHECK(once.error().message.starts_with(c.begins));
+    CAPTURE(c.nodes);
+    CHECK(error_of(check_single_node({{"PET_NNODES", c.nodes}}, false)).starts_with(c.begins));
   }
+  CHECK(error_of(check_single_node({}, false)) == "accepted");
+  CHECK(error_of(check_single_node({{"PET_NNODES", "2"}}, true)) == "accepted");
+  CHECK(error_of(check_single_node({{"PET_NNODES", "2"}, {"DTRAIN_ROLE", "worker"}}, false)) ==
+        "accepted");
 }
 
 }  // namespace
