@@ -1,6 +1,7 @@
 #include "launcher/config/env_set.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace dt {
 namespace {
@@ -46,9 +47,9 @@ std::vector<std::string_view> env_set_names() {
   return names;
 }
 
-EnvSets chosen_env_sets(const std::vector<std::string_view>& names) {
+EnvSets chosen_env_sets(const std::vector<std::string_view>& names, EnvSets defaults) {
   const bool alone = std::ranges::find(names, none_name) != names.end();
-  EnvSets chosen = alone ? EnvSets{} : default_env_sets();
+  EnvSets chosen = alone ? EnvSets{} : std::move(defaults);
   for (const std::string_view name : names) {
     if (const auto sets = env_sets_named(name)) chosen.insert(sets->begin(), sets->end());
   }

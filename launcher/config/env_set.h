@@ -15,9 +15,10 @@ enum class EnvSet : uint8_t {
   tf,
   horovod,
   jax,
-  ompi,   ///< Open MPI's, which other programs read for their rank
-  slurm,  ///< a step of Slurm, from which JAX needs no arguments
-  dmlc,   ///< ps-lite's: MXNet and BytePS
+  ompi,       ///< Open MPI's, which other programs read for their rank
+  slurm,      ///< a step of Slurm, from which JAX needs no arguments
+  slurm_job,  ///< a step of the Slurm job that has the hosts; it has no name
+  dmlc,       ///< ps-lite's: MXNet and BytePS
   paddle,
 };
 using EnvSets = std::set<EnvSet>;
@@ -29,8 +30,8 @@ EnvSets default_env_sets();
 std::optional<EnvSets> env_sets_named(std::string_view name);
 /// Returns all names of --env-set, for completions and messages.
 std::vector<std::string_view> env_set_names();
-/// Returns the default sets and those of the names; without the defaults if one of the names is
+/// Returns `defaults` and the sets of the names; without the defaults if one of the names is
 /// "none". Requires known names.
-EnvSets chosen_env_sets(const std::vector<std::string_view>& names);
+EnvSets chosen_env_sets(const std::vector<std::string_view>& names, EnvSets defaults);
 
 }  // namespace dt

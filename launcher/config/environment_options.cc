@@ -108,6 +108,7 @@ Result<> read_environment(const OptionSources& sources, const TextReader& read_t
 }
 
 Result<> read_env_sets(const OptionSources& sources, RunConfig& config) {
+  if (!config.slurm_job.empty()) config.env_sets.insert(EnvSet::slurm_job);
   const auto given = find_option(sources, "env-set");
   if (!given) return {};
   const std::string all = join(*given->values, ",");
@@ -117,7 +118,7 @@ Result<> read_env_sets(const OptionSources& sources, RunConfig& config) {
   for (const std::string_view word : words) {
     if (!env_sets_named(word)) return given->unknown_word(word, env_set_names());
   }
-  config.env_sets = chosen_env_sets(words);
+  config.env_sets = chosen_env_sets(words, config.env_sets);
   if (config.env_sets.contains(EnvSet::dmlc)) return check_dmlc_roles(*given, config.roles);
   return {};
 }

@@ -90,6 +90,7 @@ Result<> read_allocation(const std::optional<OptionValue>& given, const Allocati
   if (!found) return tl::unexpected(found.error());
   if (!*found) return {};
   config.allocation = std::move((*found)->name);
+  config.slurm_job = std::move((*found)->slurm_job);
   config.hosts = std::move((*found)->list.hosts);
   std::ranges::move((*found)->list.warnings, std::back_inserter(config.warnings));
   return {};

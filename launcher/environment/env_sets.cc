@@ -5,6 +5,7 @@
 #include "launcher/environment/dmlc_environment.h"
 #include "launcher/environment/horovod_environment.h"
 #include "launcher/environment/paddle_environment.h"
+#include "launcher/environment/slurm_environment.h"
 
 #include <algorithm>
 
@@ -103,20 +104,28 @@ void ompi_of_rank(Environment& environment, const RankedTask& facts) {
                         {"OMPI_COMM_WORLD_LOCAL_SIZE", facts.local_size}});
 }
 
-/// JAX requires all five SLURM_* names. It would derive the coordinator's address from the first
+/// In a step of Slurm, JAX would choose the GPU with its local rank. But the task sees only number
+/// 0.
+void add_jax_device(Environment& environment, const JobFacts& job) {
+  if (job.own_gpu) environment["JAX_LOCAL_DEVICE_IDS"] = "0";
+}
+
+/// JAX requires five SLURM_* names. It would derive the coordinator's address from the first
 /// node and the job's id. But JAX_COORDINATOR_ADDRESS is set, so one node and any id are enough.
 void slurm_of_job(Environment& environment, const JobFacts& job, const Plan& plan) {
   const int first = plan.tasks.front().agent;
   add_all(environment, {{"SLURM_JOB_ID", format("{}", job.jax_port)},
                         {"SLURM_STEP_NODELIST", plan.hosts[static_cast<size_t>(first)].host.name}});
-  // Otherwise JAX would choose the GPU with its local rank, but the task sees only number 0.
-  if (job.own_gpu) environment["JAX_LOCAL_DEVICE_IDS"] = "0";
+  add_jax_device(environment, job);
 }
 
 void slurm_of_rank(Environment& environment, const RankedTask& facts) {
-  add_all(environment, {{"SLURM_NTASKS", facts.size},
-                        {"SLURM_PROCID", facts.rank},
-                        {"SLURM_LOCALID", facts.local_rank}});
+  add_slurm_rank(environment, facts.job, facts.plan, facts.task);
+}
+
+void slurm_job_of_job(Environment& environment, const JobFacts& job, const Plan& plan) {
+  add_slurm_job(environment, job, plan);
+  add_jax_device(environment, job);
 }
 
 void dmlc_of_job(Environment& environment, const JobFacts& job, const Plan& /*plan*/) {
@@ -175,6 +184,7 @@ constexpr SetRow set_rows[] = {
     {EnvSet::jax, jax_of_job, nullptr, jax_of_rank},
     {EnvSet::ompi, nullptr, nullptr, ompi_of_rank},
     {EnvSet::slurm, slurm_of_job, nullptr, slurm_of_rank},
+    {EnvSet::slurm_job, slurm_job_of_job, nullptr, slurm_of_rank},  // after the made-up values
     {EnvSet::dmlc, dmlc_of_job, dmlc_of_task, nullptr},
     {EnvSet::paddle, add_paddle_cluster, paddle_of_task, paddle_of_rank},
 };
@@ -213,12 +223,8 @@ void add_task_variables(Environment& environment, const JobFacts& job, const Pla
 
 bool yields_to_user(std::string_view name) {
   constexpr std::string_view names[] = {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "HOROVOD_GLOO_IFACE",
-                                        "JAX_LOCAL_DEVICE_IDS", "SLURM_JOB_ID"};
-  return std::ranges::find(names, name) != std::end(names);
-}
-
-bool describes_allocation(std::string_view name) {
-  return name == "SLURM_NTASKS";
+                                        "JAX_LOCAL_DEVICE_IDS"};
+  return std::ranges::find(names, name) != std::end(names) || name.starts_with("SLURM_");
 }
 
 }  // namespace dt

@@ -16,7 +16,4 @@ void add_task_variables(Environment& environment, const JobFacts& job, const Pla
 /// True for a set's variables that are only defaults: a value of the user overrides them.
 bool yields_to_user(std::string_view name);
 
-/// True for names (SLURM_NTASKS) that a nested launcher would read as its own allocation.
-bool describes_allocation(std::string_view name);
-
 }  // namespace dt

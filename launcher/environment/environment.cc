@@ -95,13 +95,11 @@ constexpr const char* noted_defaults = "DTRAIN_DEFAULTS";
 /// Adds the defaults, and lists them as "NAME=VALUE NAME=VALUE" in DTRAIN_DEFAULTS. A dtrain that
 /// the worker starts would otherwise forward them like settings of its user. But this job's
 /// interface and share of CPUs do not apply to that job.
-void add_defaults(Environment& environment, const Environment& defaults, const Environment& added) {
+void add_defaults(Environment& environment, const Environment& defaults) {
   std::vector<std::string> noted;
   for (const auto& [name, value] : defaults) {
-    if (environment.emplace(name, value).second) noted.push_back(format("{}={}", name, value));
-  }
-  for (const auto& [name, value] : added) {
-    if (describes_allocation(name)) noted.push_back(format("{}={}", name, value));
+    const bool is_set = environment.emplace(name, value).second;
+    if (is_set && !is_outer_job(name)) noted.push_back(format("{}={}", name, value));
   }
   if (!noted.empty()) environment[noted_defaults] = join(noted, " ");
 }
@@ -229,7 +227,7 @@ Environment worker_environment(Environment forwarded, const HostFacts& host,
   }
   const auto names = added.find("no_proxy");
   if (names != added.end() && has_proxy(environment)) append_no_proxy(environment, names->second);
-  add_defaults(environment, default_variables(environment, host, added, share), added);
+  add_defaults(environment, default_variables(environment, host, added, share));
   return environment;
 }
 

@@ -28,10 +28,11 @@ struct JobFacts {
   ClusterSpec cluster;
   EnvSets env_sets = default_env_sets();
   JobShape shape;
-  bool dump_stacks = false;   ///< libdtrain writes its stack on SIGQUIT
-  Environment strategy = {};  ///< the variables of --strategy and its options
-  bool own_gpu = false;       ///< each task sees only one GPU, as number 0
-  bool gpu_share = false;     ///< ranks may share GPUs
+  bool dump_stacks = false;    ///< libdtrain writes its stack on SIGQUIT
+  Environment strategy = {};   ///< the variables of --strategy and its options
+  bool own_gpu = false;        ///< each task sees only one GPU, as number 0
+  bool gpu_share = false;      ///< ranks may share GPUs
+  std::string slurm_job = {};  ///< SLURM_JOB_ID, where the hosts are of a Slurm job
 };
 
 /// The part of a task's environment that only its host knows.

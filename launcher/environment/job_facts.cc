@@ -65,7 +65,8 @@ JobFacts job_facts(const RunConfig& config, const Plan& plan, const TaskTable& t
                     .dump_stacks = config.dump_stacks,
                     .strategy = strategy_variables(config),
                     .own_gpu = config.placement.gpu_bind == GpuBind::rank,
-                    .gpu_share = config.placement.gpu_share};
+                    .gpu_share = config.placement.gpu_share,
+                    .slurm_job = config.slurm_job};
   if (plan.is_partial()) {
     set_partial_cluster(facts, *plan.external_layout);
     return facts;

@@ -2,6 +2,7 @@
 
 #include "launcher/environment/cluster_variables.h"
 #include "launcher/environment/environment.h"
+#include "launcher/environment/slurm_environment.h"
 #include "launcher/job/own_names.h"
 #include "launcher/plan/job_plan.h"
 #include "launcher/plan/resolve_hosts.h"
@@ -40,6 +41,7 @@ Result<PlannedJob> plan_job(JobContext& context, const Environment& environment)
   auto reported = TRY(context.agents.resources(need, context.awaited));
   const auto resources = with_forwarded_devices(std::move(reported), forwarded);
   Plan plan = TRY(job_plan(config, resolved, resources));
+  remove_batch_tasks(forwarded, config, plan);
   TRY(check_with_plan(context, plan));
   context.warn(idle_host_warnings(resolved, plan));
   Bindings bindings = TRY(bind_plan(config.placement, plan, hosts, resources));

@@ -4,6 +4,7 @@
 #include "base/io/open_files.h"
 #include "base/text.h"
 #include "launcher/environment/cluster_variables.h"
+#include "launcher/environment/slurm_environment.h"
 #include "launcher/job/rendezvous.h"
 #include "launcher/process/argument_space.h"
 #include "rendezvous/cluster/tf_config.h"
@@ -59,11 +60,14 @@ uint64_t tf_config_bytes(const RunConfig& config, const Plan& plan) {
 }
 
 /// The most bytes that the launcher adds for one task: ranks, names and the cluster in TF_CONFIG.
-/// The addresses stand in no_proxy, NO_PROXY and Paddle's two lists, too.
+/// The addresses stand in no_proxy, NO_PROXY and Paddle's two lists, too. Three variables of Slurm
+/// have a list, one of which DTRAIN_DEFAULTS repeats.
 uint64_t task_part_bytes(const RunConfig& config, const Plan& plan) {
   constexpr uint64_t fixed = 8192;
   const uint64_t lists = config.env_sets.contains(EnvSet::paddle) ? 5 : 3;
-  return fixed + lists * std::min<uint64_t>(tf_config_bytes(config, plan), variable_bytes_max);
+  const uint64_t slurm = config.env_sets.contains(EnvSet::slurm_job) ? 4 * slurm_list_bytes_max : 0;
+  return fixed + slurm +
+         lists * std::min<uint64_t>(tf_config_bytes(config, plan), variable_bytes_max);
 }
 
 /// The addresses that the user gave the tasks of this plan.

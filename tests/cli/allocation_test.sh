@@ -23,9 +23,72 @@ test_a_slurm_job_needs_no_host_list() {
   expect_stderr_contains 'asked for 13 processes but Slurm job 21 offers 12 (n1:4 n2:4 n3:4); use -np 12 or --oversubscribe'
 }
 
-test_the_first_hosts_of_the_job_run_its_processes() {
+# make_rsh: ./rsh HOST COMMAND… runs the command here.
+make_rsh() {
   printf '#!/bin/sh\nshift\nexec "$@"\n' >rsh
   chmod +x rsh
+}
+
+# in_script ARG…: the same with more variables of a script, and those of a step and of PMI, which are not the workers'.
+in_script() {
+  SLURM_JOBID=21 SLURM_NPROCS=12 SLURM_NNODES=3 SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0 SLURM_STEPID=0 \
+    SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=1 SLURM_STEP_NODELIST=n1 SLURM_STEP_TASKS_PER_NODE=1 PMI_RANK=0 in_slurm "$@"
+}
+
+# Prints the variables of a rank of Slurm and MPI.
+# shellcheck disable=SC2016  # the workers' shell expands it
+show_rank='[ "$RANK" != $0 ] || env | grep -E "^(SLURM|PMI)" | LC_ALL=C sort'
+
+test_a_rank_of_a_slurm_job_is_a_task_of_a_step() {
+  make_rsh
+  in_script run -np 6 --rsh-agent ./rsh --no-tag sh -c "$show_rank" 4
+  expect_status 0
+  expect_stdout 'SLURM_JOBID=21
+SLURM_JOB_ID=21
+SLURM_JOB_NODELIST=n[1-3]
+SLURM_LOCALID=0
+SLURM_NNODES=2
+SLURM_NODEID=1
+SLURM_NPROCS=6
+SLURM_NTASKS=6
+SLURM_PROCID=4
+SLURM_STEP_NODELIST=n[1-2]
+SLURM_STEP_NUM_NODES=2
+SLURM_STEP_NUM_TASKS=6
+SLURM_STEP_TASKS_PER_NODE=4,2
+SLURM_TASKS_PER_NODE=4,2'
+}
+
+test_settings_of_the_user_win_over_the_variables_of_a_slurm_job() {
+  make_rsh
+  # shellcheck disable=SC2016  # the workers' shell expands it
+  local print='echo $SLURM_NTASKS $SLURM_PROCID $SLURM_STEP_NODELIST $SLURM_NNODES'
+  in_script run -np 2 --rsh-agent ./rsh --no-tag -x SLURM_NTASKS=7 -x SLURM_STEP_NODELIST=m -x SLURM_NNODES sh -c "$print"
+  expect_stdout_lines '7 0 m 3' '7 1 m 3'
+  expect_stderr 'dtrain: Slurm job 21: n[1-3], 12 slots'
+  in_script run -np 2 --rsh-agent ./rsh --no-tag --env-set none sh -c "$print"
+  expect_stdout_lines '12 3' '12 3'
+}
+
+test_a_job_of_one_rank_leaves_the_hosts_to_its_mpirun() {
+  make_rsh
+  in_script run -np 1 --rsh-agent ./rsh --no-tag sh -c "$show_rank" 0
+  expect_status 0
+  expect_stdout 'SLURM_JOBID=21
+SLURM_JOB_ID=21
+SLURM_JOB_NODELIST=n[1-3]
+SLURM_LOCALID=0
+SLURM_NNODES=3
+SLURM_NODEID=0
+SLURM_NPROCS=1
+SLURM_NTASKS=1
+SLURM_NTASKS_PER_NODE=4
+SLURM_PROCID=0
+SLURM_TASKS_PER_NODE=4(x3)'
+}
+
+test_the_first_hosts_of_the_job_run_its_processes() {
+  make_rsh
   # shellcheck disable=SC2016  # the workers' shell expands it
   in_slurm run -np 6 --rsh-agent ./rsh --no-tag sh -c 'echo $RANK $DTRAIN_HOSTNAME'
   expect_status 0
@@ -105,6 +168,16 @@ test_a_job_within_the_job_stays_on_its_machine() {
   expect_status 0
   expect_stdout_lines hi hi hi hi hi hi
   [[ $(grep -c 'Slurm job 21' "$out/stderr") -eq 1 ]] || fail 'a worker has no allocation'
+}
+
+test_a_job_within_the_job_has_no_numbers_of_the_outer_rank() {
+  make_rsh
+  in_script run -np 2 --rsh-agent ./rsh --no-tag \
+    sh -c '[ "$RANK" = 0 ] || exec "$@"' sh "$DTRAIN" run -np 2 --no-tag sh -c "$show_rank" 1
+  expect_status 0
+  expect_stdout 'SLURM_JOBID=21
+SLURM_JOB_ID=21
+SLURM_JOB_NODELIST=n[1-3]'
 }
 
 test_of_the_tasks_of_srun_one_prints_why_none_starts() {

@@ -15,6 +15,7 @@ namespace dt {
 struct Allocation {
   std::string name;  ///< for people: "Slurm job 21"
   HostList list;
+  std::string slurm_job = {};  ///< its SLURM_JOB_ID; empty: another scheduler's
   bool operator==(const Allocation&) const = default;
 };
 

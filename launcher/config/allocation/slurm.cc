@@ -111,7 +111,8 @@ Result<Allocation> read_slurm(const AllocationInput& input) {
                   format("SLURM_JOB_NODELIST{}: {}", node.group, added.error().message));
   }
   return Allocation{.name = "Slurm job " + printable(id.value),
-                    .list = {.hosts = std::move(hosts).finish(), .warnings = {}}};
+                    .list = {.hosts = std::move(hosts).finish(), .warnings = {}},
+                    .slurm_job = id.value};
 }
 
 }  // namespace dt

@@ -10,10 +10,11 @@ TEST_CASE("every word names sets, and \"none\" leaves the defaults out wherever 
     CHECK(env_sets_named(word).has_value());
   CHECK_FALSE(env_sets_named("").has_value());
   CHECK_FALSE(env_sets_named("Torch").has_value());
-  CHECK(chosen_env_sets({}) == default_env_sets());
-  CHECK(chosen_env_sets({"none"}).empty());
-  CHECK(chosen_env_sets({"tf", "none", "tf"}) == EnvSets{EnvSet::tf});
-  CHECK(chosen_env_sets({"jax"}).size() == default_env_sets().size() + 1);
+  const EnvSets defaults = {EnvSet::torch, EnvSet::slurm_job};
+  CHECK(chosen_env_sets({}, defaults) == defaults);
+  CHECK(chosen_env_sets({"none"}, defaults).empty());
+  CHECK(chosen_env_sets({"tf", "none", "tf"}, defaults) == EnvSets{EnvSet::tf});
+  CHECK(chosen_env_sets({"dmlc"}, defaults).size() == 3);
 }
 
 }  // namespace

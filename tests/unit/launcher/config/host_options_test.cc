@@ -105,6 +105,23 @@ TEST_CASE("without hosts, they are those of the scheduler's job") {
                                    {{"LSB_JOBID", "7"}, {"LSB_HOSTS", "a a"}})) == "LSF job 7 a:2");
 }
 
+TEST_CASE("the tasks of a Slurm job get its variables, unless the user wants none or other hosts") {
+  EnvSets all = default_env_sets();
+  all.insert(EnvSet::slurm_job);
+  const RunConfig config = decide_in_job({flags({})}).value();
+  CHECK(config.slurm_job == "21");
+  CHECK(config.env_sets == all);
+  const auto sets = [](OptionValues values) {
+    return decide_in_job({flags(std::move(values))}).value().env_sets;
+  };
+  CHECK(sets({{"env-set", {"torch"}}}).contains(EnvSet::slurm_job));
+  CHECK(sets({{"env-set", {"none"}}}).empty());
+  CHECK(sets({{"hosts", {"a:1"}}}) == default_env_sets());
+  CHECK(make_run_config({flags({})}, {"true"}, few_files, {{"LSB_JOBID", "7"}, {"LSB_HOSTS", "a"}})
+            .value()
+            .env_sets == default_env_sets());
+}
+
 TEST_CASE("a scheduler that is named is a choice of hosts, which the higher source decides") {
   const OptionSource slurm = flags({{"allocation", {"slurm"}}});
   const OptionSource automatic = flags({{"allocation", {"auto"}}});

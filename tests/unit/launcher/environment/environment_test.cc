@@ -247,9 +247,9 @@ TEST_CASE("a set adds only its own variables, and without sets only DTRAIN_* rem
   CHECK(names_of({EnvSet::tf}, true) == std::set<std::string>{"TF_CONFIG", "TF_GRPC_REUSE_PORT"});
   CHECK(names_of({EnvSet::jax}, true) ==
         std::set<std::string>{"JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"});
-  CHECK(names_of({EnvSet::slurm}, true) == std::set<std::string>{"SLURM_JOB_ID", "SLURM_LOCALID",
-                                                                 "SLURM_NTASKS", "SLURM_PROCID",
-                                                                 "SLURM_STEP_NODELIST"});
+  CHECK(names_of({EnvSet::slurm}, true) ==
+        std::set<std::string>{"SLURM_JOB_ID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_NPROCS",
+                              "SLURM_NTASKS", "SLURM_PROCID", "SLURM_STEP_NODELIST"});
   CHECK(names_of({EnvSet::slurm}, false) ==
         std::set<std::string>{"SLURM_JOB_ID", "SLURM_STEP_NODELIST"});
   CHECK(names_of({EnvSet::torch}, false) ==
@@ -283,6 +283,18 @@ TEST_CASE("JAX in a step of Slurm finds five names that agree, and the one GPU t
   CHECK(value(added(job, plan, plan.tasks[1]), "JAX_LOCAL_DEVICE_IDS") == "0");
 }
 
+TEST_CASE("in a Slurm job, its own number and hosts come before those that are made up for JAX") {
+  const Plan plan = three_tasks();
+  JobFacts job = facts({EnvSet::slurm, EnvSet::slurm_job});
+  job.slurm_job = "21";
+  job.own_gpu = true;
+  const Environment environment = added(job, plan, plan.tasks[2]);
+  CHECK(value(environment, "SLURM_JOB_ID") == "21");
+  CHECK(value(environment, "SLURM_STEP_NODELIST") == "a,::1");
+  CHECK(value(environment, "SLURM_NODEID") == "1");
+  CHECK(value(environment, "JAX_LOCAL_DEVICE_IDS") == "0");
+}
+
 TEST_CASE("groups and roles are counted over tasks with a rank, and over those of the role") {
   Plan plan = make_plan({.hosts = {{.name = "a", .slots = 1}, {.name = "b", .slots = 2}}}).value();
   plan.tasks[0] = {.id = {"ps", 0}, .agent = 0};
@@ -313,7 +325,7 @@ TEST_CASE("a set's variables override the user's, except those that yield") {
   }
   CHECK(value(worker_environment({}, host, sets, {}), "SLURM_JOB_ID") == "0");
   CHECK(yields_to_user("SLURM_JOB_ID"));
-  CHECK_FALSE(yields_to_user("SLURM_PROCID"));
+  CHECK(yields_to_user("SLURM_PROCID"));
 }
 
 TEST_CASE("Horovod's workers are not sent to a rendezvous that does not answer them") {
@@ -338,7 +350,7 @@ TEST_CASE("a dtrain that a worker starts does not forward the outer dtrain's def
   const Environment chosen = {{"LANG", "C"}, {"GLOO_SOCKET_IFNAME", "ib0"}};
   const Plan plan = three_tasks();
   JobFacts job = facts({EnvSet::torch, EnvSet::tf, EnvSet::horovod, EnvSet::jax, EnvSet::ompi,
-                        EnvSet::slurm, EnvSet::dmlc, EnvSet::paddle});
+                        EnvSet::slurm, EnvSet::slurm_job, EnvSet::dmlc, EnvSet::paddle});
   job.own_gpu = true;
   Environment worker =
       worker_environment(chosen, host, added(job, plan, plan.tasks[0]), {.cpus = 8, .tasks = 2});
