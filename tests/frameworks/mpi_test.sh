@@ -43,6 +43,32 @@ END
   expect_no_processes
 }
 
+# A batch script's variables are made up, and ./srun is a stand-in that starts MPICH's proxy here.
+test_mpirun_within_a_job_of_slurm_has_the_hosts_of_the_batch_script() {
+  uses mpi
+  cat >srun <<'END'
+#!/bin/sh
+echo srun >>started
+while [ "${1##*/}" != hydra_pmi_proxy ]; do shift; done
+exec "$@"
+END
+  chmod +x srun
+  cat >together.py <<'END'
+import sys
+from mpi4py import MPI
+
+sys.stdout.write(f"rank {MPI.COMM_WORLD.rank} of {MPI.COMM_WORLD.size}\n")  # in one write
+END
+  local here
+  here=$(hostname)
+  local -x SLURM_JOB_ID=21 SLURM_JOBID=21 SLURM_JOB_NODELIST=$here SLURM_NODELIST=$here PATH=$PWD:$PATH
+  SLURM_NTASKS=4 SLURM_TASKS_PER_NODE=4 SLURM_NNODES=1 run_dtrain run -np 1 --no-tag "$(dirname "$python")/mpirun" -n 4 "$python" together.py
+  expect_status 0
+  expect_stdout_lines 'rank 0 of 4' 'rank 1 of 4' 'rank 2 of 4' 'rank 3 of 4'
+  expect_file started srun
+  expect_no_processes
+}
+
 test_a_program_of_mpi_adds_up_what_its_readme_shows() {
   uses mpi
   run_readme mpi_sum

@@ -35,6 +35,19 @@ test_mirrored_workers_learn_over_two_hosts() {
   expect_no_processes
 }
 
+# A batch script's variables are made up; ./rsh runs the agents of its hosts here.
+test_a_slurm_job_has_the_cluster_that_its_resolver_finds() {
+  uses tensorflow
+  printf '#!/bin/sh\nshift\nexec "$@"\n' >rsh
+  chmod +x rsh
+  SLURM_JOB_ID=21 SLURM_JOB_NODELIST='n[1-3]' SLURM_NTASKS=5 SLURM_TASKS_PER_NODE='2(x2),1' \
+    run_dtrain run -np 3 --rsh-agent ./rsh --no-tag "$python" "$scripts/tensorflow_slurm.py"
+  expect_status 0
+  local cluster='n1:8888 n1:8889 n2:8888'
+  expect_stdout_lines "rank 0: worker 0 of $cluster" "rank 1: worker 1 of $cluster" "rank 2: worker 2 of $cluster"
+  expect_no_processes
+}
+
 test_an_error_of_one_worker_ends_those_that_wait_for_it() {
   uses tensorflow
   cat >broken.py <<'END'
