@@ -168,7 +168,7 @@ void DialedHosts::time_over() {
 }
 
 void DialedHosts::kill() {
-  if (program_) program_->kill();
+  if (program_) program_->hang_up();
 }
 
 }  // namespace dt

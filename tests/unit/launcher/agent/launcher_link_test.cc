@@ -184,5 +184,43 @@ TEST_CASE_FIXTURE(Fixture, "LauncherLink has no heartbeat and no lease while it 
   CHECK(lost_after(seconds(3)));
 }
 
+Session session_of(bool agent) {
+  Digest one = {};
+  Digest two = {};
+  two.fill(std::byte{2});
+  Session session = agent ? Session(one, two) : Session(two, one);
+  session.encrypt_data(agent ? one : two, agent ? two : one);
+  return session;
+}
+
+TEST_CASE_FIXTURE(Fixture, "LauncherLink with a session sends and takes records only") {
+  SocketPair pair = make_socketpair().value();
+  launcher = std::move(pair.ours);
+  REQUIRE(set_nonblocking(launcher.get()));
+  LauncherLink sealed(*loop, {.on_message = [this](const FrameView& message) -> Result<> {
+                                handled.emplace_back(as_text(message.payload));
+                                return {};
+                              },
+                              .on_beat = [] {},
+                              .on_lost = [] {}});
+  REQUIRE(sealed.open(std::move(pair.theirs), Fd(), session_of(true)));
+  RecordLayer records(session_of(false));
+  sealed.send(MessageType::hello, 0, as_bytes("h"));
+  sealed.flush();
+  Bytes opened;
+  REQUIRE(records.open(arrived(), opened).has_value());
+  CHECK(as_text(opened).starts_with(agent_magic));
+  Bytes wire;
+  records.seal(wire, message_of("one"));
+  records.seal(wire, message_of("two"));
+  receive(ByteSpan(wire).first(wire.size() - 1));
+  CHECK(handled == std::vector<std::string>{"one"});
+  receive(ByteSpan(wire).last(1));
+  CHECK(handled == std::vector<std::string>{"one", "two"});
+  CHECK_FALSE(sealed.lost());
+  receive(Bytes(100, std::byte{1}));
+  CHECK(sealed.lost());
+}
+
 }  // namespace
 }  // namespace dt

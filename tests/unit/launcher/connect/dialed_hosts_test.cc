@@ -1,0 +1,179 @@
+#include "launcher/connect/dialed_hosts.h"
+
+#include "base/format.h"
+#include "base/io/file.h"
+#include "launcher/network/launcher_dial.h"
+#include "tests/unit/run_until.h"
+#include "tests/unit/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <csignal>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace dt {
+namespace {
+
+/// The connections to three hosts, whose agents a shell script is to start. It writes its input to
+/// a file instead, from which this test dials as an agent.
+struct Fixture {
+  TemporaryFolder folder = {};
+  std::unique_ptr<Loop> loop = Loop::create().value();
+  std::string logged = {};
+  Log log{Log::Level::normal, [this](std::string_view line) { logged += line; }};
+  pid_t program = 0;
+  std::vector<std::string> asked = {};
+  std::unique_ptr<DialedHosts> hosts = {};
+  std::vector<std::unique_ptr<AgentConnection>> connections = {};
+  std::vector<std::string> received = std::vector<std::string>(3);
+  std::vector<std::string> ends = std::vector<std::string>(3);
+
+  void start(const std::string& script, Duration patience = seconds(60)) {
+    hosts = DialedHosts::create(*loop, log,
+                                {.program = "srun",
+                                 .start =
+                                     [this, script](const std::vector<std::string>& names) {
+                                       asked = names;
+                                       auto process =
+                                           start_client({"sh", "-c", script, "sh", order_file()});
+                                       if (process) program = process->process->pid();
+                                       return process;
+                                     },
+                                 .ips = {"127.0.0.1"},
+                                 .patience = patience})
+                .value();
+    for (size_t host = 0; host < 3; ++host) {
+      connections.push_back(hosts->expect(
+          {.name = format("n{}", host + 1)},
+          {.on_bytes =
+               [this, host](ByteSpan bytes) {
+                 received[host] += as_text(bytes);
+                 connections[host]->arrived();
+                 return bytes.size();
+               },
+           .on_end = [this,
+                      host](const AgentConnection::CloseReason& why) { ends[host] = why.why; }}));
+    }
+    REQUIRE(hosts->start().has_value());
+  }
+  std::string order_file() const { return folder.path() + "/order"; }
+  DialOrder order() {
+    std::optional<DialOrder> order;
+    while (!order) {
+      REQUIRE(loop->run_once(Clock::now() + milliseconds(5)).has_value());
+      const auto text = read_text_file(order_file(), DialOrder::bytes_max);
+      if (text && text->ends_with('\n')) order = DialOrder::parse(*text).value();
+    }
+    return *order;
+  }
+  /// Dials as the agent of a host. Returns the connection, which has sent "hello" as a record.
+  Result<Fd> dial(const DialOrder& order, const std::string& host) {
+    Result<Dialed> dialed = fail(Errc::closed, "");
+    std::atomic<bool> done = false;
+    std::thread agent([&] {
+      dialed = dial_launcher(order, host);
+      done = true;
+    });
+    while (!done)
+      CHECK(loop->run_once(Clock::now() + milliseconds(5)).has_value());
+    agent.join();
+    if (!dialed) return tl::unexpected(dialed.error());
+    RecordLayer records(std::move(dialed->session));
+    Bytes wire;
+    records.seal(wire, as_bytes("hello"));
+    CHECK(write_all(dialed->connection.get(), wire).has_value());
+    return std::move(dialed->connection);
+  }
+};
+
+const std::string keeps_running = "cat >\"$1\"; exec sleep 600";
+
+TEST_CASE_FIXTURE(Fixture, "DialedHosts connects each agent to its host, then closes the port") {
+  start(keeps_running);
+  CHECK(asked == std::vector<std::string>{"n1", "n2", "n3"});
+  CHECK(hosts->owns(program));
+  const DialOrder all = order();
+  std::vector<Fd> agents;
+  for (const char* const host : {"n3", "n1", "n2"}) {
+    CHECK(hosts->listening());
+    agents.push_back(dial(all, host).value());
+    run_until(*loop, [&] { return received[static_cast<size_t>(host[1] - '1')] == "hello"; });
+  }
+  CHECK_FALSE(hosts->listening());
+  CHECK_FALSE(hosts->ended());
+  hosts->kill();
+  CHECK(hosts->ended());
+}
+
+TEST_CASE_FIXTURE(Fixture, "DialedHosts refuses a second agent of a host by name, and strangers") {
+  start(keeps_running);
+  const DialOrder all = order();
+  const Fd first = dial(all, "n2").value();
+  CHECK(dial(all, "n2").error().message.ends_with("(an agent of n2 has connected before)"));
+  CHECK(logged.find("port of the agents: an agent of n2 has connected before") !=
+        std::string::npos);
+  DialOrder more = all;
+  more.hosts.emplace_back("n4");
+  CHECK(dial(more, "n4").error().message.ends_with("(agent:3 is no agent of this job)"));
+  DialOrder strange = all;
+  strange.token = Token::random().value();
+  CHECK_FALSE(dial(strange, "n1").has_value());
+  CHECK(logged.find("port of the agents: authentication failed from") != std::string::npos);
+  CHECK(hosts->listening());
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "DialedHosts: hosts without an agent have the last lines of the program") {
+  start("cat >\"$1\"; echo 'srun: error: Unable to create step' >&2; exit 3");
+  run_until(*loop, [&] { return !ends[2].empty(); });
+  for (const std::string& end : ends) {
+    CHECK(end ==
+          "srun ended before its agent had connected: exit status 3: srun: error: Unable to create "
+          "step");
+  }
+  CHECK(hosts->ended());
+  CHECK_FALSE(hosts->listening());
+}
+
+TEST_CASE_FIXTURE(Fixture, "DialedHosts: the death of the program does not end agents") {
+  start(keeps_running);
+  const DialOrder all = order();
+  const Fd first = dial(all, "n1").value();
+  REQUIRE(::kill(program, SIGKILL) == 0);
+  run_until(*loop, [&] { return hosts->ended(); });
+  // An agent that it has started may still be on its way.
+  const Fd second = dial(all, "n2").value();
+  run_until(*loop, [&] { return received[1] == "hello"; });
+  CHECK(ends == std::vector<std::string>(3));
+  CHECK(hosts->listening());
+}
+
+TEST_CASE_FIXTURE(Fixture, "DialedHosts names the addresses when no agent comes in time") {
+  start("cat >\"$1\"; echo 'n1 cannot reach it' >&2; exec sleep 600", seconds(2));
+  run_until(*loop, [&] { return !ends[0].empty(); });
+  CHECK(ends[0] ==
+        "its agent, started by srun, has not connected to 127.0.0.1 (--start-timeout): n1 cannot "
+        "reach it");
+  CHECK_FALSE(hosts->listening());
+}
+
+TEST_CASE("DialedHosts that cannot start the program has the reason") {
+  const auto loop = Loop::create().value();
+  Log quiet(Log::Level::quiet, [](std::string_view) {});
+  const auto hosts =
+      DialedHosts::create(*loop, quiet,
+                          {.program = "srun",
+                           .start = [](const std::vector<std::string>&) -> Result<SpawnedProcess> {
+                             return fail(Errc::not_found, "no srun in PATH");
+                           }})
+          .value();
+  CHECK(hosts->start().error().message == "no srun in PATH");
+}
+
+}  // namespace
+}  // namespace dt
