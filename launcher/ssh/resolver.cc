@@ -150,4 +150,24 @@ void Resolver::finish(uint64_t number, Result<std::vector<Address>> result) {
   answer(std::move(result));
 }
 
+Result<std::vector<Result<std::vector<Address>>>> look_up_all(const std::vector<std::string>& names,
+                                                              Duration patience) {
+  const auto loop = TRY(Loop::create());
+  const auto resolver = TRY(Resolver::create(*loop));
+  const Time deadline = Clock::now() + patience;
+  std::vector<Result<std::vector<Address>>> answers(names.size());
+  size_t open = names.size();
+  for (size_t i = 0; i < names.size(); ++i) {
+    resolver->look_up({.name = names[i], .deadline = deadline},
+                      [&, i](Result<std::vector<Address>> addresses) {
+                        answers[i] = std::move(addresses);
+                        --open;
+                      });
+  }
+  // The resolver answers each look-up by the deadline.
+  while (open > 0)
+    TRY(loop->run_once(Time::max()));
+  return answers;
+}
+
 }  // namespace dt

@@ -64,4 +64,9 @@ class Resolver {
   uint64_t next_number_ = 1;
 };
 
+/// Looks up all names at once, and waits for the answers. Names without one after `patience` fail
+/// with Errc::timeout. Fails as a whole when the kernel has no descriptor left.
+Result<std::vector<Result<std::vector<Address>>>> look_up_all(const std::vector<std::string>& names,
+                                                              Duration patience);
+
 }  // namespace dt

@@ -24,7 +24,7 @@ Result<Allocation> read_mpi_job(const AllocationInput& input) {
   if (!file) return fail(Errc::input, format("{} is not set", mpi_job_variables));
   const std::string text = TRY(file->read_file(input.read_text));
   HostList list = TRY(parse_hostfile(text, file->text()));
-  return Allocation{.name = "MPIJob", .list = std::move(list)};
+  return Allocation{.name = "MPIJob", .list = std::move(list), .of_pods = true};
 }
 
 }  // namespace dt

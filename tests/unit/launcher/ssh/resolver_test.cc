@@ -1,6 +1,7 @@
 #include "launcher/ssh/resolver.h"
 
 #include "base/format.h"
+#include "base/io/network.h"
 #include "tests/unit/run_until.h"
 
 #include <doctest/doctest.h>
@@ -53,6 +54,16 @@ TEST_CASE("an unknown name is in the error") {
   const Answer answer = fixture.look_up(name);
   CHECK(answer.error().code == Errc::not_found);
   CHECK(answer.error().message.starts_with("cannot look up 'aaaa"));
+}
+
+TEST_CASE("look_up_all: each name has its answer, in the order of the names") {
+  const auto answers = look_up_all({"::1", std::string(300, 'a'), "localhost"}, seconds(30));
+  REQUIRE(answers);
+  REQUIRE(answers->size() == 3);
+  CHECK((*answers)[0].value() == Addresses{{"::1", 0}});
+  CHECK((*answers)[1].error().code == Errc::not_found);
+  CHECK(is_loopback((*answers)[2].value().front().ip));
+  CHECK(look_up_all({}, seconds(30))->empty());
 }
 
 TEST_CASE("more look-ups than threads are all answered") {
