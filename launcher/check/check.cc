@@ -82,14 +82,14 @@ Result<CheckReport> run_check(const RunConfig& config, const CheckOptions& optio
     runtime.log().warn("{}", warning);
   StatusLine status(runtime.loop(), {runtime.out(), runtime.err()},
                     wants_status_line(runtime.err(), config.quiet, environment));
-  AgentGroup agents(runtime.loop(), {.heartbeat = config.heartbeat,
-                                     .dead_after = config.dead_after,
-                                     .local_dead_after = config.local_dead_after,
-                                     .ssh = config.ssh,
-                                     .log = &runtime.log(),
-                                     .on_connected = [&status](size_t now, size_t all) {
-                                       status.hosts(now, all);
-                                     }});
+  AgentGroup agents(runtime.loop(),
+                    {.heartbeat = config.heartbeat,
+                     .dead_after = config.dead_after,
+                     .local_dead_after = config.local_dead_after,
+                     .ssh = config.ssh,
+                     .log = &runtime.log(),
+                     .on_connected = [&status](size_t now, size_t all) { status.hosts(now, all); },
+                     .names_missing = config.hosts_are_pods});
   TRY(agents.connect(hosts));
   CheckRunner runner(runtime, agents, hosts, terms_of(config, options, environment));
   TRY(runner.await_hellos());

@@ -56,6 +56,7 @@ Result<> read_flags(const OptionSources& sources, RunConfig& config) {
   return {};
 }
 
+constexpr Duration pods_start_timeout = seconds(300);
 /// A shorter interval would keep both sides busy with heartbeats.
 constexpr Duration heartbeat_min = milliseconds(10);
 
@@ -90,6 +91,14 @@ Result<> read_durations(const OptionSources& sources, RunConfig& config) {
   assert(given && "the defaults fit");
   return given->refuse(format("the heartbeat ({}) must be shorter than the dead-after time ({})",
                               duration_text(config.heartbeat), duration_text(config.dead_after)));
+}
+
+/// Pods may start after their launcher, and their names are published later still. The last tenth
+/// is for the other steps of the start: a host that is missing is then reported with the reason.
+void wait_for_pods(const OptionSources& sources, RunConfig& config) {
+  if (!config.hosts_are_pods) return;
+  if (!find_option(sources, "start-timeout")) config.start_timeout = pods_start_timeout;
+  if (!config.ssh.connect_timeout) config.ssh.connect_timeout = config.start_timeout * 9 / 10;
 }
 
 Result<> read_color(const OptionSources& sources, RunConfig& config) {
@@ -318,6 +327,7 @@ Result<RunConfig> make_run_config(const OptionSources& by_precedence,
   TRY(read_color(by_precedence, config));
   TRY(read_ssh(by_precedence, config.ssh));
   TRY(read_durations(by_precedence, config));
+  wait_for_pods(by_precedence, config);
   TRY(read_flags(by_precedence, config));
   TRY(read_torchrun_command(by_precedence, config));
   return config;
@@ -335,6 +345,7 @@ Result<RunConfig> make_check_config(const OptionSources& by_precedence, const Te
   TRY(read_color(by_precedence, config));
   TRY(read_ssh(by_precedence, config.ssh));
   TRY(read_durations(by_precedence, config));
+  wait_for_pods(by_precedence, config);
   if (const auto given = find_option(by_precedence, "verbose")) config.verbose = TRY(given->flag());
   return config;
 }

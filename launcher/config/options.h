@@ -110,7 +110,8 @@ inline constexpr std::array own_options = {
     Option{
         "connect-timeout", "--connect-timeout", OptionKind::duration, "TIME", OptionGroup::hosts,
         "How long all tries to reach a host may take together (default: ConnectTimeout of the ssh "
-        "configuration, else 10s, and 2s for a host that only refuses connections)."},
+        "configuration, else 10s, and 2s for a host that only refuses connections; for an MPIJob "
+        "nine tenths of --start-timeout)."},
 
     Option{
         "env", "-x --env", OptionKind::list, "NAME[=VALUE]", OptionGroup::workers,
@@ -243,7 +244,8 @@ inline constexpr std::array own_options = {
         "it, and wait 2 s: programs with libdtrain then write their last operations and their "
         "stack to stderr, as do those with a handler of Python's faulthandler."},
     Option{"start-timeout", "--start-timeout", OptionKind::duration, "TIME", OptionGroup::faults,
-           "End the job unless every process has started after this time (default 30s)."},
+           "End the job unless every process has started after this time (default 30s; 300s for an "
+           "MPIJob, whose pods may start late)."},
     Option{"grace", "--grace", OptionKind::duration, "TIME", OptionGroup::faults,
            "Time between SIGTERM and SIGKILL for processes that are ended (default 10s)."},
     Option{"heartbeat", "--heartbeat", OptionKind::duration, "TIME", OptionGroup::faults,

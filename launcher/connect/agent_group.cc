@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/io/open_files.h"
 #include "base/text.h"
+#include "launcher/config/hosts/host_range.h"
 #include "launcher/connect/host_failures.h"
 #include "launcher/process/open_files.h"
 
@@ -18,6 +19,8 @@ namespace {
 /// The longest pause between heartbeats before agents know the terms of the lease. Agents wait for
 /// 60 s then (LauncherLink::unprepared_patience).
 constexpr Duration first_beats = seconds(10);
+/// After this time without a hello, a user would like to know from which hosts.
+constexpr Duration missing_patience = seconds(5);
 
 std::string own_architecture() {
   utsname about = {};
@@ -104,6 +107,8 @@ Result<> AgentGroup::connect(const std::vector<Host>& hosts) {
   }
   if (dialed_) TRY(dialed_->start());
   report_connected();
+  if (options_.names_missing)
+    missing_ = loop_.after(missing_patience, [this] { report_missing(); });
   beat();
   return {};
 }
@@ -150,6 +155,15 @@ void AgentGroup::report_connected() const {
   const auto connected = std::ranges::count_if(
       agents_, [](const std::unique_ptr<Agent>& agent) { return agent->hello.has_value(); });
   options_.on_connected(static_cast<size_t>(connected), agents_.size());
+}
+
+void AgentGroup::report_missing() {
+  std::vector<std::string> names;
+  for (const auto& agent : agents_) {
+    if (!agent->hello && !agent->link->closed()) names.push_back(agent->link->host().name);
+  }
+  if (names.empty() || options_.log == nullptr) return;
+  options_.log->print("still waiting for {}", compress_names(names));
 }
 
 void AgentGroup::report_lost(const Agent& agent) {

@@ -51,6 +51,7 @@ class AgentGroup {
     std::optional<ConnectOptions> connect_options;  ///< none: the defaults of this machine
     /// Called at the start and after each hello; may be empty.
     std::function<void(size_t connected, size_t all)> on_connected;
+    bool names_missing = false;  ///< log the hosts that have not connected after 5 s, once
   };
   struct Handlers {
     /// Called with each message that is not an answer to a call below. When it fails, the agent
@@ -131,6 +132,7 @@ class AgentGroup {
   Result<> open_shared(const std::vector<Host>& hosts);
   Result<> handle(Agent& agent, const FrameView& message);
   void report_connected() const;
+  void report_missing();
   void report_lost(const Agent& agent);
   void beat();
   bool any_left() const;
@@ -155,6 +157,7 @@ class AgentGroup {
   Time began_;
   bool leased_ = false;  ///< agents know the lease's terms: from now on silence ends it
   Timer heartbeat_;
+  Timer missing_;
 };
 
 }  // namespace dt

@@ -20,9 +20,9 @@ JobContext::JobContext(const RunConfig& run_config, const Environment& environme
                               .local_dead_after = config.local_dead_after,
                               .ssh = config.ssh,
                               .log = &runtime.log(),
-                              .on_connected = [this](size_t connected, size_t all) {
-                                status.hosts(connected, all);
-                              }}) {
+                              .on_connected = [this](size_t connected,
+                                                     size_t all) { status.hosts(connected, all); },
+                              .names_missing = config.hosts_are_pods}) {
 }
 
 void JobContext::warn(const std::vector<std::string>& warnings) {

@@ -122,6 +122,22 @@ TEST_CASE("the tasks of a Slurm job get its variables, unless the user wants non
             .env_sets == default_env_sets());
 }
 
+TEST_CASE("pods are waited for longer than other hosts, unless a time limit is given") {
+  using Limits = std::pair<Duration, std::optional<Duration>>;
+  const auto limits = [](const OptionValues& values, const Environment& environment) {
+    const auto config = make_run_config({flags(values)}, {"true"}, few_files, environment);
+    return Limits(config->start_timeout, config->ssh.connect_timeout);
+  };
+  const Environment mpi_job = {{"HYDRA_HOST_FILE", "hosts"}, {"K_MPI_JOB_ROLE", "launcher"}};
+  CHECK(limits({}, mpi_job) == Limits(seconds(300), seconds(270)));
+  CHECK(limits({{"start-timeout", {"20s"}}}, mpi_job) == Limits(seconds(20), seconds(18)));
+  CHECK(limits({{"connect-timeout", {"3s"}}}, mpi_job) == Limits(seconds(300), seconds(3)));
+  const Limits usual(seconds(30), std::nullopt);
+  CHECK(limits({{"hosts", {"a:1"}}}, mpi_job) == usual);
+  CHECK(limits({{"hostfile", {"hosts"}}}, mpi_job) == usual);
+  CHECK(limits({}, {{"LSB_JOBID", "7"}, {"LSB_HOSTS", "a a"}}) == usual);
+}
+
 TEST_CASE("a scheduler that is named is a choice of hosts, which the higher source decides") {
   const OptionSource slurm = flags({{"allocation", {"slurm"}}});
   const OptionSource automatic = flags({{"allocation", {"auto"}}});
