@@ -95,6 +95,7 @@ test_a_launcher_in_the_hostfile_runs_its_processes_without_sshd_and_name() {
     run ./pod $variable=hostfile "$DTRAIN" run --no-tag sh -c 'echo $RANK at $(hostname)'
     expect_status 0
     expect_stdout_lines '0 at job-launcher' '1 at node1' '2 at node1'
+    expect_not stderr_has 'its host key'
   done
   # A launcher that is meant by an address of its own, under another name.
   printf '%s\n' "$(worker 1) slots=1" 'other.job.ns.svc slots=1' >hostfile
