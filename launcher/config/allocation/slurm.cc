@@ -13,9 +13,6 @@
 namespace dt {
 namespace {
 
-/// The most groups of a heterogeneous job (MAX_HET_JOB_COMPS of Slurm).
-constexpr int groups_max = 128;
-
 /// A node of the job, as Slurm describes it. It may be in several groups.
 struct Node {
   std::string name;
@@ -78,7 +75,7 @@ Result<std::vector<Node>> nodes_of(const Environment& environment, const std::st
 Result<std::vector<Node>> nodes_of_job(const Environment& environment) {
   const auto size = find_variable(environment, "SLURM_HET_SIZE");
   if (!size) return nodes_of(environment, "");
-  const int groups = TRY(size->number(1, groups_max));
+  const int groups = TRY(size->number(1, slurm_groups_max));
   std::vector<Node> nodes;
   for (int group = 0; group < groups; ++group) {
     std::vector<Node> more = TRY(nodes_of(environment, format("_HET_GROUP_{}", group)));

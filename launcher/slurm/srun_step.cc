@@ -1,0 +1,137 @@
+#include "launcher/slurm/srun_step.h"
+
+#include "base/format.h"
+#include "base/text.h"
+#include "launcher/config/allocation/allocation_variable.h"
+#include "launcher/config/allocation/node_list.h"
+#include "launcher/config/allocation/slurm.h"
+#include "launcher/config/hosts/host_range.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace dt {
+namespace {
+
+/// SLURM_STEP_ID in the shell of salloc and `srun --pty` on clusters with LaunchParameters=
+/// use_interactive_step: this step holds no resources.
+constexpr std::string_view interactive_step = "4294967290";
+
+/// The options of the batch script's tasks, which srun would apply to the agents. An agent has all
+/// CPUs and GPUs that the job has on its host.
+constexpr const char* options_of_tasks[] = {
+    "SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK",   "SLURM_TRES_PER_TASK",
+    "SLURM_GPUS_PER_TASK", "SLURM_NTASKS_PER_GPU", "SLURM_NTASKS_PER_NODE",
+    "SLURM_DISTRIBUTION",  "SLURM_GPU_BIND",       "SLURM_TRES_BIND",
+};
+
+/// Becomes the agent if its host is among those of the step: $1 is the path, $2 the digest, and the
+/// further arguments are the nodes without an agent.
+constexpr const char* agent_script =
+    R"sh(p=$1 s=$2; shift 2; for n; do [ "$n" != "$SLURMD_NODENAME" ] || exit 0; done; )sh"
+    R"sh(for f in "$p" "$HOME/.cache/dtrain/$s/dtrain"; do )sh"
+    R"sh([ "$(sha256sum 2>/dev/null <"$f")" != "$s  -" ] || exec "$f" agent dial SLURMD_NODENAME; done; )sh"
+    R"sh(echo "dtrain: $SLURMD_NODENAME has no copy of this dtrain at $p; )sh"
+    R"sh(install dtrain in a folder that all hosts share, or give --ssh openssh" >&2; exit 127)sh";
+
+bool is_within_step(const Environment& environment) {
+  const auto step = environment.find("SLURM_STEP_ID");
+  return step != environment.end() && step->second != interactive_step;
+}
+
+/// Returns "--gpus=a100:8" for 2 GPUs a task and 4 tasks. None when the job has no such option.
+std::optional<std::string> gpus_of_tasks(const Environment& environment) {
+  const auto per_task = find_variable(environment, "SLURM_GPUS_PER_TASK");
+  const auto tasks = find_variable(environment, "SLURM_NTASKS");
+  if (!per_task || !tasks) return std::nullopt;
+  const size_t at = per_task->value.rfind(':') + 1;  // 0 without a colon
+  const auto gpus = parse_integer(std::string_view(per_task->value).substr(at));
+  const auto count = parse_integer(tasks->value);
+  constexpr int64_t most = std::numeric_limits<int32_t>::max();
+  if (!gpus || !count || *gpus < 1 || *count < 1 || *gpus > most || *count > most)
+    return std::nullopt;
+  return format("--gpus={}{}", per_task->value.substr(0, at), *gpus * *count);
+}
+
+/// Returns the words of an srun for these nodes. They begin with `options`.
+std::vector<std::string> words_for(const std::vector<std::string>& nodes,
+                                   std::vector<std::string> words, const SrunStep& step) {
+  for (std::string word :
+       {format("--nodes={}", nodes.size()), format("--ntasks={}", nodes.size()),
+        std::string("--ntasks-per-node=1"), "--nodelist=" + compress_names(nodes),
+        std::string("--mpi=none"), std::string("--cpu-bind=none"),
+        std::string("--kill-on-bad-exit=0"), std::string("--no-kill"), std::string("--wait=0"),
+        std::string("--input=all"), std::string("--export=ALL"), std::string("/bin/sh"),
+        std::string("-c"), std::string(agent_script), std::string("dtrain"), step.executable,
+        step.sha256})
+    words.push_back(std::move(word));
+  for (const std::string& node : nodes) {
+    if (std::ranges::find(step.hosts, node) == step.hosts.end()) words.push_back(node);
+  }
+  return words;
+}
+
+/// Returns one srun for each group that has hosts of the step. A host of two groups is in the
+/// first.
+Result<std::vector<std::vector<std::string>>> words_of_groups(const AllocationVariable& size,
+                                                              const SrunStep& step,
+                                                              std::vector<std::string> options,
+                                                              const Environment& environment) {
+  const int groups = TRY(size.number(1, slurm_groups_max));
+  std::vector<std::string> left = step.hosts;
+  std::vector<std::vector<std::string>> all;
+  options.emplace_back();
+  for (int group = 0; group < groups; ++group) {
+    const AllocationVariable list =
+        TRY(need_variable(environment, format("SLURM_JOB_NODELIST_HET_GROUP_{}", group)));
+    const std::vector<std::string> nodes = TRY(expand_node_list(list));
+    std::vector<std::string> hosts;
+    for (const std::string& node : nodes) {
+      if (std::erase(left, node) > 0) hosts.push_back(node);
+    }
+    options.back() = format("--het-group={}", group);
+    if (!hosts.empty()) all.push_back(words_for(hosts, options, step));
+  }
+  return all;
+}
+
+/// Returns a shell that gives each of the commands the whole input. A single srun for several groups
+/// gives it only to the first.
+std::vector<std::string> all_at_once(const std::vector<std::vector<std::string>>& commands) {
+  std::string script = "order=$(cat); ";
+  for (const std::vector<std::string>& words : commands) {
+    std::vector<std::string> quoted;
+    for (const std::string& word : words)
+      quoted.push_back(shell_quote(word));
+    script += format("printf %s \"$order\" | {} & ", join(quoted, " "));
+  }
+  return {"/bin/sh", "-c", script + "wait"};
+}
+
+}  // namespace
+
+Result<SrunCommand> srun_command(const SrunStep& step, const Environment& environment) {
+  SrunCommand command = {.words = {}, .environment = environment};
+  for (const char* const name : options_of_tasks)
+    command.environment.erase(name);
+  const bool within_step = is_within_step(environment);
+  std::vector<std::string> options = {"srun"};
+  if (within_step) options.emplace_back("--overlap");
+  if (const auto size = find_variable(environment, "SLURM_HET_SIZE")) {
+    const auto all = TRY(words_of_groups(*size, step, std::move(options), environment));
+    command.words = all.size() == 1 ? all.front() : all_at_once(all);
+    return command;
+  }
+  // Slurm shares out a total of GPUs among all nodes of the job, so such a step has them all.
+  const auto gpus = within_step ? std::nullopt : gpus_of_tasks(environment);
+  const bool total = gpus || has_variable(environment, "SLURM_GPUS");
+  if (gpus) options.push_back(*gpus);
+  command.words = words_for(total ? step.nodes : step.hosts, std::move(options), step);
+  return command;
+}
+
+}  // namespace dt

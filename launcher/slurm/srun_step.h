@@ -1,0 +1,33 @@
+#pragma once
+
+#include "base/environment.h"
+#include "base/result.h"
+
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// The step of a Slurm job in which srun starts the agents of other hosts.
+struct SrunStep {
+  std::vector<std::string> nodes;  ///< of the job
+  std::vector<std::string> hosts;  ///< those of the nodes that get an agent
+  std::string executable;          ///< the path of dtrain here, which the hosts may share
+  std::string sha256;              ///< its digest as hex digits
+};
+
+/// A program with its arguments and its variables.
+struct SrunCommand {
+  std::vector<std::string> words;
+  Environment environment;
+  bool operator==(const SrunCommand&) const = default;
+};
+
+/// Returns the command that starts `dtrain agent dial` on each host. `environment` has the
+/// variables of the job. Fails with Errc::input when those of a heterogeneous job are wrong.
+///
+/// A host runs the executable from the same path, or from its own cache. Its digest must be the
+/// launcher's. A host without either prints one line and ends its part of the step.
+Result<SrunCommand> srun_command(const SrunStep& step, const Environment& environment);
+
+}  // namespace dt

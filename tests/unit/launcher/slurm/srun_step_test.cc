@@ -1,0 +1,107 @@
+#include "launcher/slurm/srun_step.h"
+
+#include "base/text.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dt {
+namespace {
+
+bool has_text(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// Returns the step of a job on n1 to n3, whose launcher is on n1.
+SrunStep step_of(std::vector<std::string> hosts = {"n2", "n3"}) {
+  return {.nodes = {"n1", "n2", "n3"},
+          .hosts = std::move(hosts),
+          .executable = "/shared/dtrain",
+          .sha256 = "abc"};
+}
+
+/// Returns the words of srun without those that all steps have.
+std::string shown(const SrunStep& step, const Environment& environment) {
+  const auto command = srun_command(step, environment);
+  if (!command) return command.error().message;
+  const std::vector<std::string> constant = {
+      "--ntasks-per-node=1", "--mpi=none", "--cpu-bind=none", "--kill-on-bad-exit=0",
+      "--no-kill",           "--wait=0",   "--input=all",     "--export=ALL"};
+  std::vector<std::string> rest;
+  std::ranges::copy_if(command->words, std::back_inserter(rest), [&](const std::string& word) {
+    return std::ranges::find(constant, word) == constant.end() && !has_text(word, "sha256sum");
+  });
+  CHECK(rest.size() + constant.size() + 1 == command->words.size());
+  return join(rest, " ");
+}
+
+TEST_CASE("srun_command: one task on each host becomes its agent") {
+  struct Case {
+    Environment environment;
+    std::string shown;
+  };
+  const std::string two =
+      "--nodes=2 --ntasks=2 --nodelist=n[2-3] /bin/sh -c dtrain /shared/dtrain abc";
+  const std::string three =
+      "--nodes=3 --ntasks=3 --nodelist=n[1-3] /bin/sh -c dtrain /shared/dtrain abc n1";
+  const Case cases[] = {
+      {{}, "srun " + two},
+      // A job step within a normal step would wait for its end. The interactive step holds nothing.
+      {{{"SLURM_STEP_ID", "0"}}, "srun --overlap " + two},
+      {{{"SLURM_STEP_ID", "4294967290"}}, "srun " + two},
+      // Slurm shares out the GPUs among all nodes.
+      {{{"SLURM_GPUS_PER_TASK", "1"}, {"SLURM_NTASKS", "4"}}, "srun --gpus=4 " + three},
+      {{{"SLURM_GPUS_PER_TASK", "a100:2"}, {"SLURM_NTASKS", "4"}}, "srun --gpus=a100:8 " + three},
+      {{{"SLURM_GPUS", "6"}}, "srun " + three},
+      {{{"SLURM_GPUS_PER_NODE", "2"}}, "srun " + two},
+      // There, SLURM_NTASKS is that of the outer step.
+      {{{"SLURM_STEP_ID", "0"}, {"SLURM_GPUS_PER_TASK", "1"}, {"SLURM_NTASKS", "1"}},
+       "srun --overlap " + two},
+      {{{"SLURM_GPUS_PER_TASK", "all"}, {"SLURM_NTASKS", "4"}}, "srun " + two},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.shown);
+    CHECK(shown(step_of(), c.environment) == c.shown);
+  }
+}
+
+TEST_CASE("srun_command: options of the batch script's tasks are not those of agents") {
+  const auto command = srun_command(step_of(), {{"SLURM_CPUS_PER_TASK", "2"},
+                                                {"SRUN_CPUS_PER_TASK", "2"},
+                                                {"SLURM_GPUS_PER_TASK", "1"},
+                                                {"SLURM_NTASKS_PER_NODE", "4"},
+                                                {"SLURM_DISTRIBUTION", "cyclic"},
+                                                {"SLURM_JOB_ID", "21"},
+                                                {"PATH", "/usr/bin"}});
+  REQUIRE(command);
+  CHECK(command->environment == Environment{{"SLURM_JOB_ID", "21"}, {"PATH", "/usr/bin"}});
+}
+
+TEST_CASE("srun_command: a heterogeneous job has a step in each group with hosts") {
+  Environment environment = {{"SLURM_HET_SIZE", "2"},
+                             {"SLURM_JOB_NODELIST_HET_GROUP_0", "n1"},
+                             {"SLURM_JOB_NODELIST_HET_GROUP_1", "n[2-3]"}};
+  CHECK(shown(step_of(), environment) ==
+        "srun --het-group=1 --nodes=2 --ntasks=2 --nodelist=n[2-3] /bin/sh -c dtrain "
+        "/shared/dtrain abc");
+  // A node of two groups is in the first.
+  environment["SLURM_JOB_NODELIST_HET_GROUP_0"] = "n[1-2]";
+  const auto command = srun_command(step_of(), environment);
+  REQUIRE(command);
+  REQUIRE(command->words.size() == 3);
+  CHECK(command->words.front() == "/bin/sh");
+  const std::string& script = command->words.back();
+  CHECK(script.starts_with("order=$(cat); printf %s \"$order\" | srun --het-group=0 --nodes=1 "));
+  CHECK(has_text(script, " & printf %s \"$order\" | srun --het-group=1 --nodes=1 "));
+  CHECK(script.ends_with(" & wait"));
+  environment.erase("SLURM_JOB_NODELIST_HET_GROUP_1");
+  CHECK(shown(step_of(), environment).starts_with("SLURM_JOB_NODELIST_HET_GROUP_1"));
+}
+
+}  // namespace
+}  // namespace dt
