@@ -12,6 +12,7 @@
 #include "launcher/plan/resolve_hosts.h"
 #include "launcher/process/exit_status.h"
 #include "launcher/report/outcome.h"
+#include "launcher/slurm/dialed_by_srun.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -82,11 +83,13 @@ Result<CheckReport> run_check(const RunConfig& config, const CheckOptions& optio
     runtime.log().warn("{}", warning);
   StatusLine status(runtime.loop(), {runtime.out(), runtime.err()},
                     wants_status_line(runtime.err(), config.quiet, environment));
+  auto dialed = TRY(dialed_by_srun(config, environment, runtime.log()));
   AgentGroup agents(runtime.loop(),
                     {.heartbeat = config.heartbeat,
                      .dead_after = config.dead_after,
                      .local_dead_after = config.local_dead_after,
                      .ssh = config.ssh,
+                     .dialed = std::move(dialed),
                      .log = &runtime.log(),
                      .on_connected = [&status](size_t now, size_t all) { status.hosts(now, all); },
                      .names_missing = config.hosts_are_pods});

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <utility>
 
 namespace dt {
 
@@ -32,6 +33,27 @@ namespace {
   sigemptyset(&none);
   pthread_sigmask(SIG_SETMASK, &none, nullptr);
   _exit(serve_as_agent(AgentLocation::launchers_host));
+}
+
+Result<SpawnedProcess> start_program(const std::vector<std::string>& command,
+                                     std::vector<std::string> environment, int death_signal) {
+  const char* const path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): before any thread
+  const std::string program =
+      TRY(find_executable(command.front(), path == nullptr ? "/usr/bin:/bin" : path, "."));
+  SocketPair link = TRY(make_socketpair());
+  Pipe messages = TRY(make_pipe());
+  Child client = TRY(Child::start({.path = program,
+                                   .arguments = command,
+                                   .environment = std::move(environment),
+                                   .cwd = {},
+                                   .input = link.theirs.get(),
+                                   .output = link.theirs.get(),
+                                   .error = messages.write.get(),
+                                   .death_signal = death_signal,
+                                   .new_session = true}));
+  TRY(set_nonblocking(link.ours.get()));
+  TRY(set_nonblocking(messages.read.get()));
+  return SpawnedProcess{std::move(link.ours), Fd(), std::move(client), std::move(messages.read)};
 }
 
 }  // namespace
@@ -55,23 +77,12 @@ Result<SpawnedProcess> start_local_agent(uint64_t open_files_max) {
 }
 
 Result<SpawnedProcess> start_client(const std::vector<std::string>& command) {
-  const char* const path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): before any thread
-  const std::string program =
-      TRY(find_executable(command.front(), path == nullptr ? "/usr/bin:/bin" : path, "."));
-  SocketPair link = TRY(make_socketpair());
-  Pipe messages = TRY(make_pipe());
-  Child client = TRY(Child::start({.path = program,
-                                   .arguments = command,
-                                   .environment = own_environment(),
-                                   .cwd = {},
-                                   .input = link.theirs.get(),
-                                   .output = link.theirs.get(),
-                                   .error = messages.write.get(),
-                                   .death_signal = SIGTERM,
-                                   .new_session = true}));
-  TRY(set_nonblocking(link.ours.get()));
-  TRY(set_nonblocking(messages.read.get()));
-  return SpawnedProcess{std::move(link.ours), Fd(), std::move(client), std::move(messages.read)};
+  return start_program(command, own_environment(), SIGTERM);
+}
+
+Result<SpawnedProcess> start_scheduler_program(const std::vector<std::string>& command,
+                                               const Environment& environment) {
+  return start_program(command, environment_entries(environment), 0);
 }
 
 }  // namespace dt

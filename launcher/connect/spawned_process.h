@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/environment.h"
 #include "base/io/fd.h"
 #include "base/result.h"
 #include "launcher/config/hosts/hosts.h"
@@ -32,5 +33,9 @@ Result<SpawnedProcess> start_local_agent(uint64_t open_files_max);
 /// Starts a client that connects to a host; finds the program in this process's PATH. The client
 /// has a session of its own. It gets no signals of a terminal and cannot ask for passwords there.
 Result<SpawnedProcess> start_client(const std::vector<std::string>& command);
+/// Starts a scheduler's program in the same way, with these variables. The program outlives this
+/// process: a signal to it would kill the agents before they have ended their tasks.
+Result<SpawnedProcess> start_scheduler_program(const std::vector<std::string>& command,
+                                               const Environment& environment);
 
 }  // namespace dt

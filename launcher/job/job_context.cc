@@ -2,10 +2,13 @@
 
 #include "launcher/process/sweep.h"
 
+#include <utility>
+
 namespace dt {
 
 JobContext::JobContext(const RunConfig& run_config, const Environment& environment,
-                       Runtime& its_runtime, JobRecord& its_record)
+                       Runtime& its_runtime, JobRecord& its_record,
+                       std::optional<DialedHosts::Options> dialed)
     : config(run_config),
       runtime(its_runtime),
       record(its_record),
@@ -19,6 +22,7 @@ JobContext::JobContext(const RunConfig& run_config, const Environment& environme
                               .dead_after = config.dead_after,
                               .local_dead_after = config.local_dead_after,
                               .ssh = config.ssh,
+                              .dialed = std::move(dialed),
                               .log = &runtime.log(),
                               .on_connected = [this](size_t connected,
                                                      size_t all) { status.hosts(connected, all); },

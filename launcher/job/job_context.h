@@ -10,6 +10,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,9 @@ namespace dt {
 
 /// Lives from before the first connection until the end of the job.
 struct JobContext {
+  /// `dialed`: how agents are started instead of by SSH.
   JobContext(const RunConfig& run_config, const Environment& environment, Runtime& its_runtime,
-             JobRecord& its_record);
+             JobRecord& its_record, std::optional<DialedHosts::Options> dialed = {});
   JobContext(const JobContext&) = delete;
   JobContext& operator=(const JobContext&) = delete;
 

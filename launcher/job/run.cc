@@ -13,6 +13,7 @@
 #include "launcher/report/report_document.h"
 #include "launcher/report/report_file.h"
 #include "launcher/report/task_list.h"
+#include "launcher/slurm/dialed_by_srun.h"
 
 #include <optional>
 #include <string>
@@ -53,7 +54,8 @@ Result<Outcome> run_to_end(JobContext& context, const PlannedJob& planned,
 /// The whole program: hosts, agents, plan, rendezvous, launch, supervision.
 Result<Outcome> run_job(const RunConfig& config, const Environment& environment, Runtime& runtime,
                         JobRecord& record) {
-  JobContext context(config, environment, runtime, record);
+  auto dialed = TRY(dialed_by_srun(config, environment, runtime.log()));
+  JobContext context(config, environment, runtime, record, std::move(dialed));
   const PlannedJob planned = TRY(plan_job(context, environment));
   if (config.dry_run) {
     runtime.out().write(plan_report(planned.plan, config), {});

@@ -99,8 +99,8 @@ Result<std::vector<std::vector<std::string>>> words_of_groups(const AllocationVa
   return all;
 }
 
-/// Returns a shell that gives each of the commands the whole input. A single srun for several groups
-/// gives it only to the first.
+/// Returns a shell that gives each of the commands the whole input. A single srun for several
+/// groups gives it only to the first.
 std::vector<std::string> all_at_once(const std::vector<std::vector<std::string>>& commands) {
   std::string script = "order=$(cat); ";
   for (const std::vector<std::string>& words : commands) {

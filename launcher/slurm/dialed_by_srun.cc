@@ -1,0 +1,86 @@
+#include "launcher/slurm/dialed_by_srun.h"
+
+#include "base/format.h"
+#include "base/io/network.h"
+#include "launcher/agent/agent_binary.h"
+#include "launcher/config/hosts/networks.h"
+#include "launcher/process/executable.h"
+#include "launcher/slurm/srun_step.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace dt {
+namespace {
+
+bool is_in_path(const std::string& program, const Environment& environment) {
+  const auto path = environment.find("PATH");
+  return path != environment.end() && find_executable(program, path->second, ".").has_value();
+}
+
+/// Returns the addresses at which agents may reach this machine. Loopback counts only where there
+/// is nothing else.
+Result<std::vector<std::string>> own_ips(const std::vector<std::string>& networks) {
+  const auto allowed = allowed_addresses(interface_addresses(), networks);
+  if (!allowed)
+    return fail(Errc::input, "--network-interfaces, on this machine: " + allowed.error().message);
+  std::vector<std::string> ips;
+  for (const InterfaceAddress& address : *allowed) {
+    if (!is_loopback(address.ip)) ips.push_back(address.ip);
+  }
+  if (!ips.empty()) return ips;
+  for (const InterfaceAddress& address : *allowed)
+    ips.push_back(address.ip);
+  return ips;
+}
+
+Result<SpawnedProcess> start_srun(SrunStep step, const Environment& environment) {
+  std::error_code failed;
+  step.executable = std::filesystem::read_symlink("/proc/self/exe", failed).string();
+  const AgentBinary binary = TRY(AgentBinary::own());
+  step.sha256 = binary.sha256();
+  const SrunCommand command = TRY(srun_command(step, environment));
+  return start_scheduler_program(command.words, command.environment);
+}
+
+}  // namespace
+
+Result<std::optional<DialedHosts::Options>> dialed_by_srun(const RunConfig& config,
+                                                           const Environment& environment,
+                                                           Log& log) {
+  const bool way_given =
+      config.ssh.implementation != SshImplementation::automatic || !config.ssh.program.empty();
+  if (config.slurm_job.empty() || way_given) return std::optional<DialedHosts::Options>();
+  if (!is_in_path("srun", environment)) {
+    if (config.hosts.size() > 1)
+      log.print("srun is not in PATH, so that agents start over ssh in {}", config.allocation);
+    return std::optional<DialedHosts::Options>();
+  }
+  SrunStep step;
+  for (const Host& host : config.hosts)
+    step.nodes.push_back(host.name);
+  DialedHosts::Options options = {
+      .program = "srun", .patience = config.start_timeout, .dead_after = config.dead_after};
+  options.ips = TRY(own_ips(config.networks));
+  // Held as long as the options, so that no task of this machine takes the port.
+  std::shared_ptr<std::vector<HeldPort>> held;
+  if (config.port_range) {
+    auto ports = hold_ports(1, config.port_range);
+    if (!ports) return fail(Errc::refused, "port of the agents: " + ports.error().message);
+    held = std::make_shared<std::vector<HeldPort>>(*std::move(ports));
+    options.port = held->front().number;
+  }
+  options.start = [step = std::move(step), environment,
+                   held = std::move(held)](const std::vector<std::string>& hosts) {
+    SrunStep with_hosts = step;
+    with_hosts.hosts = hosts;
+    return start_srun(std::move(with_hosts), environment);
+  };
+  return std::optional(std::move(options));
+}
+
+}  // namespace dt
