@@ -17,7 +17,8 @@ case ${1-build} in
     useful="pkg-config procps iproute2 time shellcheck bash-completion zsh fish mandoc bsdextrautils openssh-client
       openssh-server tcsh zstd"
     if [ "$1" = ci ]; then
-      packages="$packages $useful libbenchmark-dev python3-dev python3-venv dpkg-dev lintian iptables"
+      packages="$packages $useful libbenchmark-dev python3-dev python3-venv dpkg-dev lintian iptables slurmctld
+        slurmd slurm-client munge"
       useful=
     fi
     ;;

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# Jobs in allocations of Slurm, on nodes without an SSH server.
+# shellcheck source=../cli/lib.sh
+. "$(dirname "$0")/../cli/lib.sh"
+# shellcheck source=../net/lib.sh
+. "$(dirname "$0")/../net/lib.sh"
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+collective=$(dirname "$DTRAIN")/tests/programs/collective_worker
+# shellcheck disable=SC2016  # for the workers' shells
+show_rank='echo $(hostname) $RANK/$WORLD_SIZE $LOCAL_RANK $SLURM_PROCID/$SLURM_NTASKS'
+
+test_a_batch_script_of_one_line_runs_on_all_nodes() {
+  slurm_up 3
+  run_batch -N3 -n3 <<<"exec $DTRAIN run sh -c '$show_rank'"
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:n1 0/3 0 0/3' '[1]<stdout>:n2 1/3 0 1/3' '[2]<stdout>:n3 2/3 0 2/3'
+  expect_stderr "dtrain: Slurm job $job: n[1-3]"
+  expect_no_processes
+  # One node needs no step. A node has as many ranks as tasks.
+  run_batch -N1 -n1 <<<"exec $DTRAIN run sh -c '$show_rank'"
+  expect_status 0
+  expect_stdout '[0]<stdout>:n1 0/1 0 0/1'
+  run_batch -N2 -n5 -c1 <<<"exec $DTRAIN run sh -c '$show_rank'"
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:n1 0/5 0 0/5' '[1]<stdout>:n1 1/5 1 1/5' '[2]<stdout>:n1 2/5 2 2/5' \
+    '[3]<stdout>:n1 3/5 3 3/5' '[4]<stdout>:n2 4/5 0 4/5'
+  expect_no_processes
+}
+
+test_sbatch_returns_the_status_of_the_job() {
+  slurm_up 2
+  printf '%s\n' '#!/bin/bash' "exec $DTRAIN run sh -c 'exit \$((7 * RANK))'" >job.sh
+  run_on_login sbatch --wait -N2 -n2 -o job.out job.sh
+  expect_status 7
+  expect grep -q 'rank 1 (host n2, pid ' job.out
+  expect_no_processes
+}
+
+test_ranks_on_several_nodes_sum_together() {
+  slurm_up 3
+  run_batch -N3 -n4 <<<"exec $DTRAIN run $collective -1 none none"
+  expect_status 0
+  [[ $(grep -c 'reached the end' "$out/stdout") -eq 4 ]] || fail 'not every rank reached the end'
+  expect_no_processes
+}
+
+test_options_of_the_batch_scripts_tasks_do_not_limit_the_agents() {
+  slurm_gpus 4
+  slurm_up 3
+  # shellcheck disable=SC2016
+  local show_gpus='echo $(hostname) $CUDA_VISIBLE_DEVICES'
+  run_batch -N2 --ntasks-per-node=1 --gpus-per-node=2 -c2 <<<"exec $DTRAIN run sh -c '$show_gpus'"
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:n1 0,1' '[1]<stdout>:n2 0,1'
+  run_batch -N2 --gpus-per-task=1 -n4 <<<"exec $DTRAIN run sh -c '$show_gpus'"
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:n1 0,1,2' '[1]<stdout>:n1 0,1,2' '[2]<stdout>:n1 0,1,2' '[3]<stdout>:n2 0'
+  run_batch -N3 --gpus=6 -n3 <<<"exec $DTRAIN run sh -c '$show_gpus'"
+  expect_status 0
+  [[ $(sed 's/.* //' "$out/stdout" | tr ',' '\n' | wc -l) -eq 6 ]] || fail 'not every GPU reached a rank'
+  expect_no_processes
+}
+
+test_a_heterogeneous_job_runs_on_the_nodes_of_all_groups() {
+  slurm_up 4
+  run_batch -N1 -n1 : -N2 -n4 <<<"exec $DTRAIN run sh -c '$show_rank'"
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:n1 0/5 0 0/5' '[1]<stdout>:n2 1/5 0 1/5' '[2]<stdout>:n2 2/5 1 2/5' \
+    '[3]<stdout>:n2 3/5 2 3/5' '[4]<stdout>:n3 4/5 0 4/5'
+  run_batch -N2 -n2 : -N2 -n2 <<<"exec $DTRAIN run sh -c '$show_rank'"
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:n1 0/4 0 0/4' '[1]<stdout>:n2 1/4 0 1/4' '[2]<stdout>:n3 2/4 0 2/4' \
+    '[3]<stdout>:n4 3/4 0 3/4'
+  expect_no_processes
+}
+
+test_salloc_and_an_interactive_step_run_jobs_too() {
+  slurm_up 2
+  run_on_login salloc -N2 -n2 "$DTRAIN" run sh -c "$show_rank"
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:n1 0/2 0 0/2' '[1]<stdout>:n2 1/2 0 1/2'
+  # Within a step on n1, which holds all resources of the job there.
+  run_on_login salloc -N2 -n2 srun -N1 -n1 "$DTRAIN" run sh -c "$show_rank"
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:n1 0/2 0 0/2' '[1]<stdout>:n2 1/2 0 1/2'
+  expect_no_processes
+}
+
+test_check_examines_the_nodes_of_the_job() {
+  slurm_up 2
+  run_batch -N2 -n2 <<<"exec $DTRAIN check"
+  expect_status 0
+  expect_stdout_contains 'n2'
+  expect_no_processes
+}
+
+run_tests "$@"
