@@ -46,7 +46,9 @@ Result<PlannedJob> plan_job(JobContext& context, const Environment& environment)
   context.warn(idle_host_warnings(resolved, plan));
   Bindings bindings = TRY(bind_plan(config.placement, plan, hosts, resources));
   context.warn(resource_warnings(hosts, resources));
-  context.warn(own_device_warnings(hosts, environment, forwarded));
+  // A scheduler gives each agent the value of its own host.
+  if (context.agents.dialed_hosts() == nullptr)
+    context.warn(own_device_warnings(hosts, environment, forwarded));
   log_bindings(bindings, context.runtime.log());
   return PlannedJob{std::move(forwarded), std::move(plan), std::move(bindings)};
 }

@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034,SC2154  # variables of tests/cli/lib.sh and tests/net/lib.sh
 # A Slurm cluster for tests: its real programs, each node a network namespace on a bridge. No node has an sshd.
 # Sourced after tests/cli/lib.sh and tests/net/lib.sh. Functions:
 #
