@@ -60,7 +60,8 @@ Result<std::optional<DialedHosts::Options>> dialed_by_srun(const RunConfig& conf
       log.print("srun is not in PATH, so that agents start over ssh in {}", config.allocation);
     return std::optional<DialedHosts::Options>();
   }
-  SrunStep step;
+  // A step that does not begin ends well before the wait for the agents does, and has the reason.
+  SrunStep step = {.patience = config.start_timeout / 2};
   for (const Host& host : config.hosts)
     step.nodes.push_back(host.name);
   DialedHosts::Options options = {

@@ -65,6 +65,7 @@ std::vector<std::string> words_for(const std::vector<std::string>& nodes,
         std::string("--ntasks-per-node=1"), "--nodelist=" + compress_names(nodes),
         std::string("--mpi=none"), std::string("--cpu-bind=none"),
         std::string("--kill-on-bad-exit=0"), std::string("--no-kill"), std::string("--wait=0"),
+        format("--immediate={}", std::max<int64_t>(1, step.patience / seconds(1))),
         std::string("--input=all"), std::string("--export=ALL"), std::string("/bin/sh"),
         std::string("-c"), std::string(agent_script), std::string("dtrain"), step.executable,
         step.sha256})

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/clock.h"
 #include "base/environment.h"
 #include "base/result.h"
 
@@ -14,6 +15,7 @@ struct SrunStep {
   std::vector<std::string> hosts;  ///< those of the nodes that get an agent
   std::string executable;          ///< the path of dtrain here, which the hosts may share
   std::string sha256;              ///< its digest as hex digits
+  Duration patience;               ///< how long it may wait for nodes that another step holds
 };
 
 /// A program with its arguments and its variables.

@@ -22,7 +22,8 @@ SrunStep step_of(std::vector<std::string> hosts = {"n2", "n3"}) {
   return {.nodes = {"n1", "n2", "n3"},
           .hosts = std::move(hosts),
           .executable = "/shared/dtrain",
-          .sha256 = "abc"};
+          .sha256 = "abc",
+          .patience = seconds(24)};
 }
 
 /// Returns the words of srun without those that all steps have.
@@ -30,8 +31,9 @@ std::string shown(const SrunStep& step, const Environment& environment) {
   const auto command = srun_command(step, environment);
   if (!command) return command.error().message;
   const std::vector<std::string> constant = {
-      "--ntasks-per-node=1", "--mpi=none", "--cpu-bind=none", "--kill-on-bad-exit=0",
-      "--no-kill",           "--wait=0",   "--input=all",     "--export=ALL"};
+      "--ntasks-per-node=1",  "--mpi=none",  "--cpu-bind=none",
+      "--kill-on-bad-exit=0", "--no-kill",   "--wait=0",
+      "--immediate=24",       "--input=all", "--export=ALL"};
   std::vector<std::string> rest;
   std::ranges::copy_if(command->words, std::back_inserter(rest), [&](const std::string& word) {
     return std::ranges::find(constant, word) == constant.end() && !has_text(word, "sha256sum");
