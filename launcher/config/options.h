@@ -80,7 +80,8 @@ inline constexpr std::array own_options = {
     Option{"port-range", "--port-range", OptionKind::text, "FIRST-LAST", OptionGroup::hosts,
            "Listen between hosts at these TCP ports only: one for dtrain's rendezvous on this "
            "machine, and on each host one a task, which libdtrain has in DTRAIN_PORT, and two more "
-           "on that of rank 0. check needs one here, and two on each host."},
+           "on that of rank 0. check needs one here, and two on each host. Where srun starts the "
+           "agents, this machine needs one more."},
     Option{
         "network-interfaces", "--network-interfaces --network-interface -iface", OptionKind::list,
         "NAMES", OptionGroup::hosts,

@@ -56,12 +56,12 @@ test_processes_of_two_hosts_find_each_other_without_arguments() {
   expect_no_processes
 }
 
-# A batch script's variables are made up; the hosts are real ones.
+# A batch script's variables are made up, so that no srun knows the job; the hosts are real ones.
 test_processes_of_a_slurm_job_find_each_other_without_arguments() {
   uses jax
   hosts_up 2
   SLURM_JOB_ID=21 SLURM_JOB_NODELIST='node[1-2]' SLURM_NTASKS=3 SLURM_TASKS_PER_NODE='1,2' \
-    run_on_launcher "$DTRAIN" run --no-tag "$python" "$examples/jax_training/train.py"
+    run_on_launcher "$DTRAIN" run --ssh openssh --no-tag "$python" "$examples/jax_training/train.py"
   expect_status 0
   expect_processes 3 'y = 2.000 x + 10.000'
   expect_stderr_contains 'dtrain: Slurm job 21: node[1-2], 3 slots'
