@@ -7,6 +7,8 @@
 #include "launcher/process/executable.h"
 #include "launcher/slurm/srun_step.h"
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -41,6 +43,9 @@ Result<std::vector<std::string>> own_ips(const std::vector<std::string>& network
 Result<SpawnedProcess> start_srun(SrunStep step, const Environment& environment) {
   std::error_code failed;
   step.executable = std::filesystem::read_symlink("/proc/self/exe", failed).string();
+  struct stat about = {};
+  if (::stat("/proc/self/exe", &about) == 0)
+    step.stamp = format("{}.{}", about.st_size, about.st_mtim.tv_sec);
   const AgentBinary binary = TRY(AgentBinary::own());
   step.sha256 = binary.sha256();
   const SrunCommand command = TRY(srun_command(step, environment));

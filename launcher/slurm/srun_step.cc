@@ -29,10 +29,12 @@ constexpr const char* options_of_tasks[] = {
     "SLURM_DISTRIBUTION",  "SLURM_GPU_BIND",       "SLURM_TRES_BIND",
 };
 
-/// Becomes the agent if its host is among those of the step: $1 is the path, $2 the digest, and the
-/// further arguments are the nodes without an agent.
+/// Becomes the agent if its host is among those of the step. $1 is the path, $2 the stamp, $3 the
+/// digest. The further arguments are the nodes without an agent. The stamp shows a shared file
+/// system: it spares the 50 ms of sha256sum.
 constexpr const char* agent_script =
-    R"sh(p=$1 s=$2; shift 2; for n; do [ "$n" != "$SLURMD_NODENAME" ] || exit 0; done; )sh"
+    R"sh(p=$1 t=$2 s=$3; shift 3; for n; do [ "$n" != "$SLURMD_NODENAME" ] || exit 0; done; )sh"
+    R"sh([ "$(stat -Lc %s.%Y "$p" 2>/dev/null)" != "$t" ] || exec "$p" agent dial SLURMD_NODENAME; )sh"
     R"sh(for f in "$p" "$HOME/.cache/dtrain/$s/dtrain"; do )sh"
     R"sh([ "$(sha256sum 2>/dev/null <"$f")" != "$s  -" ] || exec "$f" agent dial SLURMD_NODENAME; done; )sh"
     R"sh(echo "dtrain: $SLURMD_NODENAME has no copy of this dtrain at $p; )sh"
@@ -68,7 +70,7 @@ std::vector<std::string> words_for(const std::vector<std::string>& nodes,
         format("--immediate={}", std::max<int64_t>(1, step.patience / seconds(1))),
         std::string("--input=all"), std::string("--export=ALL"), std::string("/bin/sh"),
         std::string("-c"), std::string(agent_script), std::string("dtrain"), step.executable,
-        step.sha256})
+        step.stamp, step.sha256})
     words.push_back(std::move(word));
   for (const std::string& node : nodes) {
     if (std::ranges::find(step.hosts, node) == step.hosts.end()) words.push_back(node);

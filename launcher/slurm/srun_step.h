@@ -14,6 +14,7 @@ struct SrunStep {
   std::vector<std::string> nodes;  ///< of the job
   std::vector<std::string> hosts;  ///< those of the nodes that get an agent
   std::string executable;          ///< the path of dtrain here, which the hosts may share
+  std::string stamp;               ///< its size and time, "4096.1700000000" (stat -c %s.%Y)
   std::string sha256;              ///< its digest as hex digits
   Duration patience;               ///< how long it may wait for nodes that another step holds
 };
@@ -28,8 +29,8 @@ struct SrunCommand {
 /// Returns the command that starts `dtrain agent dial` on each host. `environment` has the
 /// variables of the job. Fails with Errc::input when those of a heterogeneous job are wrong.
 ///
-/// A host runs the executable from the same path, or from its own cache. Its digest must be the
-/// launcher's. A host without either prints one line and ends its part of the step.
+/// A host runs the executable from the same path, or from its own cache. Its stamp or its digest
+/// must be the launcher's. A host without either prints one line and ends its part of the step.
 Result<SrunCommand> srun_command(const SrunStep& step, const Environment& environment);
 
 }  // namespace dt

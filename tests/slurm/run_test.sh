@@ -91,6 +91,16 @@ test_salloc_and_an_interactive_step_run_jobs_too() {
   expect_no_processes
 }
 
+test_a_shell_on_a_node_runs_jobs_too() {
+  slurm_up 2
+  command -v script >/dev/null || skip 'no script(1): bsdutils'
+  run_on_login script -qec "salloc -N2 -n2 srun -N1 -n1 --pty bash -ic '$DTRAIN run --color never hostname'" typescript
+  expect_status 0
+  expect_stdout_contains '[0]<stdout>:n1'
+  expect_stdout_contains '[1]<stdout>:n2'
+  expect_no_processes
+}
+
 test_check_examines_the_nodes_of_the_job() {
   slurm_up 2
   run_batch -N2 -n2 <<<"exec $DTRAIN check"

@@ -22,6 +22,7 @@ SrunStep step_of(std::vector<std::string> hosts = {"n2", "n3"}) {
   return {.nodes = {"n1", "n2", "n3"},
           .hosts = std::move(hosts),
           .executable = "/shared/dtrain",
+          .stamp = "9.5",
           .sha256 = "abc",
           .patience = seconds(24)};
 }
@@ -48,9 +49,9 @@ TEST_CASE("srun_command: one task on each host becomes its agent") {
     std::string shown;
   };
   const std::string two =
-      "--nodes=2 --ntasks=2 --nodelist=n[2-3] /bin/sh -c dtrain /shared/dtrain abc";
+      "--nodes=2 --ntasks=2 --nodelist=n[2-3] /bin/sh -c dtrain /shared/dtrain 9.5 abc";
   const std::string three =
-      "--nodes=3 --ntasks=3 --nodelist=n[1-3] /bin/sh -c dtrain /shared/dtrain abc n1";
+      "--nodes=3 --ntasks=3 --nodelist=n[1-3] /bin/sh -c dtrain /shared/dtrain 9.5 abc n1";
   const Case cases[] = {
       {{}, "srun " + two},
       // A job step within a normal step would wait for its end. The interactive step holds nothing.
@@ -90,7 +91,7 @@ TEST_CASE("srun_command: a heterogeneous job has a step in each group with hosts
                              {"SLURM_JOB_NODELIST_HET_GROUP_1", "n[2-3]"}};
   CHECK(shown(step_of(), environment) ==
         "srun --het-group=1 --nodes=2 --ntasks=2 --nodelist=n[2-3] /bin/sh -c dtrain "
-        "/shared/dtrain abc");
+        "/shared/dtrain 9.5 abc");
   // A node of two groups is in the first.
   environment["SLURM_JOB_NODELIST_HET_GROUP_0"] = "n[1-2]";
   const auto command = srun_command(step_of(), environment);
