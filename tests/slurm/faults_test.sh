@@ -19,9 +19,8 @@ ranks_began() { (expect_lines_with "$1" began) >/dev/null; }
 test_the_end_of_srun_does_not_end_the_job() {
   slurm_up 2
   start_long_batch 2
-  local pids
-  mapfile -t pids < <(processes_on 1 srun)
-  kill -KILL "${pids[@]}"
+  # The group, at once: a second process of srun cancels the step when the first one is killed alone.
+  kill -KILL -- "-$(ps -o pgid= -p "$(processes_on 1 srun | head -n 1)" | tr -d ' ')"
   wait_for no_process_on 1 srun
   touch go
   finish_batch
