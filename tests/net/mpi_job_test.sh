@@ -6,6 +6,7 @@
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
+examples=$(realpath "$(dirname "$0")/../../examples")
 worker() { echo "job-worker-$1.job.ns.svc"; }
 publish() { echo "10.77.0.$1 $(worker "$1")" >>"$out/net/hosts"; }
 
@@ -104,6 +105,21 @@ test_a_launcher_in_the_hostfile_runs_its_processes_without_sshd_and_name() {
   run ./pod "${open_mpi[@]}" "$DTRAIN" run --no-tag sh -c 'echo $RANK at $(hostname)'
   expect_status 0
   expect_stdout_lines '0 at node1' '1 at job-launcher'
+  expect_no_processes
+}
+
+test_the_manifest_of_the_example_has_the_launchers_command() {
+  pods_up 2
+  publish 1
+  publish 2
+  hostfile 2 1 2
+  local words
+  IFS=', ' read -ra words < <(sed -n 's/^ *command: \[\(dtrain.*\)\]$/\1/p' "$examples/mpi_job/mpijob.yaml")
+  expect test "${words[0]}" = dtrain
+  # shellcheck disable=SC2016  # the workers' shell expands it
+  run ./pod "${open_mpi[@]}" "$DTRAIN" "${words[@]:1}" sh -c 'echo $RANK'
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:0' '[1]<stdout>:1' '[2]<stdout>:2' '[3]<stdout>:3'
   expect_no_processes
 }
 

@@ -7,6 +7,7 @@
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
+examples=$(realpath "$(dirname "$0")/../../examples")
 collective=$(dirname "$DTRAIN")/tests/programs/collective_worker
 # shellcheck disable=SC2016  # for the workers' shells
 show_rank='echo $(hostname) $RANK/$WORLD_SIZE $LOCAL_RANK $SLURM_PROCID/$SLURM_NTASKS'
@@ -26,6 +27,20 @@ test_a_batch_script_of_one_line_runs_on_all_nodes() {
   expect_status 0
   expect_stdout_lines '[0]<stdout>:n1 0/5 0 0/5' '[1]<stdout>:n1 1/5 1 1/5' '[2]<stdout>:n1 2/5 2 2/5' \
     '[3]<stdout>:n1 3/5 3 3/5' '[4]<stdout>:n2 4/5 0 4/5'
+  expect_no_processes
+}
+
+test_the_batch_script_of_the_example_runs_on_four_nodes() {
+  slurm_up 4
+  mkdir bin
+  ln -s "$DTRAIN" bin/dtrain
+  ln -s /usr/bin/python3 bin/python
+  echo 'import os; print(os.uname().nodename, os.environ["RANK"], "of", os.environ["WORLD_SIZE"])' >train.py
+  run_on_login env PATH="$PWD/bin:$PATH" sbatch --wait -o job.out "$examples/slurm/job.sh"
+  expect_status 0
+  cp job.out "$out/stdout"
+  expect_lines_with 4 'of 4'
+  expect_stdout_contains '[3]<stdout>:n4 3 of 4'
   expect_no_processes
 }
 
