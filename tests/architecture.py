@@ -31,7 +31,7 @@ CONDITIONS = {"comm/include/dtrain/dtrain.hpp": {"#if __cplusplus <= 201703L"}}
 # Code that no unit test has the name of, and no test includes the header of: "FILE TEST" a line. The list
 # may only shrink.
 TESTED_ELSEWHERE = "tests/tested_elsewhere.txt"
-TESTED_ELSEWHERE_MAX = 34
+TESTED_ELSEWHERE_MAX = 33
 
 SLEEPLESS = ("base/", "choices/", "gpu/", "rendezvous/", "comm/", "launcher/", "cmd/", "tests/unit/")
 

@@ -131,6 +131,8 @@ Result<Fd> listen_with(const Address& address, std::initializer_list<int> flags)
   if (!fd) return fail_errno("cannot make a socket");
   for (const int flag : flags)
     set_flag(fd.get(), SOL_SOCKET, flag, 1);
+  // IPv4 is included, whatever net.ipv6.bindv6only is.
+  if (address.ip == "::") set_flag(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
   if (bind(fd.get(), to.get(), to.length) < 0 || listen(fd.get(), queue_wanted) < 0) {
     return fail_errno(format("cannot listen on {}", address.text()));
   }

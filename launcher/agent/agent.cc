@@ -61,7 +61,8 @@ Result<> run_agent(AgentLocation location, std::optional<Session> session) {
   AgentSession agent(*loop);
   // Standard input and output may be one socket, so the session owns a duplicate of each.
   Fd in = TRY(duplicate(STDIN_FILENO));
-  Fd out = session ? Fd() : TRY(duplicate(STDOUT_FILENO));
+  Fd out;
+  if (!session) out = TRY(duplicate(STDOUT_FILENO));
   TRY(agent.open(std::move(in), std::move(out), location, std::move(session)));
   return loop->run();
 }

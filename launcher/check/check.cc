@@ -83,7 +83,7 @@ Result<CheckReport> run_check(const RunConfig& config, const CheckOptions& optio
     runtime.log().warn("{}", warning);
   StatusLine status(runtime.loop(), {runtime.out(), runtime.err()},
                     wants_status_line(runtime.err(), config.quiet, environment));
-  auto dialed = TRY(dialed_by_srun(config, environment, runtime.log()));
+  auto dialed = dialed_by_srun(config, environment, runtime.log());
   AgentGroup agents(runtime.loop(),
                     {.heartbeat = config.heartbeat,
                      .dead_after = config.dead_after,

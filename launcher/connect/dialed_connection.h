@@ -21,7 +21,7 @@ namespace dt {
 ///      └──── it hung up ◀─────┘
 class DialedConnection final : public AgentConnection {
  public:
-  /// What changes for the connections of all hosts together.
+  /// Changes that matter to the connections of all hosts together.
   struct Events {
     std::function<void()> on_settled;  ///< the agent speaks, or is not awaited any more
     std::function<void()> on_destroyed;

@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "launcher/network/small_send.h"
+#include "rendezvous/secure/address_set.h"
 
 #include <algorithm>
 #include <cassert>
@@ -13,8 +14,8 @@ namespace dt {
 
 namespace {
 
-/// Connections at once that have not proved the token yet.
-constexpr size_t pending_max = 1024;
+/// Connections at once that have not proved the token yet, beyond those of the agents.
+constexpr size_t strangers_max = 128;
 /// How long agents are awaited whose program was killed.
 constexpr Duration orphan_patience = seconds(10);
 constexpr size_t stderr_lines_shown = 5;
@@ -37,7 +38,7 @@ DialedHosts::DialedHosts(Loop& loop, Log& log, Options options, DialOrder order)
 }
 
 Result<std::unique_ptr<DialedHosts>> DialedHosts::create(Loop& loop, Log& log, Options options) {
-  DialOrder order = {.patience = options.patience};
+  DialOrder order = {.patience = options.patience, .dead_after = options.dead_after};
   order.token = TRY(Token::random());
   order.job = TRY(random_name(8));
   return std::unique_ptr<DialedHosts>(
@@ -62,8 +63,9 @@ std::unique_ptr<AgentConnection> DialedHosts::expect(const Host& host,
 }
 
 Result<> DialedHosts::start() {
+  where_ = TRY(options_.where());
   TRY(listen());
-  for (const std::string& ip : options_.ips)
+  for (const std::string& ip : where_.ips)
     order_.addresses.push_back({ip, acceptor_->address().port});
   const std::string order = order_.text();
   if (order.size() > DialOrder::bytes_max) {
@@ -82,7 +84,8 @@ Result<> DialedHosts::start() {
                  .again = facts.status && facts.status->signal != 0};
            }},
       {.on_bytes = [](ByteSpan bytes) { return bytes.size(); },
-       .on_end = [this](const AgentConnection::CloseReason& reason) { program_ended(reason); }}));
+       .on_end = [this](const AgentConnection::CloseReason& reason) { program_ended(reason); },
+       .on_stderr = [this](std::string_view text) { read_failures(text); }}));
   program_->write(as_bytes(order));
   program_->close_after_sending();
   give_up_timer_ = loop_.after(options_.patience * 9 / 10, [this] { time_over(); });
@@ -95,10 +98,10 @@ Result<> DialedHosts::start() {
 Result<> DialedHosts::listen() {
   const auto listen_at = [this](const char* ip) {
     return Acceptor::listen(loop_,
-                            {.address = {ip, options_.port},
+                            {.address = {ip, where_.port},
                              .claim = order_.claim_of({std::string(launcher_role), 0}),
-                             .dead_after = options_.dead_after,
-                             .pending_max = pending_max,
+                             .dead_after = 2 * options_.dead_after,
+                             .pending_max = strangers_max + expected_.size() * where_.ips.size(),
                              .name = "port of the agents"},
                             log_, [this](Fd connection, Handshake handshake) {
                               proved(std::move(connection), std::move(handshake));
@@ -112,29 +115,37 @@ Result<> DialedHosts::listen() {
   return {};
 }
 
-Result<DialedConnection*> DialedHosts::find_awaited(const TaskId& peer) const {
+Result<DialedHosts::Expected*> DialedHosts::find_awaited(const Fd& connection,
+                                                         const Handshake& handshake) {
+  const TaskId& peer = handshake.peer();
   const auto index = static_cast<size_t>(peer.index);
-  if (peer.role != agent_role || index >= expected_.size())
+  const auto own = local_address(connection.get());
+  const bool foreign = own && !own->ip.empty() && !AddressSet(where_.ips).contains(own->ip);
+  if (peer.role != agent_role || index >= expected_.size() || foreign)
     return fail(Errc::refused, format("{} is no agent of this job", peer.text()));
-  const Expected& expected = expected_[index];
-  if (expected.connection == nullptr || !expected.connection->awaited())
-    return fail(Errc::refused, format("an agent of {} has connected before", expected.host));
-  return expected.connection;
+  Expected& expected = expected_[index];
+  if (expected.connection != nullptr && expected.connection->awaited()) return &expected;
+  return fail(Errc::refused, format("an agent of {} has connected before", expected.host));
 }
 
 void DialedHosts::proved(Fd connection, Handshake handshake) {
-  const auto awaited = find_awaited(handshake.peer());
-  if (!awaited) {
-    log_.warn("port of the agents: {}", awaited.error().message);
-    handshake.refuse_peer(awaited.error().message);
-    // A peer that is gone does not need the verdict.
-    static_cast<void>(send_small(connection.get(), handshake.take_output()));
-    return;
-  }
+  const auto awaited = find_awaited(connection, handshake);
+  if (!awaited) return refuse(std::move(connection), std::move(handshake), awaited.error());
+  (*awaited)->pid = handshake.peer_pid();
   handshake.accept_peer();
-  const auto attached =
-      (*awaited)->attach(std::move(connection), handshake.session(), handshake.take_output());
+  const auto attached = (*awaited)->connection->attach(std::move(connection), handshake.session(),
+                                                       handshake.take_output());
   if (!attached) log_.warn("port of the agents: {}", attached.error().message);
+}
+
+void DialedHosts::refuse(Fd connection, Handshake handshake, const Error& why) {
+  const auto index = static_cast<size_t>(handshake.peer().index);
+  // An agent may come by two addresses at once.
+  const bool again = index < expected_.size() && expected_[index].pid == handshake.peer_pid();
+  if (!again) log_.warn("port of the agents: {}", why.message);
+  handshake.refuse_peer(why.message);
+  // A peer that is gone does not need the verdict.
+  static_cast<void>(send_small(connection.get(), handshake.take_output()));
 }
 
 void DialedHosts::settle() {
@@ -142,6 +153,22 @@ void DialedHosts::settle() {
     return expected.connection == nullptr || expected.connection->settled();
   });
   if (settled) acceptor_.reset();
+}
+
+void DialedHosts::read_failures(std::string_view stderr_text) {
+  for (std::string_view line : split(stderr_text, '\n')) {
+    line = trim(line);
+    for (const std::string_view prefix : {"dtrain: ", "error: "}) {
+      if (line.starts_with(prefix)) line.remove_prefix(prefix.size());
+    }
+    for (const Expected& expected : expected_) {
+      const std::string host = expected.host + ": ";
+      if (!line.starts_with(host)) continue;
+      if (expected.connection != nullptr && expected.connection->awaited())
+        expected.connection->give_up(
+            {.why = printable(line.substr(host.size()), stderr_bytes_shown)});
+    }
+  }
 }
 
 void DialedHosts::program_ended(const AgentConnection::CloseReason& reason) {
@@ -160,11 +187,11 @@ void DialedHosts::give_up(const std::string& why) {
   }
 }
 
-/// Names what an agent could not reach, as far as it could say so.
+/// Names the addresses, and the last lines of the program.
 void DialedHosts::time_over() {
   const std::string said = last_lines(program_->so_far().stderr_text);
   give_up(format("its agent, started by {}, has not connected to {} (--start-timeout){}{}",
-                 options_.program, join(options_.ips, " or "), said.empty() ? "" : ": ", said));
+                 options_.program, join(where_.ips, " or "), said.empty() ? "" : ": ", said));
 }
 
 void DialedHosts::kill() {

@@ -17,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dt {
@@ -26,16 +27,22 @@ namespace dt {
 ///
 ///   expect() each host ─▶ start(): listen, run the program ─▶ agents connect ─▶ port closed
 ///
-/// The port is open to every address until no agent is awaited any more. A connection must prove
-/// the token that the program's input has. A second agent of a host is refused by name.
+/// The port is open until no agent is awaited any more. A connection must come to one of the
+/// addresses, and prove the token that the program's input has. A second agent of a host is refused
+/// by name.
 class DialedHosts {
  public:
+  /// Where the agents find this process.
+  struct Where {
+    std::vector<std::string> ips;  ///< of this machine, as the hosts may reach it
+    uint16_t port = 0;             ///< to listen at; 0: any
+  };
   struct Options {
     std::string program;  ///< its name, for messages
     /// Starts the program, which runs `dtrain agent dial VARIABLE` on each of these hosts.
     std::function<Result<SpawnedProcess>(const std::vector<std::string>& hosts)> start;
-    std::vector<std::string> ips;     ///< of this machine, as the hosts may reach it
-    uint16_t port = 0;                ///< to listen at; 0: any
+    /// Returns where to listen; called if a host is not this machine.
+    std::function<Result<Where>()> where;
     /// How long agents try to connect. The wait for them ends a little earlier, with the reasons.
     Duration patience = seconds(60);
     Duration dead_after = seconds(5);
@@ -62,12 +69,16 @@ class DialedHosts {
   struct Expected {
     std::string host;
     DialedConnection* connection = nullptr;  ///< null: destroyed
+    int64_t pid = 0;                         ///< of the agent that has connected
   };
   DialedHosts(Loop& loop, Log& log, Options options, DialOrder order);
   Result<> listen();
   void proved(Fd connection, Handshake handshake);
-  Result<DialedConnection*> find_awaited(const TaskId& peer) const;
+  Result<Expected*> find_awaited(const Fd& connection, const Handshake& handshake);
+  void refuse(Fd connection, Handshake handshake, const Error& why);
   void settle();
+  /// A line of the program that begins with a host has the reason why no agent comes from there.
+  void read_failures(std::string_view stderr_text);
   void program_ended(const AgentConnection::CloseReason& reason);
   void give_up(const std::string& why);
   void time_over();
@@ -76,6 +87,7 @@ class DialedHosts {
   Log& log_;
   Options options_;
   DialOrder order_;
+  Where where_;
   std::vector<Expected> expected_;
   std::unique_ptr<Acceptor> acceptor_;  ///< null: nobody is awaited
   std::unique_ptr<ProcessConnection> program_;

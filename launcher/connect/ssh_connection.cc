@@ -128,7 +128,7 @@ Result<> SshConnection::check_host_key(ByteSpan blob) const {
 
 void SshConnection::record(const HostKey& key) const {
   const std::string& file = target_.settings.user_known_hosts_files.front();
-  // Whoever names this file wants no key recorded, as images for pods do.
+  // This file means that no key is to be recorded, as in images for pods.
   if (file == "/dev/null") return;
   std::optional<Sha1Digest> salt;
   if (target_.settings.hash_known_hosts) {

@@ -54,7 +54,7 @@ Result<Outcome> run_to_end(JobContext& context, const PlannedJob& planned,
 /// The whole program: hosts, agents, plan, rendezvous, launch, supervision.
 Result<Outcome> run_job(const RunConfig& config, const Environment& environment, Runtime& runtime,
                         JobRecord& record) {
-  auto dialed = TRY(dialed_by_srun(config, environment, runtime.log()));
+  auto dialed = dialed_by_srun(config, environment, runtime.log());
   JobContext context(config, environment, runtime, record, std::move(dialed));
   const PlannedJob planned = TRY(plan_job(context, environment));
   if (config.dry_run) {

@@ -16,6 +16,7 @@ constexpr std::string_view job_key = "job";
 constexpr std::string_view hosts_key = "hosts";
 constexpr std::string_view addresses_key = "addresses";
 constexpr std::string_view patience_key = "patience_ms";
+constexpr std::string_view dead_after_key = "dead_after_ms";
 
 template <class T>
 Result<T> member(const Json& order, std::string_view key) {
@@ -50,7 +51,8 @@ std::string DialOrder::text() const {
       {std::string(job_key), job},
       {std::string(hosts_key), compress_names(hosts)},
       {std::string(addresses_key), std::move(listed)},
-      {std::string(patience_key), int64_t{duration_cast<milliseconds>(patience).count()}}};
+      {std::string(patience_key), int64_t{duration_cast<milliseconds>(patience).count()}},
+      {std::string(dead_after_key), int64_t{duration_cast<milliseconds>(dead_after).count()}}};
   return order.text() + "\n";
 }
 
@@ -62,13 +64,18 @@ Result<DialOrder> DialOrder::parse(std::string_view text) {
   parsed.job = TRY(member<std::string>(order, job_key));
   const std::string hosts = TRY(member<std::string>(order, hosts_key));
   parsed.hosts = TRY(expand_hosts(hosts));
-  for (const Json& listed : TRY(member<Json::Array>(order, addresses_key))) {
+  const auto addresses = TRY(member<Json::Array>(order, addresses_key));
+  for (const Json& listed : addresses) {
     const std::string* const address = listed.as<std::string>();
     if (address == nullptr) return fail(Errc::input, "an address that is no text");
-    parsed.addresses.push_back(TRY(Address::parse(*address)));
+    Address parsed_address = TRY(Address::parse(*address));
+    parsed.addresses.push_back(std::move(parsed_address));
   }
   if (parsed.addresses.empty()) return fail(Errc::input, "no address in the order to dial");
-  parsed.patience = milliseconds(TRY(member<int64_t>(order, patience_key)));
+  const auto patience_ms = TRY(member<int64_t>(order, patience_key));
+  const auto dead_after_ms = TRY(member<int64_t>(order, dead_after_key));
+  parsed.patience = milliseconds(patience_ms);
+  parsed.dead_after = milliseconds(dead_after_ms);
   return parsed;
 }
 

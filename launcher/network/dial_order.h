@@ -23,6 +23,7 @@ struct DialOrder {
   std::vector<std::string> hosts;  ///< in the order of their indices
   std::vector<Address> addresses;  ///< of the launcher; any may be unreachable
   Duration patience = {};          ///< how long an agent tries
+  Duration dead_after = {};        ///< how long the other end may be silent
 
   /// Returns the claim of an agent, or that of the launcher.
   Claim claim_of(TaskId self) const;

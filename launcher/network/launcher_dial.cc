@@ -7,6 +7,7 @@
 #include "launcher/ssh/failure.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -21,12 +22,14 @@ namespace {
 constexpr Duration between_addresses = milliseconds(250);
 /// A silent address must not keep a try from being repeated.
 constexpr Duration try_patience = seconds(5);
+/// So many refused connections to each address mean that the launcher has ended.
+constexpr int refusals_max = 4;
 
 /// The tries at all addresses.
 class LauncherDial {
  public:
   LauncherDial(Loop& loop, const DialOrder& order, Claim claim)
-      : loop_(loop), claim_(std::move(claim)) {
+      : loop_(loop), claim_(std::move(claim)), dead_after_(order.dead_after) {
     for (const Address& address : order.addresses)
       routes_.push_back({.address = address});
     begin_next();
@@ -46,7 +49,9 @@ class LauncherDial {
     Address address;
     std::string failure = "not tried";  ///< of the last try
     int tries = 0;
+    int refusals = 0;     ///< of connections, since the last other failure
     bool closed = false;  ///< not the launcher, or it has refused this agent
+    bool deserted() const { return closed || refusals >= refusals_max; }
     std::unique_ptr<HandshakeDial> dial = {};
     Timer again = {};
   };
@@ -66,7 +71,9 @@ class LauncherDial {
         loop_,
         HandshakeDial::Target{.address = route.address,
                               .peer = {std::string(launcher_role), 0},
-                              .deadline = loop_.now() + try_patience},
+                              .deadline = loop_.now() + try_patience,
+                              // Twice: the lease, which has a text of its own, ends first.
+                              .dead_after = 2 * dead_after_},
         claim_, [this, &route](Result<Dialed> dialed) { ended(route, std::move(dialed)); });
   }
 
@@ -78,12 +85,14 @@ class LauncherDial {
     const Error& error = dialed.error();
     route.failure = error.message;
     // Another process may listen there, and a launcher refuses an agent by more than one address.
+    const bool nobody = error.message.ends_with(errno_text(ECONNREFUSED));
+    route.refusals = nobody ? route.refusals + 1 : 0;
     route.closed = error.code == Errc::refused || error.code == Errc::protocol;
     if (!route.closed) {
       const uint64_t seed = std::hash<std::string>()(claim_.self.text() + route.address.text());
       route.again = loop_.after(retry_delay(route.tries, seed), [this, &route] { begin(route); });
     }
-    if (std::ranges::all_of(routes_, &Route::closed)) {
+    if (std::ranges::all_of(routes_, &Route::deserted)) {
       result_ = fail(Errc::refused, failures());
       return;
     }
@@ -92,6 +101,7 @@ class LauncherDial {
 
   Loop& loop_;
   Claim claim_;
+  Duration dead_after_;
   std::vector<Route> routes_;
   size_t begun_ = 0;
   Timer next_timer_;
@@ -114,11 +124,12 @@ Result<Dialed> dial_launcher(const DialOrder& order, const std::string& host) {
     TRY(loop->run_once(deadline));
   if (!dial.result()) {
     return fail(Errc::unreachable,
-                format("{} cannot reach dtrain at {}; --network-interfaces chooses its addresses",
+                format("{}: cannot reach dtrain at {}; --network-interfaces chooses its addresses",
                        host, dial.failures()));
   }
   if (!*dial.result()) {
-    return fail(Errc::refused, format("dtrain refuses the agent of {}: {}", host, dial.failures()));
+    return fail(Errc::refused,
+                format("dtrain refuses the agent of {}, or has ended: {}", host, dial.failures()));
   }
   return *std::move(dial.result());
 }

@@ -40,12 +40,27 @@ Result<std::vector<std::string>> own_ips(const std::vector<std::string>& network
   return ips;
 }
 
+/// Fills `held`, which must live as long as the port is used: no task of this machine takes it
+/// then.
+Result<DialedHosts::Where> where_to_listen(const std::vector<std::string>& networks,
+                                           const std::optional<PortRange>& range,
+                                           std::vector<HeldPort>& held) {
+  DialedHosts::Where where;
+  where.ips = TRY(own_ips(networks));
+  if (!range) return where;
+  auto ports = hold_ports(1, range);
+  if (!ports) return fail(Errc::refused, "port of the agents: " + ports.error().message);
+  held = *std::move(ports);
+  where.port = held.front().number;
+  return where;
+}
+
 Result<SpawnedProcess> start_srun(SrunStep step, const Environment& environment) {
   std::error_code failed;
   step.executable = std::filesystem::read_symlink("/proc/self/exe", failed).string();
   struct stat about = {};
   if (::stat("/proc/self/exe", &about) == 0)
-    step.stamp = format("{}.{}", about.st_size, about.st_mtim.tv_sec);
+    step.stamp = format("{}.{}.{}", about.st_size, about.st_mtim.tv_sec, about.st_ino);
   const AgentBinary binary = TRY(AgentBinary::own());
   step.sha256 = binary.sha256();
   const SrunCommand command = TRY(srun_command(step, environment));
@@ -54,16 +69,15 @@ Result<SpawnedProcess> start_srun(SrunStep step, const Environment& environment)
 
 }  // namespace
 
-Result<std::optional<DialedHosts::Options>> dialed_by_srun(const RunConfig& config,
-                                                           const Environment& environment,
-                                                           Log& log) {
+std::optional<DialedHosts::Options> dialed_by_srun(const RunConfig& config,
+                                                   const Environment& environment, Log& log) {
   const bool way_given =
       config.ssh.implementation != SshImplementation::automatic || !config.ssh.program.empty();
-  if (config.slurm_job.empty() || way_given) return std::optional<DialedHosts::Options>();
+  if (config.slurm_job.empty() || way_given) return std::nullopt;
   if (!is_in_path("srun", environment)) {
     if (config.hosts.size() > 1)
       log.print("srun is not in PATH, so that agents start over ssh in {}", config.allocation);
-    return std::optional<DialedHosts::Options>();
+    return std::nullopt;
   }
   // A step that does not begin ends well before the wait for the agents does, and has the reason.
   SrunStep step = {.patience = config.start_timeout / 2};
@@ -71,22 +85,16 @@ Result<std::optional<DialedHosts::Options>> dialed_by_srun(const RunConfig& conf
     step.nodes.push_back(host.name);
   DialedHosts::Options options = {
       .program = "srun", .patience = config.start_timeout, .dead_after = config.dead_after};
-  options.ips = TRY(own_ips(config.networks));
-  // Held as long as the options, so that no task of this machine takes the port.
-  std::shared_ptr<std::vector<HeldPort>> held;
-  if (config.port_range) {
-    auto ports = hold_ports(1, config.port_range);
-    if (!ports) return fail(Errc::refused, "port of the agents: " + ports.error().message);
-    held = std::make_shared<std::vector<HeldPort>>(*std::move(ports));
-    options.port = held->front().number;
-  }
-  options.start = [step = std::move(step), environment,
-                   held = std::move(held)](const std::vector<std::string>& hosts) {
+  options.where = [networks = config.networks, range = config.port_range,
+                   held = std::make_shared<std::vector<HeldPort>>()] {
+    return where_to_listen(networks, range, *held);
+  };
+  options.start = [step = std::move(step), environment](const std::vector<std::string>& hosts) {
     SrunStep with_hosts = step;
     with_hosts.hosts = hosts;
     return start_srun(std::move(with_hosts), environment);
   };
-  return std::optional(std::move(options));
+  return options;
 }
 
 }  // namespace dt

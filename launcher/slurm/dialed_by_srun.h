@@ -2,7 +2,6 @@
 
 #include "base/environment.h"
 #include "base/io/log.h"
-#include "base/result.h"
 #include "launcher/config/config.h"
 #include "launcher/connect/dialed_hosts.h"
 
@@ -12,11 +11,7 @@ namespace dt {
 
 /// Returns how srun starts the agents, if the hosts are those of a Slurm job and the user chose no
 /// way to reach them. None otherwise, and, with a line in the log, where srun is not in PATH.
-///
-/// Fails with Errc::input when this machine has no address in --network-interfaces, and with
-/// Errc::refused when all ports of --port-range are busy.
-Result<std::optional<DialedHosts::Options>> dialed_by_srun(const RunConfig& config,
-                                                           const Environment& environment,
-                                                           Log& log);
+std::optional<DialedHosts::Options> dialed_by_srun(const RunConfig& config,
+                                                   const Environment& environment, Log& log);
 
 }  // namespace dt

@@ -34,10 +34,10 @@ constexpr const char* options_of_tasks[] = {
 /// system: it spares the 50 ms of sha256sum.
 constexpr const char* agent_script =
     R"sh(p=$1 t=$2 s=$3; shift 3; for n; do [ "$n" != "$SLURMD_NODENAME" ] || exit 0; done; )sh"
-    R"sh([ "$(stat -Lc %s.%Y "$p" 2>/dev/null)" != "$t" ] || exec "$p" agent dial SLURMD_NODENAME; )sh"
+    R"sh([ "$(stat -Lc %s.%Y.%i "$p" 2>/dev/null)" != "$t" ] || exec "$p" agent dial SLURMD_NODENAME; )sh"
     R"sh(for f in "$p" "$HOME/.cache/dtrain/$s/dtrain"; do )sh"
     R"sh([ "$(sha256sum 2>/dev/null <"$f")" != "$s  -" ] || exec "$f" agent dial SLURMD_NODENAME; done; )sh"
-    R"sh(echo "dtrain: $SLURMD_NODENAME has no copy of this dtrain at $p; )sh"
+    R"sh(echo "dtrain: $SLURMD_NODENAME: no copy of this dtrain at $p; )sh"
     R"sh(install dtrain in a folder that all hosts share, or give --ssh openssh" >&2; exit 127)sh";
 
 bool is_within_step(const Environment& environment) {
@@ -105,7 +105,8 @@ Result<std::vector<std::vector<std::string>>> words_of_groups(const AllocationVa
 /// Returns a shell that gives each of the commands the whole input. A single srun for several
 /// groups gives it only to the first.
 std::vector<std::string> all_at_once(const std::vector<std::vector<std::string>>& commands) {
-  std::string script = "order=$(cat); ";
+  // A variable of the user that has this name would be exported.
+  std::string script = "unset order; order=$(cat); ";
   for (const std::vector<std::string>& words : commands) {
     std::vector<std::string> quoted;
     for (const std::string& word : words)

@@ -14,7 +14,7 @@ struct SrunStep {
   std::vector<std::string> nodes;  ///< of the job
   std::vector<std::string> hosts;  ///< those of the nodes that get an agent
   std::string executable;          ///< the path of dtrain here, which the hosts may share
-  std::string stamp;               ///< its size and time, "4096.1700000000" (stat -c %s.%Y)
+  std::string stamp;               ///< its size, time and inode, as `stat -c %s.%Y.%i`
   std::string sha256;              ///< its digest as hex digits
   Duration patience;               ///< how long it may wait for nodes that another step holds
 };

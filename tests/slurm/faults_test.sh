@@ -96,7 +96,7 @@ test_a_node_without_this_executable_is_named_with_the_remedy() {
   touch dtrain
   run_batch -N2 -n2 <<<"exec unshare --mount sh -c 'mount --bind $DTRAIN $PWD/dtrain && exec $PWD/dtrain run true'"
   expect_status 3
-  expect_stderr_contains "dtrain: n2 has no copy of this dtrain at $PWD/dtrain; install dtrain in a folder that all hosts share"
+  expect_stderr_contains "dtrain: n2: no copy of this dtrain at $PWD/dtrain; install dtrain in a folder that all hosts share"
   expect_no_processes
   # It is enough that the host has kept a copy of an earlier start.
   local kept

@@ -17,10 +17,14 @@ SimulatedDial::SimulatedDial(Site& site, Dialing dialing, Handlers handlers)
     : site_(site), dialing_(dialing), handlers_(std::move(handlers)) {
 }
 
-void SimulatedDial::begin(const DialOrder& order, int host, Cable::Nature nature) {
-  handlers_.on_event(format("dials {}", static_cast<int>(dialing_)));
+void SimulatedDial::begin(const DialOrder& order, int host, Cable::Nature nature, Duration delay) {
   claim_ = order.claim_of({std::string(agent_role), host});
   nature_ = nature;
+  timer_ = site_.loop.after(delay, [this] { dial(); });
+}
+
+void SimulatedDial::dial() {
+  handlers_.on_event(format("dials {}", static_cast<int>(dialing_)));
   switch (dialing_) {
     case Dialing::never:
       return;

@@ -38,7 +38,8 @@ class SimulatedDial {
   SimulatedDial(const SimulatedDial&) = delete;
   SimulatedDial& operator=(const SimulatedDial&) = delete;
 
-  void begin(const DialOrder& order, int host, Cable::Nature nature);
+  /// Dials after some time.
+  void begin(const DialOrder& order, int host, Cable::Nature nature, Duration delay);
   /// The connection of the agent; null before begin().
   Cable* cable() const { return agent_ == nullptr ? nullptr : agent_->cable.get(); }
   /// While it is held, no bytes pass on any connection, also on later ones.
@@ -61,6 +62,7 @@ class SimulatedDial {
                          std::function<void()> on_end);
   void receive(Conversation& conversation, ByteSpan bytes,
                const std::function<void(Conversation&)>& on_done);
+  void dial();
   void dial_as_agent();
   void dial_again();
 

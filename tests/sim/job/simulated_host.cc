@@ -49,8 +49,7 @@ Result<SpawnedProcess> SimulatedHost::log_in(const std::string& name) {
 }
 
 void SimulatedHost::start_to_dial(const DialOrder& order, int host) {
-  starting_ = site_.loop.after(fate_.login,
-                               [this, order, host] { dial_.begin(order, host, fate_.nature); });
+  dial_.begin(order, host, fate_.nature, fate_.login);
 }
 
 void SimulatedHost::transmit(ByteSpan bytes) {

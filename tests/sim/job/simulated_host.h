@@ -130,7 +130,6 @@ class SimulatedHost {
   Handlers handlers_;
   SimulatedSshd sshd_;
   SimulatedDial dial_;
-  Timer starting_;
   Bytes in_;
   MessageAssembler assembler_;
   MessageOrder order_;

@@ -126,7 +126,7 @@ AgentGroup::Options SimulatedLauncher::agent_options(uint64_t noise) {
   if (scenario_.dialed) {
     dialed = {.program = "srun",
               .start = [this](const std::vector<std::string>&) { return handlers_.start_agents(); },
-              .ips = {"10.1.0.1"},
+              .where = [] { return DialedHosts::Where{.ips = {"10.1.0.1"}}; },
               .patience = config.start_timeout,
               .dead_after = config.dead_after};
   }

@@ -12,7 +12,7 @@
 
 namespace dt {
 
-/// What becomes of a scheduler's program that starts all agents.
+/// The fate of a scheduler's program that starts all agents.
 enum class StarterFate : uint8_t {
   stays,      ///< until all agents have ended
   fails,      ///< starts nothing

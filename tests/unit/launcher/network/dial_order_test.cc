@@ -12,7 +12,8 @@ DialOrder example() {
           .job = "0123456789abcdef",
           .hosts = {"n1", "n2", "n3", "gpu-a", "n07"},
           .addresses = {{"10.0.0.1", 40000}, {"fd00::1", 40000}},
-          .patience = milliseconds(59'500)};
+          .patience = milliseconds(59'500),
+          .dead_after = seconds(5)};
 }
 
 TEST_CASE("DialOrder: a line of text has all of it") {

@@ -34,11 +34,11 @@ TEST_CASE("dialed_by_srun: srun starts the agents of a Slurm job") {
   machine.add_srun();
   const auto dialed = dialed_by_srun(config_of_job(), machine.environment, machine.log);
   REQUIRE(dialed);
-  REQUIRE(*dialed);
-  CHECK((*dialed)->program == "srun");
-  CHECK((*dialed)->patience == seconds(20));
-  CHECK((*dialed)->port == 0);
-  CHECK_FALSE((*dialed)->ips.empty());
+  CHECK(dialed->program == "srun");
+  CHECK(dialed->patience == seconds(20));
+  const auto where = dialed->where().value();
+  CHECK(where.port == 0);
+  CHECK_FALSE(where.ips.empty());
   CHECK(machine.logged.empty());
 }
 
@@ -53,8 +53,7 @@ TEST_CASE("dialed_by_srun: other hosts, and a way that the user gave, go without
   by_program.ssh.program = {"blaunch"};
   for (const RunConfig& config : {hosts_of_user, by_ssh, by_program}) {
     const auto dialed = dialed_by_srun(config, machine.environment, machine.log);
-    REQUIRE(dialed);
-    CHECK_FALSE(*dialed);
+    CHECK_FALSE(dialed);
   }
   CHECK(machine.logged.empty());
 }
@@ -62,8 +61,7 @@ TEST_CASE("dialed_by_srun: other hosts, and a way that the user gave, go without
 TEST_CASE("dialed_by_srun: without srun in PATH, agents start over ssh") {
   Machine machine;
   const auto dialed = dialed_by_srun(config_of_job(), machine.environment, machine.log);
-  REQUIRE(dialed);
-  CHECK_FALSE(*dialed);
+  CHECK_FALSE(dialed);
   CHECK(machine.logged ==
         "dtrain: srun is not in PATH, so that agents start over ssh in Slurm job 21\n");
 }
@@ -76,9 +74,8 @@ TEST_CASE("dialed_by_srun: the port of the agents is of --port-range, and stays 
   config.port_range = PortRange{free_port, free_port};
   const auto dialed = dialed_by_srun(config, machine.environment, machine.log);
   REQUIRE(dialed);
-  REQUIRE(*dialed);
-  CHECK((*dialed)->port == free_port);
-  const auto second = dialed_by_srun(config, machine.environment, machine.log);
+  CHECK(dialed->where().value().port == free_port);
+  const auto second = dialed_by_srun(config, machine.environment, machine.log)->where();
   REQUIRE_FALSE(second);
   CHECK(second.error().code == Errc::refused);
 }
@@ -88,10 +85,10 @@ TEST_CASE("dialed_by_srun: this machine needs an address in --network-interfaces
   machine.add_srun();
   RunConfig config = config_of_job();
   config.networks = {"no_such0"};
-  const auto dialed = dialed_by_srun(config, machine.environment, machine.log);
-  REQUIRE_FALSE(dialed);
-  CHECK(dialed.error().code == Errc::input);
-  CHECK(dialed.error().message.starts_with("--network-interfaces, on this machine: "));
+  const auto where = dialed_by_srun(config, machine.environment, machine.log)->where();
+  REQUIRE_FALSE(where);
+  CHECK(where.error().code == Errc::input);
+  CHECK(where.error().message.starts_with("--network-interfaces, on this machine: "));
 }
 
 }  // namespace

@@ -99,7 +99,8 @@ TEST_CASE("srun_command: a heterogeneous job has a step in each group with hosts
   REQUIRE(command->words.size() == 3);
   CHECK(command->words.front() == "/bin/sh");
   const std::string& script = command->words.back();
-  CHECK(script.starts_with("order=$(cat); printf %s \"$order\" | srun --het-group=0 --nodes=1 "));
+  CHECK(script.starts_with(
+      "unset order; order=$(cat); printf %s \"$order\" | srun --het-group=0 --nodes=1 "));
   CHECK(has_text(script, " & printf %s \"$order\" | srun --het-group=1 --nodes=1 "));
   CHECK(script.ends_with(" & wait"));
   environment.erase("SLURM_JOB_NODELIST_HET_GROUP_1");
