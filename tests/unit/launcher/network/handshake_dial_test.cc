@@ -64,7 +64,7 @@ TEST_CASE_FIXTURE(Fixture, "HandshakeDial fails with another token, without a li
   const Fd silent = listen_on({"127.0.0.1", 0}).value();
   const Address address = local_address(silent.get()).value();
   const auto waited = dial(address, claim, milliseconds(50));
-  CHECK(waited.error() == Error{Errc::timeout, "the handshake was not answered in time"});
+  CHECK(waited.error().code == Errc::timeout);
   CHECK_FALSE(dial({"no address", 1}, claim).has_value());
   const Address nobody = [] {
     const Fd gone = listen_on({"127.0.0.1", 0}).value();
