@@ -2,6 +2,7 @@
 
 #include "base/io/socket.h"
 #include "tests/sim/job/virtual_loop.h"
+#include "tests/unit/rendezvous/secure/encrypted_sessions.h"
 
 #include <doctest/doctest.h>
 
@@ -184,15 +185,6 @@ TEST_CASE_FIXTURE(Fixture, "LauncherLink has no heartbeat and no lease while it 
   CHECK(lost_after(seconds(3)));
 }
 
-Session session_of(bool agent) {
-  Digest one = {};
-  Digest two = {};
-  two.fill(std::byte{2});
-  Session session = agent ? Session(one, two) : Session(two, one);
-  session.encrypt_data(agent ? one : two, agent ? two : one);
-  return session;
-}
-
 TEST_CASE_FIXTURE(Fixture, "LauncherLink with a session sends and takes records only") {
   SocketPair pair = make_socketpair().value();
   launcher = std::move(pair.ours);
@@ -203,8 +195,8 @@ TEST_CASE_FIXTURE(Fixture, "LauncherLink with a session sends and takes records 
                               },
                               .on_beat = [] {},
                               .on_lost = [] {}});
-  REQUIRE(sealed.open(std::move(pair.theirs), Fd(), session_of(true)));
-  RecordLayer records(session_of(false));
+  REQUIRE(sealed.open(std::move(pair.theirs), Fd(), encrypted_session(SessionEnd::here)));
+  RecordLayer records(encrypted_session(SessionEnd::there));
   sealed.send(MessageType::hello, 0, as_bytes("h"));
   sealed.flush();
   Bytes opened;

@@ -1,6 +1,7 @@
 #include "launcher/connect/dialed_connection.h"
 
 #include "base/io/socket.h"
+#include "tests/unit/rendezvous/secure/encrypted_sessions.h"
 #include "tests/unit/run_until.h"
 
 #include <doctest/doctest.h>
@@ -14,18 +15,6 @@
 
 namespace dt {
 namespace {
-
-Digest key(int number) {
-  Digest key = {};
-  key.fill(static_cast<std::byte>(number));
-  return key;
-}
-
-Session session_of(bool launcher) {
-  Session session = launcher ? Session(key(1), key(2)) : Session(key(2), key(1));
-  session.encrypt_data(launcher ? key(3) : key(4), launcher ? key(4) : key(3));
-  return session;
-}
 
 /// A connection, and the agent's end of it.
 struct Fixture {
@@ -54,8 +43,9 @@ struct Fixture {
     SocketPair pair = make_socketpair().value();
     REQUIRE(set_nonblocking(pair.ours.get()).has_value());
     agent = std::move(pair.theirs);
-    agents_records.emplace(session_of(false));
-    REQUIRE(connection->attach(std::move(pair.ours), session_of(true), as_bytes("verdict")));
+    agents_records.emplace(encrypted_session(SessionEnd::there));
+    REQUIRE(connection->attach(std::move(pair.ours), encrypted_session(SessionEnd::here),
+                               as_bytes("verdict")));
   }
   void send(std::string_view text) {
     Bytes wire;

@@ -1,6 +1,7 @@
 #include "rendezvous/secure/record_layer.h"
 
 #include "tests/sim/random.h"
+#include "tests/unit/rendezvous/secure/encrypted_sessions.h"
 
 #include <doctest/doctest.h>
 
@@ -10,23 +11,9 @@
 namespace dt {
 namespace {
 
-Digest key(int number) {
-  Digest key = {};
-  key.fill(static_cast<std::byte>(number));
-  return key;
-}
-
-/// One end of a connection; the other end has the keys in reverse.
-RecordLayer end_with(const Digest& send, const Digest& receive, const Digest& send_data,
-                     const Digest& receive_data) {
-  Session session(send, receive);
-  session.encrypt_data(send_data, receive_data);
-  return RecordLayer(std::move(session));
-}
-
 struct Ends {
-  RecordLayer here = end_with(key(1), key(2), key(3), key(4));
-  RecordLayer there = end_with(key(2), key(1), key(4), key(3));
+  RecordLayer here{encrypted_session(SessionEnd::here)};
+  RecordLayer there{encrypted_session(SessionEnd::there)};
 };
 
 Bytes random_bytes(Random& random, size_t size) {
