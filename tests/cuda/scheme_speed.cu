@@ -99,6 +99,8 @@ class Packing {
   void clear() {
     for (const DeviceBuffer& buffer : destinations_)
       check_cuda(cudaMemset(buffer.at(), 0, buffer.bytes()), "cudaMemset");
+    // It may run later than this call, and streams of ours do not wait for it.
+    check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   }
   /// True when the first call has packed all tensors, and nothing else.
   bool is_right() const {
