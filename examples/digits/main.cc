@@ -93,8 +93,25 @@ void train_epochs(const Training& training) {
   if (training.reports) report_end(Network(weights), split, total);
 }
 
+const char* environment(const char* name) {
+  return std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+}
+
+/// The gradients are computed by the CPU, which cannot use the memory of GPUs.
+dtrain::Strategy strategy_on_cpu() {
+  const bool chosen = environment("DTRAIN_DEVICES") != nullptr;
+  dtrain::Strategy strategy({.devices = chosen ? "" : "cpu"});
+  for (std::size_t i = 0; i < strategy.local_replicas(); i++) {
+    if (strategy.device(i).starts_with("cpu:")) continue;
+    throw UsageError(
+        "without --device gpu, this program computes on the CPU, and a replica is on " +
+        strategy.device(i) + "; leave out --devices of dtrain run");
+  }
+  return strategy;
+}
+
 void train_by_strategy(const Options& options) {
-  dtrain::Strategy strategy;
+  dtrain::Strategy strategy = strategy_on_cpu();
   const Split split = read_split(options);
   const bool reports = strategy.is_chief();
   if (reports) {
@@ -107,10 +124,6 @@ void train_by_strategy(const Options& options) {
   Training training{.trainer = trainer, .options = options, .split = split, .reports = reports};
   if (!options.checkpoint.empty()) training.after_epoch = [&] { trainer.save(); };
   train_epochs(training);
-}
-
-const char* environment(const char* name) {
-  return std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
 }
 
 void train_on_gpus(const Options& options) {

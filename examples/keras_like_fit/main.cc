@@ -44,7 +44,9 @@ std::optional<Options> parse(std::span<const std::string> words) {
 }
 
 void train(const Options& options) {
-  dtrain::Strategy strategy;
+  // Its gradients are computed by the CPU, which cannot use the memory of GPUs.
+  const bool chosen = std::getenv("DTRAIN_DEVICES") != nullptr;
+  dtrain::Strategy strategy({.devices = chosen ? "" : "cpu"});
   Model model(strategy);
   Epochs trained = {.end = options.epochs};
   if (options.resume) {

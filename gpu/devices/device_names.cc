@@ -88,6 +88,18 @@ bool is_device_of(std::string_view name, const DeviceOwner& self) {
   return local || ((!job || *job == self.job) && (!task || parse_integer(*task) == self.task));
 }
 
+bool names_only_cpus(std::string_view names, const DeviceOwner& self) {
+  bool any = false;
+  for (const std::string_view word : split(names, ',')) {
+    const std::string_view name = trim(word);
+    if (!is_device_of(name, self)) continue;
+    const std::string plain = plain_device_name(name);
+    if (plain != "cpu" && !plain.starts_with(cpu_prefix)) return false;
+    any = true;
+  }
+  return any;
+}
+
 Result<FoundDevices> find_devices(std::string_view names, const DeviceList& devices,
                                   const DeviceSearch& search) {
   FoundDevices found;

@@ -24,6 +24,9 @@ struct DeviceOwner {
 /// True unless the name has a job, a task or a replica that is not this process: "localhost" is.
 bool is_device_of(std::string_view name, const DeviceOwner& self);
 
+/// True when the names are of devices of the CPU: those that are this process's, and at least one.
+bool names_only_cpus(std::string_view names, const DeviceOwner& self = {});
+
 struct DeviceSearch {
   DeviceOwner self = {};
   bool soft = false;  ///< a device that does not exist becomes the next device of the CPU

@@ -39,6 +39,11 @@ Result<DeviceList> open_devices(const Environment& environment) {
 Result<DeviceList> open_devices_or_cpu(const Environment& environment) {
   auto devices = open_devices(environment);
   if (devices || devices.error().code != Errc::not_found) return devices;
+  return open_only_cpus(environment);
+}
+
+Result<DeviceList> open_only_cpus(const Environment& environment) {
+  if (environment.contains("DTRAIN_CPU_DEVICES")) return open_devices(environment);
   return open_cpu_devices({.count = 1, .memory_bytes = host_memory_bytes()});
 }
 

@@ -13,4 +13,8 @@ Result<DeviceList> open_devices(const Environment& environment);
 /// The same, but where there is none, one device of the CPU, with the memory of this host.
 Result<DeviceList> open_devices_or_cpu(const Environment& environment);
 
+/// Opens devices of the CPU: DTRAIN_CPU_DEVICES of them, else one with the memory of this host.
+/// Fails with Errc::input for a wrong value of the variable.
+Result<DeviceList> open_only_cpus(const Environment& environment);
+
 }  // namespace dt

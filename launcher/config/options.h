@@ -166,7 +166,8 @@ inline constexpr std::array own_options = {
         "devices", "--devices", OptionKind::text, "DEVICES", OptionGroup::workers,
         "The devices of each process that its strategy uses, by DTRAIN_DEVICES: numbers or "
         "names such as 0,1 or cpu:0,cpu:1, or TensorFlow's: /job:worker/task:1/gpu:0 is for that "
-        "task alone. Without it, all. -x DTRAIN_CPU_DEVICES=4 makes four devices of the CPU."},
+        "task alone. cpu: no GPU. Without it, all. -x DTRAIN_CPU_DEVICES=4 makes four devices of "
+        "the CPU."},
     Option{"device-memory", "--device-memory", OptionKind::text, "SIZE", OptionGroup::workers,
            "How much memory of each device a strategy may use, such as 512M or 4G, by "
            "DTRAIN_DEVICE_MEMORY."},

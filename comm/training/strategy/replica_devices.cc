@@ -28,7 +28,7 @@ std::string host_name() {
 }
 
 Result<FoundDevices> chosen_devices(const StrategyOptions& options, const DeviceList& devices) {
-  if (!options.devices.empty()) {
+  if (!options.devices.empty() && options.devices != "cpu") {
     FoundDevices chosen = TRY(find_devices(options.devices, devices,
                                            {.self = options.self, .soft = options.soft_placement}));
     if (options.name != StrategyName::one_device || chosen.places.size() == 1) return chosen;
@@ -47,7 +47,8 @@ Result<FoundDevices> chosen_devices(const StrategyOptions& options, const Device
 Result<std::unique_ptr<ReplicaDevices>> ReplicaDevices::open(const StrategyOptions& options,
                                                              const Environment& environment) {
   std::unique_ptr<ReplicaDevices> made(new ReplicaDevices());
-  made->all_ = TRY(open_devices_or_cpu(environment));
+  const bool on_cpu = names_only_cpus(options.devices, options.self);
+  made->all_ = TRY(on_cpu ? open_only_cpus(environment) : open_devices_or_cpu(environment));
   FoundDevices chosen = TRY(chosen_devices(options, made->all_));
   made->fallbacks_ = std::move(chosen.fallbacks);
   made->memory_max_ = options.device_memory;

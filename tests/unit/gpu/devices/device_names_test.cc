@@ -39,6 +39,20 @@ TEST_CASE("a device that does not exist is an error that lists those that do") {
   check_error(find_devices("1,/cpu:1", devices), Errc::input, "device cpu:1 is named twice");
 }
 
+TEST_CASE("names of devices of the CPU are known before devices are opened") {
+  const DeviceOwner second = {.job = "worker", .task = 1};
+  for (const char* const cpus :
+       {"cpu", "CPU", "cpu:0", "/device:CPU:1, cpu:0", "/job:worker/task:0/gpu:0,/task:1/cpu:0"}) {
+    CAPTURE(cpus);
+    CHECK(names_only_cpus(cpus, second));
+  }
+  for (const char* const others :
+       {"", "0", "gpu:0", "cpu:0,1", "cpus", "/job:worker/task:0/cpu:0"}) {
+    CAPTURE(others);
+    CHECK_FALSE(names_only_cpus(others, second));
+  }
+}
+
 TEST_CASE("a name may say whose device it is") {
   const DeviceOwner second = {.job = "worker", .task = 1};
   for (const char* const ours :

@@ -43,6 +43,12 @@ TEST_CASE("open_devices_or_cpu makes one device of the CPU where there is no oth
   CHECK_FALSE(open_devices_or_cpu({{"DTRAIN_CPU_DEVICES", "x"}}));
 }
 
+TEST_CASE("open_only_cpus looks for no GPU") {
+  CHECK(open_only_cpus({}).value().size() == 1);
+  CHECK(open_only_cpus({{"DTRAIN_CPU_DEVICES", "3"}}).value().size() == 3);
+  CHECK_FALSE(open_only_cpus({{"DTRAIN_CPU_DEVICES", "x"}}));
+}
+
 TEST_CASE("a wrong value of DTRAIN_CPU_DEVICES is an error that shows it") {
   for (const char* const value :
        {"", "0", "-1", "65", "4 ", "+4", "four", "4.0", "0x4", "99999999999999999999", "4,4"}) {

@@ -50,6 +50,13 @@ TEST_CASE("one step has one result under every strategy of one process") {
   }
 }
 
+TEST_CASE("the devices cpu are all of the CPU, or the first one") {
+  const OneProcess mirrored({.devices = 3, .request = {.devices = "cpu"}});
+  CHECK(mirrored.strategy.local_replicas() == 3);
+  const OneProcess one({.name = "one_device", .devices = 3, .request = {.devices = "cpu"}});
+  CHECK(one.strategy.device(0) == "cpu:0");
+}
+
 TEST_CASE("values of bool are reduced and read") {
   OneProcess one({.devices = 3});
   for (const bool flag : {false, true}) {
