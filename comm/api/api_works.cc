@@ -1,6 +1,6 @@
 #include "base/format.h"
 #include "comm/api/api_support.h"
-#include "comm/device/stream_hold.h"
+#include "comm/device/queued_results.h"
 #include "comm/driver/driver.h"
 #include "comm/include/dtrain/dtrain_device.h"
 #include "comm/include/dtrain/dtrain_work.h"
@@ -17,6 +17,10 @@ namespace dt {
 
 namespace {
 
+Time deadline_after(int timeout_ms) {
+  return timeout_ms < 0 ? Time::max() : Clock::now() + milliseconds(timeout_ms);
+}
+
 Result<std::optional<size_t>> wait_any(std::span<dtrain_work* const> works, int timeout_ms) {
   std::vector<const Operation*> operations;
   std::shared_ptr<Context> context;
@@ -31,23 +35,26 @@ Result<std::optional<size_t>> wait_any(std::span<dtrain_work* const> works, int 
     return fail(Errc::input,
                 format("there is no work among the {} of the array to wait for", works.size()));
   }
-  const Time deadline = timeout_ms < 0 ? Time::max() : Clock::now() + milliseconds(timeout_ms);
-  return context->driver().wait_any(operations, deadline);
+  return context->driver().wait_any(operations, deadline_after(timeout_ms));
 }
 
-/// The outcome of a work on memory of the host, and of one that has ended; else the stream's wait
-/// is queued.
-Result<> wait_on_stream(dtrain_work* work, void* stream) {
+/// The outcome of a work on memory of the host, and of one that has ended. Else the stream's wait
+/// is queued, as soon as the results are. Returns false at the deadline.
+Result<bool> wait_on_stream(dtrain_work* work, void* stream, Time deadline) {
   const auto context = TRY(usable(work));
   Driver& driver = context->driver();
-  StreamHold* const hold = work->work->hold.get();
-  if (hold == nullptr || driver.done(work->work)) {
-    auto ended = driver.wait(work->work, Time::max());
-    return std::move(ended).value_or(Result<>());
+  QueuedResults* const results = work->work->results.get();
+  if (results != nullptr && !driver.done(work->work)) {
+    if (stream == nullptr)
+      return fail(Errc::input, "the stream is NULL; the default one is DTRAIN_DEFAULT_STREAM");
+    const Result<bool> waits = results->let_wait(stream, deadline);
+    if (!waits && waits.error().code == Errc::timeout) return false;
+    if (TRY(waits)) return true;
   }
-  if (stream == nullptr)
-    return fail(Errc::input, "the stream is NULL; the default one is DTRAIN_DEFAULT_STREAM");
-  return hold->hold(stream);
+  const auto ended = driver.wait(work->work, deadline);
+  if (!ended) return false;
+  TRY(*ended);
+  return true;
 }
 
 int64_t nanoseconds_of(Time time) {
@@ -85,6 +92,11 @@ int dtrain_work_times(dtrain_work* work, dtrain_times* times, dtrain_error* erro
   return dt::fill_struct(times, "dtrain_times", error, [&] { return dt::times_of(work); });
 }
 
-int dtrain_work_wait_stream(dtrain_work* work, void* stream, dtrain_error* error) {
-  return dt::report_call(error, [&] { return dt::wait_on_stream(work, stream); });
+int dtrain_work_wait_stream(dtrain_work* work, void* stream, int timeout_ms, dtrain_error* error) {
+  bool waits = true;
+  const int status = dt::report_call(error, [&]() -> dt::Result<> {
+    waits = TRY(dt::wait_on_stream(work, stream, dt::deadline_after(timeout_ms)));
+    return {};
+  });
+  return waits ? status : DTRAIN_PENDING;
 }

@@ -42,9 +42,9 @@ Result<std::unique_ptr<DeviceCopies>> ConnectedCall::start(Terms terms) {
   return std::unique_ptr<DeviceCopies>(std::move(made));
 }
 
-/// Allocates what the call needs. While a stream waits for it, CUDA might wait for that. A call by
-/// name that is staged because a rank has joined takes its memory later all the same. Otherwise all
-/// calls would need much for that rare case.
+/// Allocates what the call needs. To allocate later would hold up other calls. A call by name that
+/// is staged because a rank has joined does so all the same. Otherwise all calls would need much
+/// for that rare case.
 Result<> ConnectedCall::take_memory() {
   const NcclConnection& connection = *terms_.connection;
   for (const auto& task : tasks_)
@@ -157,7 +157,7 @@ Result<DeviceStep> ConnectedCall::stage() {
   limit_time(terms_.executed->request);
   staged_ = TRY(StagedCopies::start({.device = terms_.device,
                                      .earlier = EarlierWork(),  // it is done
-                                     .hold = terms_.hold,
+                                     .results = terms_.results,
                                      .ranges = terms_.ranges,
                                      .executed = terms_.executed,
                                      .memory = std::move(pinned_)}));
@@ -179,8 +179,8 @@ Result<> ConnectedCall::start_results() {
   if (staged_) return staged_->start_results();
   for (size_t i = 0; i < tasks_.size(); ++i) {
     tasks_[i]->ready = terms_.ready;
-    tasks_[i]->hold = terms_.hold;
-    tasks_[i]->hold_tasks = tasks_.size();
+    tasks_[i]->results = terms_.results;
+    tasks_[i]->tasks = tasks_.size();
     if (agreement_) {
       terms_.connection->begin(tasks_[i], agreement_->slots[i]);
     } else {
@@ -227,9 +227,6 @@ void ConnectedCall::check_progress() {
   const bool votes = vote_ && !vote_->operation()->outcome;
   if (deadline_ != Time::max() && Clock::now() >= deadline_ + (votes ? vote_first : Duration()))
     terms_.connection->stop({Errc::timeout, "NCCL has not ended it in time"});
-  // An abort may free memory, and wait for streams that wait for the call.
-  if (terms_.hold && terms_.connection->way() == NcclConnection::Way::failed)
-    terms_.hold->release();
 }
 
 /// The others must learn of a failure of NCCL. But it may be due to the death of a rank, which the
@@ -254,12 +251,10 @@ void ConnectedCall::stop(const Error& why) {
   if (!begun_) return;
   if (!stopped_) stopped_ = why;
   terms_.connection->stop(why);
-  // The abort may free memory, and wait for streams that wait for the call.
-  if (terms_.hold) terms_.hold->release();
 }
 
 void ConnectedCall::release() {
-  if (terms_.hold) terms_.hold->release();
+  if (terms_.results) terms_.results->release();
 }
 
 void ConnectedCall::finish() {

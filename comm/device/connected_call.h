@@ -22,7 +22,7 @@ namespace dt {
 /// In the first of these they compare the call, so that calls that differ are a mismatch. Once the
 /// ranks have voted for NCCL, a call without a slot begins at once, and the vote runs beside it:
 ///
-///   the caller's stream:  … ▶ ready event ▶ the caller's work ─▶ StreamHold ▶ …
+///   the caller's stream:  … ▶ ready event ▶ the caller's work ─▶ QueuedResults ▶ …
 ///   NCCL's stream:                └▶ the collective ─────────────────┘
 ///   the engine:              vote ───────────────▶ the call ends when both have ended
 ///
@@ -37,8 +37,8 @@ class ConnectedCall final : public DeviceCopies {
     std::shared_ptr<NcclConnection> connection;
     CallingRank self;
     std::shared_ptr<StagingDevice> device;
-    std::shared_ptr<DeviceEvent> ready = {};  ///< reached when the input is there; null: it is
-    std::shared_ptr<StreamHold> hold = {};    ///< null: no stream will wait for the end
+    std::shared_ptr<DeviceEvent> ready = {};      ///< reached when the input is there; null: it is
+    std::shared_ptr<QueuedResults> results = {};  ///< null: no stream will wait for them
     std::vector<BufferRanges> ranges;
     std::shared_ptr<Operation> executed;  ///< the call, which the engine gets if it is staged
   };

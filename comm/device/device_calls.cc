@@ -194,20 +194,20 @@ Result<std::shared_ptr<Operation>> DeviceCalls::stage(const OperationRequest& ca
   if (!executed->request.terms) executed->request.terms.emplace();
   // Where counts differ, a rank without elements has no buffer, and so no place.
   if (!has_own_counts(call.kind)) executed->request.terms->memory = MemoryKind::device;
-  if (!call.blocks) operation->hold = TRY(device->make_hold());
+  if (!call.blocks) operation->results = device->expect_results();
   std::unique_ptr<DeviceCopies> copies;
   if (auto connection = connection_for(operation->request, self, device)) {
     copies = TRY(ConnectedCall::start({.connection = std::move(connection),
                                        .self = self,
                                        .device = device,
                                        .ready = std::move(earlier.done),
-                                       .hold = operation->hold,
+                                       .results = operation->results,
                                        .ranges = std::move(ranges),
                                        .executed = executed}));
   } else {
     copies = TRY(StagedCopies::start({.device = device,
                                       .earlier = std::move(earlier),
-                                      .hold = operation->hold,
+                                      .results = operation->results,
                                       .ranges = std::move(ranges),
                                       .executed = std::move(executed)}));
   }

@@ -298,10 +298,10 @@ Result<> NcclConnection::start_on_device(NcclQueue::Bucket& bucket) {
     if (task->ready) TRY(stream_->wait(*task->ready));
   }
   TRY(run(plan(bucket)));
-  // Before the event: behind that, a number may have another use.
+  TRY(stream_->record(*done));
   for (const auto& task : bucket)
-    if (task->hold) task->hold->release_behind(*stream_, task->hold_tasks);
-  return stream_->record(*done);
+    if (task->results) task->results->queue(done, task->tasks);
+  return {};
 }
 
 NcclPlan NcclConnection::plan(const NcclQueue::Bucket& bucket) const {

@@ -2,7 +2,7 @@
 
 #include "base/result.h"
 #include "comm/device/nccl_plan.h"
-#include "comm/device/stream_hold.h"
+#include "comm/device/queued_results.h"
 #include "comm/schedule/call_agreement.h"
 #include "gpu/device.h"
 
@@ -18,10 +18,10 @@ namespace dt {
 /// A collective that NCCL runs.
 struct NcclTask {
   NcclPart part;
-  DeviceBuffer memory = {};                 ///< for its plan; empty: that of the connection
-  std::shared_ptr<DeviceEvent> ready = {};  ///< reached when the input is there; null: it is
-  std::shared_ptr<StreamHold> hold = {};    ///< which the results release; null: none
-  size_t hold_tasks = 1;                    ///< the tasks of the call, the last of which does
+  DeviceBuffer memory = {};                     ///< for its plan; empty: that of the connection
+  std::shared_ptr<DeviceEvent> ready = {};      ///< reached when the input is there; null: it is
+  std::shared_ptr<QueuedResults> results = {};  ///< of its call; null: no stream can wait
+  size_t tasks = 1;                             ///< of its call
 
   // These are the connection's:
   enum class State : uint8_t { queued, on_device, ended, failed };

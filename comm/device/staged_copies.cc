@@ -84,8 +84,9 @@ void StagedCopies::limit_time(OperationRequest& request) {
 /// Starts to copy the results of the first chunk that has ended, and whose results are not copied.
 Result<> StagedCopies::copy_result() {
   const StagedChunk& chunk = chunks_[results_++].staged;
-  StreamHold* const hold = results_ == chunks_.size() ? terms_.hold.get() : nullptr;
-  return terms_.device->copy_results(chunk.results, hold, *results_copied_);
+  TRY(terms_.device->copy_results(chunk.results, *results_copied_));
+  if (terms_.results && results_ == chunks_.size()) terms_.results->queue(results_copied_);
+  return {};
 }
 
 Result<> StagedCopies::make_result() {
@@ -110,7 +111,7 @@ Result<bool> StagedCopies::results_copied() {
 }
 
 void StagedCopies::release() {
-  if (terms_.hold) terms_.hold->release();
+  if (terms_.results) terms_.results->release();
 }
 
 void StagedCopies::finish() {

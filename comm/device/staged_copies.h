@@ -13,10 +13,10 @@
 namespace dt {
 
 /// The copies of one call. Without a stream of the caller, those of the input begin at once. With
-/// one they wait for its earlier work. Its later work continues, unless the caller lets it wait for
-/// the StreamHold. Each chunk of the call goes this way:
+/// one they wait for its earlier work. Its later work continues, unless the caller lets it wait
+/// behind the QueuedResults. Each chunk of the call goes this way:
 ///
-///   the caller's stream:  … ▶ ready event ▶ the caller's work ────────────▶ StreamHold ▶ …
+///   the caller's stream:  … ▶ ready event ▶ the caller's work ─────────▶ QueuedResults ▶ …
 ///   its stream for inputs:        └▶ copies ─┐                                  ▲
 ///   the engine:                              └▶ runs in pinned memory ─┐        │ the last one
 ///   the stream for results:                                            └▶ copies ┘
@@ -24,8 +24,8 @@ class StagedCopies final : public DeviceCopies {
  public:
   struct Terms {
     std::shared_ptr<StagingDevice> device;
-    EarlierWork earlier = {};               ///< which writes the input
-    std::shared_ptr<StreamHold> hold = {};  ///< null: no stream will wait for the end
+    EarlierWork earlier = {};                     ///< which writes the input
+    std::shared_ptr<QueuedResults> results = {};  ///< null: no stream will wait for them
     std::vector<BufferRanges> ranges;
     std::shared_ptr<Operation> executed;  ///< the call, which gets its buffers in pinned memory
     DeviceBuffer memory = {};             ///< pinned; more is taken where it is too small

@@ -43,7 +43,6 @@ Result<std::shared_ptr<StagingDevice>> StagingDevice::open(std::unique_ptr<Devic
   std::shared_ptr<StagingDevice> made(new StagingDevice());
   made->device_ = std::move(device);
   TRY(made->device_->load_kernels());
-  made->numbers_.emplace(*made->device_);
   made->inputs_ = TRY(made->device_->make_stream());
   made->results_ = TRY(made->device_->make_stream());
   return made;
@@ -117,8 +116,9 @@ Result<> copy_all(DeviceStream& stream, std::vector<MemoryCopy> copies) {
   return {};
 }
 
-Result<std::shared_ptr<StreamHold>> StagingDevice::make_hold() {
-  return StreamHold::make(shared_from_this(), *numbers_);
+std::shared_ptr<QueuedResults> StagingDevice::expect_results() {
+  return std::make_shared<QueuedResults>(
+      std::shared_ptr<Device>(shared_from_this(), device_.get()));
 }
 
 Result<std::shared_ptr<DeviceEvent>> StagingDevice::take_event() {
@@ -176,12 +176,9 @@ Result<> StagingDevice::copy_inputs(std::vector<MemoryCopy> copies, const Earlie
   return queued;
 }
 
-Result<> StagingDevice::copy_results(std::vector<MemoryCopy> copies, StreamHold* hold,
-                                     DeviceEvent& copied) {
+Result<> StagingDevice::copy_results(std::vector<MemoryCopy> copies, DeviceEvent& copied) {
   const std::lock_guard lock(mutex_);
   Result<> queued = copy_all(*results_, std::move(copies));
-  // Before the event: behind that, the number may have another use.
-  if (queued && hold != nullptr) hold->release_behind(*results_);
   const Result<> recorded = results_->record(copied);
   if (queued) queued = recorded;
   if (!queued) (void)results_->synchronize(Clock::now() + staged_work_max);

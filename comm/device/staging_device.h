@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "comm/device/buffer_ranges.h"
-#include "comm/device/stream_hold.h"
+#include "comm/device/queued_results.h"
 #include "gpu/device.h"
 
 #include <cstddef>
@@ -40,7 +40,8 @@ class StagingDevice : public std::enable_shared_from_this<StagingDevice> {
   /// Keeps memory for later calls, which no copy uses any more. Frees none, since CUDA may wait for
   /// the device's work then. The next take_pinned() frees what is too much.
   void keep_pinned(DeviceBuffer buffer);
-  Result<std::shared_ptr<StreamHold>> make_hold();
+  /// Returns an object for one operation, which keeps this one.
+  std::shared_ptr<QueuedResults> expect_results();
   /// Returns an event of the device, which comes back to it for later calls. It counts as reached
   /// until it is recorded.
   Result<std::shared_ptr<DeviceEvent>> take_event();
@@ -51,8 +52,8 @@ class StagingDevice : public std::enable_shared_from_this<StagingDevice> {
   /// end.
   Result<> copy_inputs(std::vector<MemoryCopy> copies, const EarlierWork& earlier,
                        DeviceEvent& copied);
-  /// The same into memory of the device. `hold` is a part behind them; null: none.
-  Result<> copy_results(std::vector<MemoryCopy> copies, StreamHold* hold, DeviceEvent& copied);
+  /// The same into memory of the device.
+  Result<> copy_results(std::vector<MemoryCopy> copies, DeviceEvent& copied);
 
  private:
   static constexpr size_t kept_count_max = 16;
@@ -76,7 +77,6 @@ class StagingDevice : public std::enable_shared_from_this<StagingDevice> {
   Result<DeviceStream*> stream_behind(const EarlierWork& earlier);
 
   std::unique_ptr<Device> device_ = {};
-  std::optional<HoldNumbers> numbers_ = {};
   std::mutex mutex_;
   std::vector<DeviceBuffer> kept_ = {};
   std::vector<DeviceBuffer> evicted_ = {};

@@ -103,7 +103,7 @@ inline bool matches_by_name(const OperationRequest& request) {
 }
 
 class DeviceCopies;
-class StreamHold;
+class QueuedResults;
 
 /// A submitted request: pending until `outcome` is set, exactly once.
 struct Operation {
@@ -124,8 +124,8 @@ struct Operation {
   /// For a call on memory of a device: its steps, some of which the engine runs. Null for most.
   /// Only the driver reads it; the engine never gets such a call.
   std::shared_ptr<DeviceCopies> staged = {};
-  /// For such a call that does not block: by which streams wait for its end. Null for others.
-  std::shared_ptr<StreamHold> hold = {};
+  /// For such a call that does not block: behind which streams can wait. Null for others.
+  std::shared_ptr<QueuedResults> results = {};
 };
 
 }  // namespace dt

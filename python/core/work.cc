@@ -76,19 +76,22 @@ PyObject* wait(PyObject* self, PyObject* argument) {
   }
 }
 
-/// wait_stream(stream): later work of a stream of the buffers' device waits for the result. The
-/// work must live until it is done. It waits itself, without handlers of signals, where the buffers
-/// are on the host.
+/// wait_stream(stream): later work of a stream of the buffers' device begins behind the result. It
+/// waits until that is queued, or done where the buffers are on the host. The work must live until
+/// it is done.
 PyObject* wait_stream(PyObject* self, PyObject* argument) {
   const unsigned long long stream = PyLong_AsUnsignedLongLong(argument);
   if (PyErr_Occurred() != nullptr) return nullptr;
   dtrain_error failure = {.struct_size = sizeof failure};
   dtrain_work* work = object_of(self)->work;
-  PyThreadState* thread = PyEval_SaveThread();
-  const int status = dtrain_work_wait_stream(work, pointer_of(stream), &failure);
-  PyEval_RestoreThread(thread);
-  if (status != DTRAIN_OK) return raise_failure(failure);
-  Py_RETURN_NONE;
+  while (true) {
+    PyThreadState* thread = PyEval_SaveThread();
+    const int status = dtrain_work_wait_stream(work, pointer_of(stream), slice_ms, &failure);
+    PyEval_RestoreThread(thread);
+    if (status == DTRAIN_OK) Py_RETURN_NONE;
+    if (status != DTRAIN_PENDING) return raise_failure(failure);
+    if (PyErr_CheckSignals() < 0) return nullptr;
+  }
 }
 
 /// Returns the result that the engine owns; none, with an exception set, when there is none.

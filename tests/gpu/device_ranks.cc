@@ -182,7 +182,7 @@ int broadcast_on_stream(DeviceRank& self, dtrain_buffers buffers,
                         const dtrain_op_options& options) {
   dtrain_work* const work =
       dtrain_broadcast_async(self.context.get(), buffers, 0, &options, &self.error);
-  int status = dtrain_work_wait_stream(work, options.stream, &self.error);
+  int status = dtrain_work_wait_stream(work, options.stream, -1, &self.error);
   if (status == DTRAIN_OK) status = dtrain_work_wait(work, -1, &self.error);
   dtrain_work_free(work);
   return status;
@@ -251,7 +251,7 @@ int measure_cost(DeviceRank& self, Time begin) {
     const Time call = Clock::now();
     dtrain_work* const work =
         dtrain_all_reduce_async(self.context.get(), buffers, DTRAIN_AVERAGE, &options, &self.error);
-    int status = dtrain_work_wait_stream(work, options.stream, &self.error);
+    int status = dtrain_work_wait_stream(work, options.stream, -1, &self.error);
     const double call_us = us_since(call);
     if (status == DTRAIN_OK) status = dtrain_work_wait(work, -1, &self.error);
     if (i >= warm_rounds) calls_us.push_back(call_us);

@@ -81,15 +81,19 @@
 extern "C" {
 #endif
 
-/* Later work of the stream waits until the work is done, or has failed, so that it can read the
- * result. The stream is one of the device of the buffers, not only that of the options; several can
- * wait. The call does not wait, unless the buffers lie on the host. The buffers belong to the
- * operation until it is done, so the work must live as long. Where a failure matters, wait for the
- * work later, too.
+/* Later work of the stream begins behind the work, so that it can read the result. The stream is
+ * one of the device of the buffers, not only that of the options; several can wait. The call itself
+ * waits until the last copy, or NCCL's kernel, is queued on the device. Until then no stream is
+ * held: CUDA waits for all streams when it loads a kernel or frees memory, and the result could not
+ * be queued meanwhile. Where the buffers lie on the host, it waits until the work is done. The
+ * buffers belong to the operation until it is done, so the work must live as long. Where a failure
+ * matters, wait for the work later, too.
  *
+ * Waits for at most timeout_ms milliseconds, -1: without a limit; then returns DTRAIN_PENDING.
  * Returns the status of a work that is done. Fails with _INPUT for NULL and for a stream of another
  * device, or one that is being captured, and with _SYSTEM when the device has failed. */
-DTRAIN_API int dtrain_work_wait_stream(dtrain_work* work, void* stream, dtrain_error* error);
+DTRAIN_API int dtrain_work_wait_stream(dtrain_work* work, void* stream, int timeout_ms,
+                                       dtrain_error* error);
 
 /* Returns 1 when the ranks of the context have agreed that NCCL runs their collectives on memory of
  * devices that it can run; else 0, also for NULL. The value changes at most once, at the same call

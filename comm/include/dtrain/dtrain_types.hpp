@@ -332,10 +332,11 @@ class Work {
   bool wait_for(std::chrono::milliseconds timeout) {
     return wait_ms(timeout.count() < 0 ? 0 : detail::milliseconds_of(timeout));
   }
-  /// Later work of a device's stream waits for it. Null: the default one.
+  /// Later work of a device's stream begins behind it. Waits until its results are queued on the
+  /// device. Null: the default one.
   void wait_on(void* stream) {
     dtrain_error error = detail::empty_error();
-    if (dtrain_work_wait_stream(work_.get(), detail::named(stream), &error) != DTRAIN_OK)
+    if (dtrain_work_wait_stream(work_.get(), detail::named(stream), -1, &error) != DTRAIN_OK)
       throw Error(error);
   }
   /// Returns the result of an operation whose result the engine allocates, which must be done.

@@ -46,8 +46,8 @@ def test_a_work_reads_what_its_stream_has_written_and_the_stream_waits_for_its_r
         cpu_device.queue_copy(address(gradient), late.buffer_info()[0], 4)
         work = start(world, address(gradient), cpu_device.STREAM)
         assert not work.done()
-        work.wait_stream(cpu_device.STREAM)
-        cpu_device.queue_copy(seen.buffer_info()[0], address(gradient), 4)
+    work.wait_stream(cpu_device.STREAM)
+    cpu_device.queue_copy(seen.buffer_info()[0], address(gradient), 4)
     wait_until_idle()
     assert list(seen) == [2 * world.size]
     assert work.wait(-1.0)

@@ -108,7 +108,7 @@ class Work(TorchWork):
     def wait(self, timeout: datetime.timedelta = datetime.timedelta(0)) -> bool:
         """Return once the operation is done, or raise its error. A timeout above 0 ends the waiting alone.
 
-        With tensors of a GPU and no timeout, it returns at once, and the current stream waits.
+        With tensors of a GPU and no timeout, it returns when the results are queued. The current stream waits for them.
         """
         seconds = timeout.total_seconds()
         if seconds <= 0 and self._stream_waits():

@@ -22,7 +22,7 @@ struct SumOptions {
 /// A sum of rank 0, over its numbers in place.
 struct Sum {
   Sum(const ConnectedRanks& world, const SumOptions& options)
-      : hold(world.devices[0]->make_hold().value()) {
+      : results(world.devices[0]->expect_results()) {
     std::byte* const at = world.memory[0].at();
     const CallingRank self = {.rank = 0, .size = static_cast<int>(world.ranks.size())};
     executed->request = {.kind = OperationKind::all_reduce, .count = 3, .input = at, .output = at};
@@ -41,13 +41,13 @@ struct Sum {
                                    .self = self,
                                    .device = world.devices[0],
                                    .ready = ready,
-                                   .hold = hold,
+                                   .results = results,
                                    .ranges = ranges_of(executed->request, self),
                                    .executed = executed})
                  .value();
   }
   std::shared_ptr<Operation> executed = std::make_shared<Operation>();
-  std::shared_ptr<StreamHold> hold;
+  std::shared_ptr<QueuedResults> results;
   std::unique_ptr<DeviceCopies> copies;
 };
 
@@ -121,13 +121,10 @@ TEST_CASE("a stream waits for the results of NCCL only if the caller wants it") 
   const auto before = world.cpu.device(0).make_event().value();
   CHECK(world.cpu.stream(0).record(*before));
   CHECK(before->synchronize(much_later()));
-  CHECK(sum.hold->hold(&world.cpu.stream(0)));
-  const auto behind = world.cpu.device(0).make_event().value();
-  CHECK(world.cpu.stream(0).record(*behind));
-  CHECK_FALSE(behind->done().value());
-  // NCCL's stream releases it, and not the host.
   begin_nccl(sum);
-  CHECK(behind->synchronize(much_later()));
+  CHECK(sum.results->let_wait(&world.cpu.stream(0), Time::max()).value());
+  CHECK(world.cpu.stream(0).synchronize(much_later()));
+  CHECK(values_of<float>(world.cpu.stream(0), world.memory[0], 3) == std::vector<float>{1, 1, 1});
   while (!sum.copies->results_copied().value())
     std::this_thread::yield();
 }
@@ -436,17 +433,18 @@ TEST_CASE("other ranks that will not end the call are its reason") {
   world.decided(0);
   const auto stream = world.devices[0]->device().stream_at(&world.cpu.stream(0)).value();
   const Sum sum(world, {.agreed = DeviceRoute::nccl, .stream = stream});
-  CHECK(sum.hold->hold(&world.cpu.stream(0)));
   sum.copies->stop({Errc::peer_lost, "too early: the engine waits"});
   begin_nccl(sum);
   sum.copies->stop({Errc::peer_lost, "rank 1 died"});
-  // An abort may wait for the stream.
-  CHECK(world.cpu.stream(0).synchronize(much_later()));
   Result<bool> ended = false;
   while (ended && !*ended)
     ended = sum.copies->results_copied();
   CHECK(ended.error().message == "all_reduce \"loss\": rank 1 died");
   CHECK_FALSE(sum.copies->others_wait());
+  // No stream of the caller is held by what other ranks will not end.
+  sum.copies->release();
+  CHECK(sum.results->let_wait(&world.cpu.stream(0), Time::max()).has_value());
+  CHECK(world.cpu.stream(0).synchronize(much_later()));
 }
 
 TEST_CASE("a device that fails behind NCCL ends the call") {

@@ -30,7 +30,7 @@ struct StagedReduction {
   Result<std::unique_ptr<DeviceCopies>> start(bool on_stream) {
     return StagedCopies::start({.device = device,
                                 .earlier = on_stream ? record_earlier() : EarlierWork(),
-                                .hold = hold,
+                                .results = results,
                                 .ranges = ranges_of(request, {}),
                                 .executed = executed});
   }
@@ -52,7 +52,7 @@ struct StagedReduction {
   std::unique_ptr<DeviceStream> stream;
   DeviceBuffer input;
   DeviceBuffer output;
-  std::shared_ptr<StreamHold> hold = device->make_hold().value();
+  std::shared_ptr<QueuedResults> results = device->expect_results();
   std::shared_ptr<Operation> executed = std::make_shared<Operation>();
   OperationRequest& request = executed->request;
 };
@@ -107,17 +107,17 @@ TEST_CASE(
   const auto copies = call.start(true).value();
   const auto passes = call.device->device().make_event().value();
   REQUIRE(call.stream->record(*passes).has_value());
-  std::vector<int> seen(3);
-  REQUIRE(call.hold->hold(call.stream.get()).has_value());
-  REQUIRE(call.stream->copy({bytes_at(seen), call.output.at(), sizeof(int) * 3}).has_value());
   CHECK(copies->next()->kind == DeviceStep::Kind::waits);
   call.gate.open();
   REQUIRE(input_copied(*copies));
   REQUIRE(passes->synchronize(much_later()).has_value());
-  CHECK_FALSE(call.stream->done().value());
+  // No stream is held before the results are queued.
+  CHECK(call.results->let_wait(call.stream.get(), Clock::now()).error().code == Errc::timeout);
   call.execute();
-  // The device releases the stream, and not the host.
   REQUIRE(copies->start_results().has_value());
+  REQUIRE(call.results->let_wait(call.stream.get(), Time::max()).value());
+  std::vector<int> seen(3);
+  REQUIRE(call.stream->copy({bytes_at(seen), call.output.at(), sizeof(int) * 3}).has_value());
   REQUIRE(call.stream->synchronize(much_later()).has_value());
   CHECK(seen == std::vector<int>{10, 12, 14});
 }

@@ -83,7 +83,7 @@ TEST_CASE("copies go both ways, and the event behind them is reached also after 
   const auto copied = device->device().make_event().value();
   std::array<std::byte, 3> values = {std::byte{1}, std::byte{2}, std::byte{3}};
   const MemoryCopy in = {memory.at(), values.data(), 3};
-  REQUIRE(device->copy_results({in}, nullptr, *copied).has_value());
+  REQUIRE(device->copy_results({in}, *copied).has_value());
   REQUIRE(copied->synchronize(much_later()).has_value());
   const std::vector<MemoryCopy> copies = {{pinned.at(), memory.at(), 3},
                                           {pinned.at(), memory.at(), 4}};
@@ -110,7 +110,7 @@ TEST_CASE("no copy runs any more after a failure to record the event behind it")
   const DeviceBuffer memory = device->device().allocate(3).value();
   const DeviceBuffer pinned = device->take_pinned(3).value();
   const auto copied = device->device().make_event().value();
-  CHECK_FALSE(device->copy_results({{memory.at(), pinned.at(), 3}}, nullptr, *copied));
+  CHECK_FALSE(device->copy_results({{memory.at(), pinned.at(), 3}}, *copied));
   CHECK(has_run);
   may_run = true;
 }
