@@ -94,16 +94,14 @@ struct CopyStep {
   }
 };
 
-/// The part of a tile that one of `threads` threads copies. The tile begins at element `first` of
-/// the item.
+/// The part of elements [first, end) of the item that one of `threads` threads copies. A tile begins
+/// at `first`.
 template <class From, class To>
-DT_BOTH void copy_tile(const CopyItem& item, uint64_t first, const CopyStep<From, To>& step,
-                       const GridPlace& place) {
+DT_BOTH void copy_range(const CopyItem& item, uint64_t first, uint64_t end,
+                        const CopyStep<From, To>& step, const GridPlace& place) {
   using Copy = CopyStep<From, To>;
   constexpr int width = CopyShape<From, To>::width;
   constexpr int unroll = CopyShape<From, To>::unroll;
-  uint64_t end = first + CopyShape<From, To>::tile_elements;
-  if (end > item.count) end = item.count;
   // Tiles are a multiple of all widths, so each of them has the same head as its item.
   uint64_t head = item.head == no_aligned_element ? end - first : item.head;
   if (head > end - first) head = end - first;
@@ -146,27 +144,40 @@ DT_BOTH bool is_skipped(const uint32_t* skip, [[maybe_unused]] const GridPlace& 
 #endif
 }
 
-/// The part of all copies that one thread of one block makes. Block b takes tiles b, b + blocks, ….
+/// Returns the item in which a tile lies.
+template <class Arguments>
+DT_BOTH int item_of(const Arguments& arguments, uint64_t tile) {
+  int begin = 0;
+  int end = arguments.item_count;
+  while (end - begin > 1) {
+    const int middle = (begin + end) / 2;
+    if (arguments.items[middle].tiles_before <= tile) {
+      begin = middle;
+    } else {
+      end = middle;
+    }
+  }
+  return begin;
+}
+
+/// The part of all copies that one thread of one block makes. Blocks have neighbouring tiles, as
+/// many each, so a block searches only its first one.
 template <class From, class To, class Arguments>
 DT_BOTH void copy_elements(const Arguments& arguments, const GridPlace& block,
                            const GridPlace& in_block) {
   using V = Computed<From>;
+  constexpr uint64_t tile_elements = CopyShape<From, To>::tile_elements;
   if (is_skipped(arguments.skip, in_block)) return;
   const CopyStep<From, To> step{static_cast<V>(arguments.factor)};
-  for (uint64_t tile = block.thread; tile < arguments.tile_count; tile += block.threads) {
-    int begin = 0;  // the last item that begins at this tile, or before it, lies in [begin, end)
-    int end = arguments.item_count;
-    while (end - begin > 1) {
-      const int middle = (begin + end) / 2;
-      if (arguments.items[middle].tiles_before <= tile) {
-        begin = middle;
-      } else {
-        end = middle;
-      }
-    }
-    const CopyItem& item = arguments.items[begin];
-    const uint64_t first = (tile - item.tiles_before) * CopyShape<From, To>::tile_elements;
-    copy_tile(item, first, step, in_block);
+  uint64_t tile = arguments.tile_count * block.thread / block.threads;
+  const uint64_t tiles_end = arguments.tile_count * (block.thread + 1) / block.threads;
+  for (int i = item_of(arguments, tile); tile < tiles_end; ++i) {
+    const CopyItem& item = arguments.items[i];
+    const uint64_t first = (tile - item.tiles_before) * tile_elements;
+    uint64_t end = (tiles_end - item.tiles_before) * tile_elements;
+    if (end > item.count) end = item.count;
+    copy_range(item, first, end, step, in_block);
+    tile = item.tiles_before + (end + tile_elements - 1) / tile_elements;
   }
 }
 
