@@ -126,7 +126,8 @@ struct Context::Shared {
   /// Ends all operations, then the members that operations use.
   void finish();
   /// NCCL may connect the devices of a group, whose ranks meet under the prefix.
-  void allow_nccl(uint32_t group, const std::string& prefix, std::string host, bool required);
+  void allow_nccl(uint32_t group, const std::string& prefix, std::string host,
+                  DeviceCollectives wanted);
   ProgramMemory memory;
   DeviceCalls devices;
   Driver driver;
@@ -179,7 +180,8 @@ ProgramMemory& Context::memory() {
 }
 
 void Context::require_nccl(const std::string& key) {
-  shared_->allow_nccl(members_.group, format("nccl/{}/", key), layout_.host, true);
+  shared_->allow_nccl(members_.group, format("nccl/{}/", key), layout_.host,
+                      DeviceCollectives::nccl);
 }
 
 bool Context::uses_nccl() const {
@@ -248,8 +250,7 @@ Result<std::shared_ptr<Context>> Context::join(const InitOptions& options,
                                                        .stall_after = stall_after},
                                          layout.rank, claim.generation);
   if (wanted != DeviceCollectives::staged) {
-    shared->allow_nccl(0, format("nccl/{}/", claim.generation), layout.host,
-                       wanted == DeviceCollectives::nccl);
+    shared->allow_nccl(0, format("nccl/{}/", claim.generation), layout.host, wanted);
   }
   shared->claim = std::move(claim);
   shared->dead_after = dead_after;
@@ -377,7 +378,7 @@ void Context::Shared::finish() {
 }
 
 void Context::Shared::allow_nccl(uint32_t group, const std::string& prefix, std::string host,
-                                 bool required) {
+                                 DeviceCollectives wanted) {
   // The keys end with this context: a later one connects the devices anew.
   const auto set = [this, prefix](const std::string& key, const Bytes& value) {
     return ProgramStore(driver, Duration::zero(), prefix).set(key, value, Lifetime::connection);
@@ -389,7 +390,7 @@ void Context::Shared::allow_nccl(uint32_t group, const std::string& prefix, std:
     return ProgramStore(driver, Duration::zero(), prefix).set(key, value);
   };
   devices.allow_nccl(group,
-                     {.store = {set, wait, note}, .host = std::move(host), .required = required});
+                     {.store = {set, wait, note}, .host = std::move(host), .wanted = wanted});
 }
 
 void Context::finalize() {

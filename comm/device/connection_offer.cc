@@ -51,7 +51,8 @@ bool are_peers(std::span<const ConnectionOffer> offers) {
 
 Result<DeviceCollectives> device_collectives(const Environment& environment) {
   const auto found = environment.find(std::string(variable));
-  if (found == environment.end() || found->second.empty()) return DeviceCollectives::staged;
+  if (found == environment.end() || found->second.empty())
+    return may_share_gpus(environment) ? DeviceCollectives::staged : DeviceCollectives::gpus;
   const auto* const name = std::ranges::find(names, found->second);
   if (name != names.end()) return static_cast<DeviceCollectives>(name - names.begin());
   return fail(Errc::input, format("{} is '{}'; it can be staged, auto or nccl", variable,

@@ -17,9 +17,10 @@ enum class DeviceCollectives : uint8_t {
   staged,     ///< by the engine, in memory of the host
   automatic,  ///< by NCCL where it can connect the devices, else staged
   nccl,       ///< by NCCL; a call fails where it cannot
+  gpus,       ///< automatic for GPUs, staged for devices of the CPU
 };
 /// Returns the value of DTRAIN_DEVICE_COLLECTIVES, which is "staged", "auto" or "nccl". Without it,
-/// calls are staged. Fails with Errc::input for others.
+/// `gpus`, or `staged` where ranks share GPUs. Fails with Errc::input for others.
 Result<DeviceCollectives> device_collectives(const Environment& environment);
 
 /// A rank sends it to rank 0 before NCCL connects its device with those of the others.

@@ -147,11 +147,13 @@ std::shared_ptr<NcclConnection> DeviceCalls::connection_for(
   const auto found = groups_.find(request.group);
   if (found == groups_.end()) return nullptr;
   auto& [terms, connection] = found->second;
+  const bool is_gpu = !device->device().uuid().empty();
+  if (terms.wanted == DeviceCollectives::gpus && !is_gpu) return nullptr;
   if (!connection) {
     connection = NcclConnection::start({.self = self,
                                         .host = terms.host,
                                         .device = device,
-                                        .requires_nccl = terms.required,
+                                        .requires_nccl = terms.wanted == DeviceCollectives::nccl,
                                         .environment = process_environment(),
                                         .store = terms.store});
   }

@@ -26,8 +26,8 @@ class DeviceCalls {
  public:
   struct NcclTerms {
     RankStore store;
-    std::string host = {};  ///< of this rank, for messages
-    bool required = false;  ///< else calls are staged where it cannot
+    std::string host = {};                                    ///< of this rank, for messages
+    DeviceCollectives wanted = DeviceCollectives::automatic;  ///< not `staged`
   };
   /// NCCL may connect the devices of a group's members. Called before the group's first call.
   void allow_nccl(uint32_t group, NcclTerms terms);

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/io/blocked_signals.h"
+#include "base/io/log.h"
 #include "comm/named/name_coordinator.h"
 #include "gpu/cuda/open_cuda.h"
 
@@ -25,11 +26,6 @@ constexpr Duration watch_every = milliseconds(1);
 constexpr size_t plan_memory_bytes = bucket_bytes_max;
 
 constexpr std::string_view finalized = "the context has been finalized";
-
-bool may_share(const Environment& environment) {
-  const auto share = environment.find("DTRAIN_GPU_SHARE");
-  return share != environment.end() && share->second == "1";
-}
 
 std::string place_for_peers(const Environment& environment) {
   const auto wanted = peer_bytes_max(environment);
@@ -117,9 +113,7 @@ void NcclConnection::run() {
   } else if (verdict->way == ConnectionVerdict::Way::failed) {
     stop({Errc::unsupported, std::move(verdict->reason)});
   } else if (verdict->way == ConnectionVerdict::Way::staged) {
-    const std::lock_guard lock(mutex_);
-    staged_because_ = std::move(verdict->reason);
-    way_ = Way::staged;
+    note_staging(std::move(verdict->reason));
     return;
   } else if (communicator_ == nullptr) {
     stop({Errc::protocol, "the other ranks have joined a communicator of NCCL without this one"});
@@ -131,6 +125,16 @@ void NcclConnection::run() {
     serve();
   }
   fail_all();
+}
+
+void NcclConnection::note_staging(std::string because) {
+  if (terms_.self.rank == 0) {
+    Log(Log::Level::normal, write_to_stderr)
+        .warn("collectives on memory of GPUs pass through the host, without NCCL: {}", because);
+  }
+  const std::lock_guard lock(mutex_);
+  staged_because_ = std::move(because);
+  way_ = Way::staged;
 }
 
 Result<ConnectionVerdict> NcclConnection::connect() {
@@ -203,7 +207,7 @@ ConnectionOffer NcclConnection::make_offer() {
   const Device& device = terms_.device->device();
   ConnectionOffer offer = {.requires_nccl = terms_.requires_nccl};
   offer.in_use.host = terms_.host;
-  offer.in_use.may_share = may_share(terms_.environment);
+  offer.in_use.may_share = may_share_gpus(terms_.environment);
   if (!device.uuid().empty()) offer.in_use.uuids = {device.uuid()};
   auto opened = open_nccl_for(device, terms_.environment);
   if (!opened) {

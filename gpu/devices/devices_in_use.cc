@@ -37,6 +37,11 @@ bool both_use_nccl(const DevicesInUse& a, const DevicesInUse& b) {
 
 }  // namespace
 
+bool may_share_gpus(const Environment& environment) {
+  const auto share = environment.find("DTRAIN_GPU_SHARE");
+  return share != environment.end() && share->second == "1";
+}
+
 void encode(const DevicesInUse& devices, Writer& writer) {
   const size_t count = std::min(devices.uuids.size(), gpus_max);
   writer.text(cut(devices.host, host_bytes_max))

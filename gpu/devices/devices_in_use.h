@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/bytes.h"
+#include "base/environment.h"
 
 #include <optional>
 #include <string>
@@ -19,6 +20,9 @@ struct DevicesInUse {
   int driver_version = 0;  ///< of CUDA, that the driver supports: 13000; 0: not known
   bool operator==(const DevicesInUse&) const = default;
 };
+
+/// True when ranks share GPUs: `dtrain run --gpu-share` sets DTRAIN_GPU_SHARE.
+bool may_share_gpus(const Environment& environment);
 
 /// The most bytes of an encoded DevicesInUse. Longer texts are cut, and more GPUs than 16 left out.
 inline constexpr size_t devices_in_use_bytes_max = 1280;

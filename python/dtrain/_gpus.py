@@ -25,7 +25,8 @@ def report_way(as_they_are: bool) -> None:
     _reported = True
     if world.rank != 0:
         return
-    wish = os.environ.get("DTRAIN_DEVICE_COLLECTIVES", "")
+    shared = os.environ.get("DTRAIN_GPU_SHARE") == "1"
+    wish = os.environ.get("DTRAIN_DEVICE_COLLECTIVES") or ("staged" if shared else "auto")
     if not as_they_are:
         text = "this build of dtrain has no parts for these GPUs; their tensors are copied to the CPU and back"
         warnings.warn(text, RuntimeWarning, stacklevel=2)

@@ -15,8 +15,9 @@
  * overlap, and their sums of floats may be rounded in another order, the same on all ranks. The
  * library keeps up to 256 MiB of pinned memory for each device.
  *
- * With DTRAIN_DEVICE_COLLECTIVES=auto in the environment of all ranks, NCCL runs collectives of the
- * whole job, also by name and in lists. No GPU has run this, so it is not the default.
+ * On GPUs, NCCL runs collectives of the whole job instead, also by name and in lists, where it can
+ * connect all ranks. With DTRAIN_DEVICE_COLLECTIVES=staged in the environment of all ranks it does
+ * not, and also not by default with --gpu-share.
  * - Conditions: The type and the reduction are those of NCCL, or the reduction is an average.
  *   Neither --algorithms nor --deterministic is given. Scales need floats, and compression needs
  *   float32. NCCL moves 8-bit floats and booleans, but does not reduce them. NCCL's minimum and
@@ -26,8 +27,8 @@
  *   that at each call. After that, NCCL begins a call without a name at once, and the ranks compare
  *   it meanwhile. If they differ, NCCL is aborted, and later calls fail, too. A call on another
  *   device than the first differs, unless all ranks have another one. Calls by name are also staged
- * while a rank has joined. With nccl instead of auto, calls fail when NCCL cannot connect all
- * ranks.
+ * while a rank has joined. With DTRAIN_DEVICE_COLLECTIVES=nccl, calls fail when NCCL cannot
+ * connect all ranks.
  * - Order: A second call by a name that is pending waits until NCCL has the first. When a call by
  *   name reaches its time limit, all later calls for NCCL fail. Small calls are fused.
  * - Memory: For scaled and compressed calls of more than 1 MiB, the library keeps memory of the

@@ -81,8 +81,7 @@ Result<> ReplicaDevices::open_nccl(const Environment& environment) {
 
 DevicesInUse ReplicaDevices::in_use(const Environment& environment) const {
   DevicesInUse found = {.host = host_name()};
-  const auto share = environment.find("DTRAIN_GPU_SHARE");
-  found.may_share = share != environment.end() && share->second == "1";
+  found.may_share = may_share_gpus(environment);
   for (const Device* const one : devices_) {
     std::string uuid = one->uuid();
     if (!uuid.empty()) found.uuids.push_back(std::move(uuid));

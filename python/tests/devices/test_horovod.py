@@ -183,14 +183,17 @@ def test_the_stream_is_the_current_one_of_the_tensors_gpu(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("wish", "way"),
+    ("wish", "share", "way"),
     [
-        ("", "pass through the memory of the host; DTRAIN_DEVICE_COLLECTIVES=auto uses NCCL"),
-        ("auto", "are for NCCL, once it has connected all ranks (DTRAIN_DEVICE_COLLECTIVES=auto)"),
+        ("", "0", "are for NCCL, once it has connected all ranks (DTRAIN_DEVICE_COLLECTIVES=auto)"),
+        ("", "1", "pass through the memory of the host; DTRAIN_DEVICE_COLLECTIVES=auto uses NCCL"),
+        ("staged", "0", "pass through the memory of the host; DTRAIN_DEVICE_COLLECTIVES=auto uses NCCL"),
+        ("nccl", "1", "are for NCCL, once it has connected all ranks (DTRAIN_DEVICE_COLLECTIVES=nccl)"),
     ],
 )
-def test_rank_0_reports_the_way_of_tensors_of_gpus_once(monkeypatch, capsys, wish, way):
+def test_rank_0_reports_the_way_of_tensors_of_gpus_once(monkeypatch, capsys, wish, share, way):
     monkeypatch.setattr(_gpus, "_reported", False)
+    monkeypatch.setenv("DTRAIN_GPU_SHARE", share)
     monkeypatch.setenv("DTRAIN_DEVICE_COLLECTIVES", wish)
     for _ in range(2):
         _gpus.report_way(True)

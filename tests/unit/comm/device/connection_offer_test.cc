@@ -18,8 +18,9 @@ TEST_CASE("the variable has three values") {
   const auto of = [](const char* value) {
     return device_collectives({{"DTRAIN_DEVICE_COLLECTIVES", value}});
   };
-  CHECK(device_collectives({}).value() == DeviceCollectives::staged);
-  CHECK(of("").value() == DeviceCollectives::staged);
+  CHECK(device_collectives({}).value() == DeviceCollectives::gpus);
+  CHECK(of("").value() == DeviceCollectives::gpus);
+  CHECK(device_collectives({{"DTRAIN_GPU_SHARE", "1"}}).value() == DeviceCollectives::staged);
   CHECK(of("auto").value() == DeviceCollectives::automatic);
   CHECK(of("nccl").value() == DeviceCollectives::nccl);
   CHECK(of("staged").value() == DeviceCollectives::staged);
