@@ -173,6 +173,8 @@ part_b() {
   step torch 'NCCL alone: the cost of its calls' 60 nccl_cost "${two[@]}" python3 "$here/nccl_cost.py"
   step device 'Collectives of NCCL have the bits of the host' 70 "${three[@]}" "$build/tests/gpu/nccl_ranks" check
   step device 'Collectives of libdtrain by NCCL' 60 "${three[@]}" "${by_nccl[@]}" "$ranks" check nccl
+  step torch 'DDP, FSDP2 and the optimizer of Horovod train as one process does' 40 \
+    "${two[@]}" python3 "$here/torch_training.py"
   step device 'The cost of calls of libdtrain' 45 "${two[@]}" "${by_nccl[@]}" "$ranks" cost
   step device 'Collectives of libdtrain, staged' 60 "${three[@]}" -x DTRAIN_DEVICE_COLLECTIVES=staged "$ranks" check staged
   # The ranks share a GPU, so their streams wait for each other. Kernels that wait: part a.
