@@ -27,6 +27,11 @@ constexpr size_t plan_memory_bytes = bucket_bytes_max;
 
 constexpr std::string_view finalized = "the context has been finalized";
 
+void warn_of_staging(const std::string& why) {
+  Log(Log::Level::normal, write_to_stderr)
+      .warn("collectives on memory of GPUs pass through the host, without NCCL: {}", why);
+}
+
 std::string place_for_peers(const Environment& environment) {
   const auto wanted = peer_bytes_max(environment);
   return !wanted || *wanted == size_t{0} ? std::string() : peer_place();
@@ -113,7 +118,10 @@ void NcclConnection::run() {
   } else if (verdict->way == ConnectionVerdict::Way::failed) {
     stop({Errc::unsupported, std::move(verdict->reason)});
   } else if (verdict->way == ConnectionVerdict::Way::staged) {
-    note_staging(std::move(verdict->reason));
+    if (terms_.self.rank == 0) warn_of_staging(verdict->reason);
+    const std::lock_guard lock(mutex_);
+    staged_because_ = std::move(verdict->reason);
+    way_ = Way::staged;
     return;
   } else if (communicator_ == nullptr) {
     stop({Errc::protocol, "the other ranks have joined a communicator of NCCL without this one"});
@@ -125,16 +133,6 @@ void NcclConnection::run() {
     serve();
   }
   fail_all();
-}
-
-void NcclConnection::note_staging(std::string because) {
-  if (terms_.self.rank == 0) {
-    Log(Log::Level::normal, write_to_stderr)
-        .warn("collectives on memory of GPUs pass through the host, without NCCL: {}", because);
-  }
-  const std::lock_guard lock(mutex_);
-  staged_because_ = std::move(because);
-  way_ = Way::staged;
 }
 
 Result<ConnectionVerdict> NcclConnection::connect() {

@@ -97,7 +97,6 @@ class NcclConnection {
  private:
   explicit NcclConnection(Terms terms);
   void run();
-  void note_staging(std::string because);
   Result<ConnectionVerdict> connect();
   ConnectionOffer make_offer();
   Result<> join(const NcclUniqueId& id, const ConnectionMeeting& meeting);

@@ -21,8 +21,8 @@ class QueuedResults {
   QueuedResults(const QueuedResults&) = delete;
   QueuedResults& operator=(const QueuedResults&) = delete;
 
-  /// The results are queued on a stream, and the event is recorded behind them. The last one of
-  /// several calls says so; all have one stream.
+  /// The results are queued on a stream, and the event is recorded behind them. With several calls,
+  /// the last one has the event; all have one stream.
   void queue(std::shared_ptr<DeviceEvent> behind, size_t of_calls = 1);
   /// The operation has failed, or has ended. May be called again.
   void release();

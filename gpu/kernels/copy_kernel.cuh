@@ -94,8 +94,8 @@ struct CopyStep {
   }
 };
 
-/// The part of elements [first, end) of the item that one of `threads` threads copies. A tile begins
-/// at `first`.
+/// The part of elements [first, end) of the item that one of `threads` threads copies. A tile
+/// begins at `first`.
 template <class From, class To>
 DT_BOTH void copy_range(const CopyItem& item, uint64_t first, uint64_t end,
                         const CopyStep<From, To>& step, const GridPlace& place) {

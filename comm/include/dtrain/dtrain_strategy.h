@@ -39,8 +39,8 @@ typedef struct dtrain_strategy_options {
   const char* name;
   /* This process's devices, as "0,2", "cpu:1", "/gpu:1" or "/job:worker/task:0/gpu:1", which only
    * that task takes. NULL: DTRAIN_DEVICES, else all GPUs. Where there is no GPU, the process has
-   * one device of the CPU, or DTRAIN_CPU_DEVICES of them. "cpu": the same also where there are GPUs,
-   * for programs whose code runs on the CPU, which cannot use the memory of GPUs. */
+   * one device of the CPU, or DTRAIN_CPU_DEVICES of them. "cpu": the same also where there are
+   * GPUs, for programs whose code runs on the CPU, which cannot use the memory of GPUs. */
   const char* devices;
   /* "ReductionToOneDevice", "ReductionToOneDevice:DEVICE" (one of the strategy's devices, or
    * "cpu"), "HierarchicalCopyAllReduce:PACKS", "AllReduce:PACKS" or "NcclAllReduce:PACKS". The last
