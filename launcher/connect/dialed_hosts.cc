@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/config/hosts/host_range.h"
 #include "launcher/network/small_send.h"
 #include "rendezvous/secure/address_set.h"
 
@@ -20,6 +21,7 @@ constexpr size_t strangers_max = 128;
 constexpr Duration orphan_patience = seconds(10);
 constexpr size_t stderr_lines_shown = 5;
 constexpr size_t stderr_bytes_shown = 300;
+constexpr size_t host_bytes_max = 4096;  // longer than any host's name
 
 std::string last_lines(const std::string& text) {
   std::vector<std::string_view> lines = split(trim(text), '\n');
@@ -72,8 +74,16 @@ Result<> DialedHosts::start() {
     return fail(Errc::input, format("too many hosts for one {}: their names take {} bytes",
                                     options_.program, order.size()));
   }
-  SpawnedProcess process = TRY(options_.start(order_.hosts));
-  program_ = TRY(ProcessConnection::open(
+  TRY(open(first_, options_.start(order_.hosts)));
+  give_up_timer_ = loop_.after(options_.patience * 9 / 10, [this] { time_over(); });
+  log_.info("{} starts {} agent{}, which connect to this machine", options_.program,
+            order_.hosts.size(), order_.hosts.size() == 1 ? "" : "s");
+  return {};
+}
+
+Result<> DialedHosts::open(Run& run, Result<SpawnedProcess> started) {
+  SpawnedProcess process = TRY(std::move(started));
+  run.process = TRY(ProcessConnection::open(
       loop_, std::move(process),
       {.is_client = true,
        .explain =
@@ -83,14 +93,12 @@ Result<> DialedHosts::start() {
                  .stderr_text = facts.stderr_text,
                  .again = facts.status && facts.status->signal != 0};
            }},
-      {.on_bytes = [](ByteSpan bytes) { return bytes.size(); },
-       .on_end = [this](const AgentConnection::CloseReason& reason) { program_ended(reason); },
+      {.on_bytes = [this](ByteSpan bytes) { return read_lacking(as_text(bytes)); },
+       .on_end = [this,
+                  &run](const AgentConnection::CloseReason& reason) { program_ended(run, reason); },
        .on_stderr = [this](std::string_view text) { read_failures(text); }}));
-  program_->write(as_bytes(order));
-  program_->close_after_sending();
-  give_up_timer_ = loop_.after(options_.patience * 9 / 10, [this] { time_over(); });
-  log_.info("{} starts {} agent{}, which connect to this machine", options_.program,
-            order_.hosts.size(), order_.hosts.size() == 1 ? "" : "s");
+  run.process->write(as_bytes(order_.text()));
+  run.process->close_after_sending();
   return {};
 }
 
@@ -124,7 +132,7 @@ Result<DialedHosts::Expected*> DialedHosts::find_awaited(const Fd& connection,
   if (peer.role != agent_role || index >= expected_.size() || foreign)
     return fail(Errc::refused, format("{} is no agent of this job", peer.text()));
   Expected& expected = expected_[index];
-  if (expected.connection != nullptr && expected.connection->awaited()) return &expected;
+  if (expected.awaited()) return &expected;
   return fail(Errc::refused, format("an agent of {} has connected before", expected.host));
 }
 
@@ -136,6 +144,7 @@ void DialedHosts::proved(Fd connection, Handshake handshake) {
   const auto attached = (*awaited)->connection->attach(std::move(connection), handshake.session(),
                                                        handshake.take_output());
   if (!attached) log_.warn("port of the agents: {}", attached.error().message);
+  copy_when_known();
 }
 
 void DialedHosts::refuse(Fd connection, Handshake handshake, const Error& why) {
@@ -164,38 +173,74 @@ void DialedHosts::read_failures(std::string_view stderr_text) {
     for (const Expected& expected : expected_) {
       const std::string host = expected.host + ": ";
       if (!line.starts_with(host)) continue;
-      if (expected.connection != nullptr && expected.connection->awaited())
+      if (expected.awaited())
         expected.connection->give_up(
             {.why = printable(line.substr(host.size()), stderr_bytes_shown)});
     }
   }
+  copy_when_known();
 }
 
-void DialedHosts::program_ended(const AgentConnection::CloseReason& reason) {
+size_t DialedHosts::read_lacking(std::string_view output) {
+  const size_t used = output.rfind('\n') + 1;  // 0 without a line end
+  for (const std::string_view line : split(output.substr(0, used), '\n')) {
+    const auto found = std::ranges::find(expected_, line, &Expected::host);
+    if (found != expected_.end()) found->lacking = true;
+  }
+  copy_when_known();
+  return output.size() - used <= host_bytes_max ? used : output.size();
+}
+
+/// One copy serves all hosts that lack the executable.
+void DialedHosts::copy_when_known() {
+  std::vector<std::string> hosts;
+  for (const Expected& expected : expected_) {
+    if (!expected.awaited()) continue;
+    if (!expected.lacking) return;
+    hosts.push_back(expected.host);
+  }
+  const bool beside =
+      std::ranges::any_of(expected_, [](const Expected& expected) { return expected.pid != 0; });
+  // The two runs need not share the hosts if the first one has started no agent.
+  if (hosts.empty() || copying_.process || !(beside || first_.over)) return;
+  log_.info("{} copies dtrain to {}", options_.program, compress_names(hosts));
+  const Result<> opened = open(copying_, options_.start_copies(hosts, beside));
+  if (!opened) give_up(true, opened.error().message);
+}
+
+void DialedHosts::program_ended(Run& run, const AgentConnection::CloseReason& reason) {
+  run.over = true;
   const std::string said = last_lines(reason.stderr_text);
   const std::string why = format("{} ended before its agent had connected: {}{}{}",
                                  options_.program, reason.why, said.empty() ? "" : ": ", said);
-  if (!reason.again) return give_up(why);
+  if (!reason.again) return give_up(run.copies, why);
   // Killed: the agents that it has started come all the same.
-  give_up_timer_ = loop_.after(orphan_patience, [this, why] { give_up(why); });
+  run.orphans = loop_.after(orphan_patience, [this, &run, why] { give_up(run.copies, why); });
 }
 
-void DialedHosts::give_up(const std::string& why) {
+void DialedHosts::give_up(bool lacking, const std::string& why) {
   for (const Expected& expected : expected_) {
-    if (expected.connection != nullptr && expected.connection->awaited())
+    if (expected.awaited() && expected.lacking == lacking)
       expected.connection->give_up({.why = why});
   }
+  if (!lacking) copy_when_known();
 }
 
 /// Names the addresses, and the last lines of the program.
 void DialedHosts::time_over() {
-  const std::string said = last_lines(program_->so_far().stderr_text);
-  give_up(format("its agent, started by {}, has not connected to {} (--start-timeout){}{}",
-                 options_.program, join(where_.ips, " or "), said.empty() ? "" : ": ", said));
+  for (const Run* const run : {&copying_, &first_}) {
+    const std::string said =
+        run->process ? last_lines(run->process->so_far().stderr_text) : std::string();
+    give_up(run->copies,
+            format("its agent, started by {}, has not connected to {} (--start-timeout){}{}",
+                   options_.program, join(where_.ips, " or "), said.empty() ? "" : ": ", said));
+  }
 }
 
 void DialedHosts::kill() {
-  if (program_) program_->hang_up();
+  for (Run* const run : {&first_, &copying_}) {
+    if (run->process) run->process->hang_up();
+  }
 }
 
 }  // namespace dt

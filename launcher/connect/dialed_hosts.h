@@ -26,7 +26,11 @@ namespace dt {
 /// the agents connect to this process. They need the program's input once, and outlive its end.
 ///
 ///   expect() each host ─▶ start(): listen, run the program ─▶ agents connect ─▶ port closed
+///                                                        │                ▲
+///                            hosts without executable ───┴─▶ run it again ┘
 ///
+/// The program prints the names of hosts that have no executable. When all others have connected or
+/// failed, it runs once more, and copies the executable to these hosts first.
 /// The port is open until no agent is awaited any more. A connection must come to one of the
 /// addresses, and prove the token that the program's input has. A second agent of a host is refused
 /// by name.
@@ -41,6 +45,10 @@ class DialedHosts {
     std::string program;  ///< its name, for messages
     /// Starts the program, which runs `dtrain agent dial VARIABLE` on each of these hosts.
     std::function<Result<SpawnedProcess>(const std::vector<std::string>& hosts)> start;
+    /// The same, but copies the executable to these hosts first. Called if the program of `start`
+    /// prints hosts. `beside`: that program is still needed by other hosts.
+    std::function<Result<SpawnedProcess>(const std::vector<std::string>& hosts, bool beside)>
+        start_copies = {};
     /// Returns where to listen; called if a host is not this machine.
     std::function<Result<Where>()> where;
     /// How long agents try to connect. The wait for them ends a little earlier, with the reasons.
@@ -60,9 +68,9 @@ class DialedHosts {
   bool listening() const { return acceptor_ != nullptr; }
 
   /// True for the program's process; only this object may reap it.
-  bool owns(pid_t pid) const { return program_ && program_->owns(pid); }
+  bool owns(pid_t pid) const { return first_.owns(pid) || copying_.owns(pid); }
   /// True when the program has ended.
-  bool ended() const { return !program_ || program_->ended(); }
+  bool ended() const { return first_.ended() && copying_.ended(); }
   void kill();
 
  private:
@@ -70,17 +78,32 @@ class DialedHosts {
     std::string host;
     DialedConnection* connection = nullptr;  ///< null: destroyed
     int64_t pid = 0;                         ///< of the agent that has connected
+    bool lacking = false;                    ///< it has no executable
+    bool awaited() const { return connection != nullptr && connection->awaited(); }
+  };
+  /// A run of the program. It is responsible for the hosts whose `lacking` is `copies`.
+  struct Run {
+    bool copies = false;
+    std::unique_ptr<ProcessConnection> process = {};
+    bool over = false;
+    Timer orphans = {};  ///< after the program was killed
+    bool owns(pid_t pid) const { return process && process->owns(pid); }
+    bool ended() const { return !process || process->ended(); }
   };
   DialedHosts(Loop& loop, Log& log, Options options, DialOrder order);
   Result<> listen();
+  Result<> open(Run& run, Result<SpawnedProcess> started);
   void proved(Fd connection, Handshake handshake);
   Result<Expected*> find_awaited(const Fd& connection, const Handshake& handshake);
   void refuse(Fd connection, Handshake handshake, const Error& why);
   void settle();
   /// A line of the program that begins with a host has the reason why no agent comes from there.
   void read_failures(std::string_view stderr_text);
-  void program_ended(const AgentConnection::CloseReason& reason);
-  void give_up(const std::string& why);
+  /// A line of its output is a host without the executable.
+  size_t read_lacking(std::string_view output);
+  void copy_when_known();
+  void program_ended(Run& run, const AgentConnection::CloseReason& reason);
+  void give_up(bool lacking, const std::string& why);
   void time_over();
 
   Loop& loop_;
@@ -90,7 +113,8 @@ class DialedHosts {
   Where where_;
   std::vector<Expected> expected_;
   std::unique_ptr<Acceptor> acceptor_;  ///< null: nobody is awaited
-  std::unique_ptr<ProcessConnection> program_;
+  Run first_;
+  Run copying_ = {.copies = true};
   Timer give_up_timer_;
 };
 

@@ -1,5 +1,6 @@
 #include "launcher/slurm/dialed_by_srun.h"
 
+#include "base/crypto.h"
 #include "base/format.h"
 #include "base/io/network.h"
 #include "launcher/agent/agent_binary.h"
@@ -55,6 +56,15 @@ Result<DialedHosts::Where> where_to_listen(const std::vector<std::string>& netwo
   return where;
 }
 
+/// Returns a path in the job's temporary folder, where no node has a file.
+Result<std::string> path_of_copy(const std::string& job, const Environment& environment) {
+  const auto folder = environment.find("TMPDIR");
+  const std::string name = TRY(random_name(8));
+  return format("{}/dtrain-{}-{}",
+                folder == environment.end() || folder->second.empty() ? "/tmp" : folder->second,
+                job, name);
+}
+
 Result<SpawnedProcess> start_srun(SrunStep step, const Environment& environment) {
   std::error_code failed;
   step.executable = std::filesystem::read_symlink("/proc/self/exe", failed).string();
@@ -89,9 +99,18 @@ std::optional<DialedHosts::Options> dialed_by_srun(const RunConfig& config,
                    held = std::make_shared<std::vector<HeldPort>>()] {
     return where_to_listen(networks, range, *held);
   };
-  options.start = [step = std::move(step), environment](const std::vector<std::string>& hosts) {
+  options.start = [step, environment](const std::vector<std::string>& hosts) {
     SrunStep with_hosts = step;
     with_hosts.hosts = hosts;
+    return start_srun(std::move(with_hosts), environment);
+  };
+  options.start_copies = [step = std::move(step), environment, job = config.slurm_job](
+                             const std::vector<std::string>& hosts,
+                             bool beside) -> Result<SpawnedProcess> {
+    SrunStep with_hosts = step;
+    with_hosts.beside = beside;
+    with_hosts.hosts = hosts;
+    with_hosts.copy = TRY(path_of_copy(job, environment));
     return start_srun(std::move(with_hosts), environment);
   };
   return options;

@@ -31,14 +31,29 @@ constexpr const char* options_of_tasks[] = {
 
 /// Becomes the agent if its host is among those of the step. $1 is the path, $2 the stamp, $3 the
 /// digest. The further arguments are the nodes without an agent. The stamp shows a shared file
-/// system: it spares the 50 ms of sha256sum.
+/// system: it spares the 50 ms of sha256sum. A host without the executable prints its name.
 constexpr const char* agent_script =
     R"sh(p=$1 t=$2 s=$3; shift 3; for n; do [ "$n" != "$SLURMD_NODENAME" ] || exit 0; done; )sh"
     R"sh([ "$(stat -Lc %s.%Y.%i "$p" 2>/dev/null)" != "$t" ] || exec "$p" agent dial SLURMD_NODENAME; )sh"
     R"sh(for f in "$p" "$HOME/.cache/dtrain/$s/dtrain"; do )sh"
     R"sh([ "$(sha256sum 2>/dev/null <"$f")" != "$s  -" ] || exec "$f" agent dial SLURMD_NODENAME; done; )sh"
-    R"sh(echo "dtrain: $SLURMD_NODENAME: no copy of this dtrain at $p; )sh"
-    R"sh(install dtrain in a folder that all hosts share, or give --ssh openssh" >&2; exit 127)sh";
+    R"sh(echo "$SLURMD_NODENAME")sh";
+
+/// The same with the file that sbcast has written. $1 is the path where the host would look, $2 the
+/// file, $3 the digest, and dtrain_copy the errors of sbcast. The file is removed on all nodes: on
+/// those of an agent before it runs, since its process keeps the content.
+constexpr const char* copy_script =
+    R"sh(p=$1 f=$2 s=$3 d=$2.d e=$dtrain_copy; shift 3; unset dtrain_copy; )sh"
+    R"sh(for n; do [ "$n" != "$SLURMD_NODENAME" ] || { rm -f "$f"; exit 0; }; done; )sh"
+    R"sh(no() { rm -rf "$f" "$d"; echo "dtrain: $SLURMD_NODENAME: no copy of this dtrain at $p; )sh"
+    R"sh(install dtrain in a folder that all hosts share, or give --ssh openssh (sbcast to ${d%.d}: $1)" >&2; exit 127; }; )sh"
+    R"sh(m=$(mkdir -m 700 "$d" 2>&1) || no "${m##*: }"; mv "$f" "$d/dtrain" 2>/dev/null || no "$e"; f=$d/dtrain; )sh"
+    R"sh([ "$(sha256sum <"$f")" = "$s  -" ] || no "${e:-another file}"; )sh"
+    R"sh(chmod 500 "$f"; [ -x "$f" ] || no "mounted noexec"; )sh"
+    R"sh(exec 9<"$f"; rm -rf "$d"; exec /proc/self/fd/9 agent dial SLURMD_NODENAME)sh";
+
+constexpr std::string_view copy_remedy =
+    "install dtrain in a folder that all hosts share, or give --ssh openssh";
 
 bool is_within_step(const Environment& environment) {
   const auto step = environment.find("SLURM_STEP_ID");
@@ -62,6 +77,7 @@ std::optional<std::string> gpus_of_tasks(const Environment& environment) {
 /// Returns the words of an srun for these nodes. They begin with `options`.
 std::vector<std::string> words_for(const std::vector<std::string>& nodes,
                                    std::vector<std::string> words, const SrunStep& step) {
+  const bool copies = !step.copy.empty();
   for (std::string word :
        {format("--nodes={}", nodes.size()), format("--ntasks={}", nodes.size()),
         std::string("--ntasks-per-node=1"), "--nodelist=" + compress_names(nodes),
@@ -69,8 +85,8 @@ std::vector<std::string> words_for(const std::vector<std::string>& nodes,
         std::string("--kill-on-bad-exit=0"), std::string("--no-kill"), std::string("--wait=0"),
         format("--immediate={}", std::max<int64_t>(1, step.patience / seconds(1))),
         std::string("--input=all"), std::string("--export=ALL"), std::string("/bin/sh"),
-        std::string("-c"), std::string(agent_script), std::string("dtrain"), step.executable,
-        step.stamp, step.sha256})
+        std::string("-c"), std::string(copies ? copy_script : agent_script), std::string("dtrain"),
+        step.executable, copies ? step.copy : step.stamp, step.sha256})
     words.push_back(std::move(word));
   for (const std::string& node : nodes) {
     if (std::ranges::find(step.hosts, node) == step.hosts.end()) words.push_back(node);
@@ -78,14 +94,14 @@ std::vector<std::string> words_for(const std::vector<std::string>& nodes,
   return words;
 }
 
-/// Returns one srun for each group that has hosts of the step. A host of two groups is in the
+/// Returns one srun for each group that has some of the nodes. A node of two groups is in the
 /// first.
 Result<std::vector<std::vector<std::string>>> words_of_groups(const AllocationVariable& size,
                                                               const SrunStep& step,
+                                                              std::vector<std::string> left,
                                                               std::vector<std::string> options,
                                                               const Environment& environment) {
   const int groups = TRY(size.number(1, slurm_groups_max));
-  std::vector<std::string> left = step.hosts;
   std::vector<std::vector<std::string>> all;
   options.emplace_back();
   for (int group = 0; group < groups; ++group) {
@@ -102,18 +118,32 @@ Result<std::vector<std::vector<std::string>>> words_of_groups(const AllocationVa
   return all;
 }
 
-/// Returns a shell that gives each of the commands the whole input. A single srun for several
-/// groups gives it only to the first.
-std::vector<std::string> all_at_once(const std::vector<std::vector<std::string>>& commands) {
-  // A variable of the user that has this name would be exported.
-  std::string script = "unset order; order=$(cat); ";
+/// Returns the part of a shell script that gives each of the commands the whole of $order. A single
+/// srun for several groups gives it only to the first.
+std::string all_at_once(const std::vector<std::vector<std::string>>& commands) {
+  std::vector<std::string> parts;
   for (const std::vector<std::string>& words : commands) {
     std::vector<std::string> quoted;
     for (const std::string& word : words)
       quoted.push_back(shell_quote(word));
-    script += format("printf %s \"$order\" | {} & ", join(quoted, " "));
+    parts.push_back("printf %s \"$order\" | " + join(quoted, " "));
   }
-  return {"/bin/sh", "-c", script + "wait"};
+  return join(parts, " & ") + (parts.size() > 1 ? " & wait" : "");
+}
+
+/// Returns a shell that reads its input and runs the script.
+std::vector<std::string> with_order(const std::string& script) {
+  // A variable of the user that has this name would be exported.
+  return {"/bin/sh", "-c", "unset order; order=$(cat); " + script};
+}
+
+/// Returns a script that runs sbcast first. The commands remove the copies, so they run even if the
+/// shell is killed.
+std::string after_sbcast(const SrunStep& step, const std::string& script) {
+  return format(
+      "{{ export dtrain_copy; "
+      "dtrain_copy=$(SBCAST_SEND_LIBS=no sbcast {} {} 2>&1 | tr '\\n' ' '); {}; }} & wait $!",
+      shell_quote(step.executable), shell_quote(step.copy), script);
 }
 
 }  // namespace
@@ -123,18 +153,29 @@ Result<SrunCommand> srun_command(const SrunStep& step, const Environment& enviro
   for (const char* const name : options_of_tasks)
     command.environment.erase(name);
   const bool within_step = is_within_step(environment);
-  std::vector<std::string> options = {"srun"};
-  if (within_step) options.emplace_back("--overlap");
-  if (const auto size = find_variable(environment, "SLURM_HET_SIZE")) {
-    const auto all = TRY(words_of_groups(*size, step, std::move(options), environment));
-    command.words = all.size() == 1 ? all.front() : all_at_once(all);
-    return command;
-  }
+  const bool copies = !step.copy.empty();
   // Slurm shares out a total of GPUs among all nodes of the job, so such a step has them all.
   const auto gpus = within_step ? std::nullopt : gpus_of_tasks(environment);
   const bool total = gpus || has_variable(environment, "SLURM_GPUS");
-  if (gpus) options.push_back(*gpus);
-  command.words = words_for(total ? step.nodes : step.hosts, std::move(options), step);
+  if (total && step.beside) {
+    return fail(Errc::unreachable,
+                format("no copy of this dtrain at {}; {}", step.executable, copy_remedy));
+  }
+  std::vector<std::string> options = {"srun"};
+  if (within_step || step.beside) options.emplace_back("--overlap");
+  std::vector<std::vector<std::string>> all;
+  if (const auto size = find_variable(environment, "SLURM_HET_SIZE")) {
+    all = TRY(words_of_groups(*size, step, copies ? step.nodes : step.hosts, std::move(options),
+                              environment));
+  } else {
+    if (gpus) options.push_back(*gpus);
+    all.push_back(words_for(total || copies ? step.nodes : step.hosts, std::move(options), step));
+  }
+  if (copies) {
+    command.words = with_order(after_sbcast(step, all_at_once(all)));
+  } else {
+    command.words = all.size() == 1 ? all.front() : with_order(all_at_once(all));
+  }
   return command;
 }
 

@@ -17,6 +17,10 @@ struct SrunStep {
   std::string stamp;               ///< its size, time and inode, as `stat -c %s.%Y.%i`
   std::string sha256;              ///< its digest as hex digits
   Duration patience;               ///< how long it may wait for nodes that another step holds
+  /// The path at which sbcast puts the executable on all nodes, where no file is yet. Empty: the
+  /// hosts look for it.
+  std::string copy = {};
+  bool beside = false;  ///< another step of dtrain holds some of the nodes
 };
 
 /// A program with its arguments and its variables.
@@ -27,10 +31,13 @@ struct SrunCommand {
 };
 
 /// Returns the command that starts `dtrain agent dial` on each host. `environment` has the
-/// variables of the job. Fails with Errc::input when those of a heterogeneous job are wrong.
+/// variables of the job. Fails with Errc::input when those of a heterogeneous job are wrong, and
+/// with Errc::unreachable when the job has a total of GPUs, which two steps cannot share.
 ///
 /// A host runs the executable from the same path, or from its own cache. Its stamp or its digest
-/// must be the launcher's. A host without either prints one line and ends its part of the step.
+/// must be the launcher's. A host without either prints its name, and ends its part of the step.
+/// With `copy` the hosts run the file of sbcast from a folder of mode 700, if it has the digest. A
+/// host whose copy does not run prints a line for stderr. No node keeps a copy.
 Result<SrunCommand> srun_command(const SrunStep& step, const Environment& environment);
 
 }  // namespace dt

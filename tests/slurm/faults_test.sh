@@ -90,20 +90,70 @@ test_without_srun_agents_start_over_ssh() {
   expect_no_processes
 }
 
-test_a_node_without_this_executable_is_named_with_the_remedy() {
-  slurm_up 2
-  # Only the launcher sees dtrain at this path.
+# Runs a command of `dtrain run` in a batch job of whose nodes only the first sees dtrain at this path.
+run_batch_with_dtrain_on_n1() {
   touch dtrain
-  run_batch -N2 -n2 <<<"exec unshare --mount sh -c 'mount --bind $DTRAIN $PWD/dtrain && exec $PWD/dtrain run true'"
+  run_batch "${@:1:$#-1}" <<<"exec unshare --mount sh -c 'mount --bind $DTRAIN $PWD/dtrain && ${*: -1}'"
+}
+
+test_an_executable_that_nodes_lack_travels_by_sbcast() {
+  slurm_gpus 4
+  slurm_up 3
+  local run="HOME=/root TMPDIR=$node_folder exec $PWD/dtrain run"
+  # n3 gets no agent. Its copy is removed, too.
+  run_batch_with_dtrain_on_n1 -N3 -n3 "$run -np 2 hostname"
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:n1' '[1]<stdout>:n2'
+  expect_no_processes
+  expect_node_folders_empty 3
+  run_batch_with_dtrain_on_n1 -N1 -n1 : -N2 -n2 "$run hostname"
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:n1' '[1]<stdout>:n2' '[2]<stdout>:n3'
+  expect_no_processes
+  run_batch_with_dtrain_on_n1 -N3 -n3 --gpus=6 "$run hostname"
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:n1' '[1]<stdout>:n2' '[2]<stdout>:n3'
+  expect_no_processes
+  expect_node_folders_empty 3
+  # n2 has kept a copy of an earlier start.
+  local kept
+  kept=$cluster/own/n2/.cache/dtrain/$(sha256sum <"$DTRAIN" | cut -d' ' -f1)
+  mkdir -p "$kept"
+  cp "$DTRAIN" "$kept/dtrain"
+  run_batch_with_dtrain_on_n1 -N3 -n3 "HOME=$node_folder TMPDIR=$node_folder exec $PWD/dtrain run hostname"
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:n1' '[1]<stdout>:n2' '[2]<stdout>:n3'
+  expect_no_processes
+}
+
+test_a_copy_that_is_not_the_executable_is_not_run() {
+  slurm_up 2
+  mkdir bin
+  printf '%s\n' '#!/bin/sh' "touch $PWD/ran" >other
+  printf '%s\n' '#!/bin/sh' "exec $(command -v sbcast) $PWD/other \"\$2\"" >bin/sbcast
+  chmod +x bin/sbcast
+  run_batch_with_dtrain_on_n1 -N2 -n2 "PATH=$PWD/bin:\$PATH TMPDIR=$node_folder exec $PWD/dtrain run true"
   expect_status 3
   expect_stderr_contains "dtrain: n2: no copy of this dtrain at $PWD/dtrain; install dtrain in a folder that all hosts share"
+  expect_stderr_contains 'another file'
+  expect_not test -e ran
+  expect_no_processes
+  expect_node_folders_empty 2
+}
+
+test_a_node_to_which_nothing_can_be_copied_is_named_with_the_remedy() {
+  slurm_up 2
+  run_batch_with_dtrain_on_n1 -N2 -n2 "TMPDIR=/dev/null exec $PWD/dtrain run true"
+  expect_status 3
+  expect_stderr_contains "dtrain: n2: no copy of this dtrain at $PWD/dtrain; install dtrain in a folder that all hosts share"
+  expect_stderr_contains 'Not a directory'
   expect_no_processes
   # It is enough that the host has kept a copy of an earlier start.
   local kept
   kept=$cluster/home/.cache/dtrain/$(sha256sum <"$DTRAIN" | cut -d' ' -f1)
   mkdir -p "$kept"
   cp "$DTRAIN" "$kept/dtrain"
-  run_batch -N2 -n2 <<<"exec unshare --mount sh -c 'mount --bind $DTRAIN $PWD/dtrain && HOME=/root exec $PWD/dtrain run hostname'"
+  run_batch_with_dtrain_on_n1 -N2 -n2 "HOME=/root TMPDIR=/dev/null exec $PWD/dtrain run hostname"
   expect_status 0
   expect_stdout_lines '[0]<stdout>:n1' '[1]<stdout>:n2'
   expect_no_processes

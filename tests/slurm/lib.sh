@@ -5,6 +5,8 @@
 #   slurm_up N               makes the nodes n1 … nN at 10.77.0.1 … N, with 4 CPUs each, and the controller (and
 #                            login node) at 10.77.0.254; skips the test where a program is missing
 #   slurm_gpus N             called before slurm_up: each node has N GPUs, for which terminals stand in
+#   node_folder              a folder that each node has for itself; it is $cluster/own/nK
+#   expect_node_folders_empty N     nothing is in that of any of the nodes n1 … nN
 #   on_login CMD…            runs it on the login node
 #   run_on_login, start_on_login    as `run` and `start` of tests/cli/lib.sh
 #   run_batch ARG… <<JOB     submits the script JOB, for bash, with these arguments of sbatch, and waits for its end.
@@ -14,6 +16,7 @@
 # The daemons, the namespaces and their links end with the test.
 
 gpu_count=0
+node_folder=/mnt
 
 slurm_gpus() { gpu_count=$1; }
 
@@ -31,7 +34,7 @@ slurm_up() {
   cluster=$(mktemp -d /tmp/dtrain-slurm.XXXXXX)
   # At SHLVL=5, bash reads no rc file, which may be slow.
   export SHLVL=5 SLURM_CONF=$cluster/slurm.conf
-  mkdir "$cluster/state" "$cluster/home"
+  mkdir -p "$cluster/state" "$cluster/home" "$cluster/own/login"
   ip -n "$net-l" link set lo up
   ip -n "$net-l" link set bridge up
   ip -n "$net-l" address add 10.77.0.254/24 dev bridge
@@ -43,7 +46,7 @@ slurm_up() {
     --pid-file="$cluster/munged.pid" --log-file="$cluster/munged.log" --seed-file="$cluster/munge.seed"
   start_daemon l login slurmctld -c
   for ((k = 1; k <= node_count; ++k)); do
-    mkdir "$cluster/n$k"
+    mkdir "$cluster/n$k" "$cluster/own/n$k"
     ip netns add "$net-$k"
     ip -n "$net-$k" link set lo up
     plug_in "$k" eth0
@@ -99,7 +102,8 @@ in_namespace() {
   shift 2
   # shellcheck disable=SC2016  # expanded inside
   nsenter --net="/run/netns/$net-$namespace" unshare --uts --mount sh -c '
-    hostname "$1" && mount --bind "$2/hosts" /etc/hosts && mount --bind "$2/home" /root && shift 2 && exec "$@"' \
+    hostname "$1" && mount --bind "$2/hosts" /etc/hosts && mount --bind "$2/home" /root &&
+    mount --bind "$2/own/$1" /mnt && shift 2 && exec "$@"' \
     enter "$name" "$cluster" "$@"
 }
 
@@ -126,6 +130,10 @@ SCRIPT
 on_login() { "$cluster/on_login" "$@"; }
 run_on_login() { run "$cluster/on_login" "$@"; }
 start_on_login() { start "$cluster/on_login" "$@"; }
+expect_node_folders_empty() {
+  local k
+  for ((k = 1; k <= $1; ++k)); do expect test -z "$(ls -A "$cluster/own/n$k")"; done
+}
 nodes_are_idle() { [[ $(on_login sinfo -h -t idle -o %D 2>/dev/null) == "$node_count" ]]; }
 
 start_batch() {

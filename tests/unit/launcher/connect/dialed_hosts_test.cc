@@ -31,24 +31,33 @@ struct Fixture {
   Log log{Log::Level::normal, [this](std::string_view line) { logged += line; }};
   pid_t program = 0;
   std::vector<std::string> asked = {};
+  std::vector<std::string> copied_to = {};
+  bool beside = false;
+  std::string script_of_copies = {};
   std::unique_ptr<DialedHosts> hosts = {};
   std::vector<std::unique_ptr<AgentConnection>> connections = {};
   std::vector<std::string> received = std::vector<std::string>(3);
   std::vector<std::string> ends = std::vector<std::string>(3);
 
   void start(const std::string& script, Duration patience = seconds(60)) {
-    hosts = DialedHosts::create(*loop, log,
-                                {.program = "srun",
-                                 .start =
-                                     [this, script](const std::vector<std::string>& names) {
-                                       asked = names;
-                                       auto process =
-                                           start_client({"sh", "-c", script, "sh", order_file()});
-                                       if (process) program = process->process->pid();
-                                       return process;
-                                     },
-                                 .where = [] { return DialedHosts::Where{.ips = {"127.0.0.1"}}; },
-                                 .patience = patience})
+    hosts = DialedHosts::create(
+                *loop, log,
+                {.program = "srun",
+                 .start =
+                     [this, script](const std::vector<std::string>& names) {
+                       asked = names;
+                       auto process = start_client({"sh", "-c", script, "sh", order_file()});
+                       if (process) program = process->process->pid();
+                       return process;
+                     },
+                 .start_copies =
+                     [this](const std::vector<std::string>& names, bool runs) {
+                       copied_to = names;
+                       beside = runs;
+                       return start_client({"sh", "-c", script_of_copies, "sh", order_file()});
+                     },
+                 .where = [] { return DialedHosts::Where{.ips = {"127.0.0.1"}}; },
+                 .patience = patience})
                 .value();
     for (size_t host = 0; host < 3; ++host) {
       connections.push_back(hosts->expect(
@@ -182,6 +191,40 @@ TEST_CASE_FIXTURE(Fixture,
   start("cat >\"$1\"; echo 'dtrain: n2: no copy of it' >&2; exec sleep 600");
   run_until(*loop, [&] { return !ends[1].empty(); });
   CHECK(ends == std::vector<std::string>{"", "no copy of it", ""});
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "DialedHosts copies the executable once, when all other hosts are known") {
+  script_of_copies = "cat >\"$1.2\"; echo 'dtrain: n1: programs cannot run there' >&2; sleep 600";
+  start("cat >\"$1\"; echo n1; echo n3; exec sleep 600");
+  const DialOrder all = order();
+  const Fd second = dial(all, "n2").value();
+  run_until(*loop, [&] { return !copied_to.empty(); });
+  CHECK(copied_to == std::vector<std::string>{"n1", "n3"});
+  CHECK(beside);
+  run_until(*loop, [&] { return !ends[0].empty(); });
+  CHECK(ends == std::vector<std::string>{"programs cannot run there", "", ""});
+  CHECK(read_text_file(order_file() + ".2", DialOrder::bytes_max).value() == all.text());
+  const Fd third = dial(all, "n3").value();
+  run_until(*loop, [&] { return received[2] == "hello"; });
+  CHECK_FALSE(hosts->listening());
+  CHECK_FALSE(hosts->ended());
+  hosts->kill();
+  CHECK(hosts->ended());
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "DialedHosts: the end of each run is the reason of the hosts that it starts") {
+  script_of_copies = "cat >/dev/null; echo 'srun: error: no step' >&2; exit 2";
+  start("cat >\"$1\"; echo n2; exit 1");
+  run_until(*loop, [&] { return !ends[1].empty(); });
+  CHECK(copied_to == std::vector<std::string>{"n2"});
+  CHECK_FALSE(beside);
+  CHECK(ends[0] == "srun ended before its agent had connected: exit status 1");
+  CHECK(ends[1] ==
+        "srun ended before its agent had connected: exit status 2: srun: error: no step");
+  CHECK(ends[2] == ends[0]);
+  CHECK(hosts->ended());
 }
 
 TEST_CASE("DialedHosts that cannot start the program has the reason") {

@@ -85,6 +85,27 @@ TEST_CASE("srun_command: options of the batch script's tasks are not those of ag
   CHECK(command->environment == Environment{{"SLURM_JOB_ID", "21"}, {"PATH", "/usr/bin"}});
 }
 
+TEST_CASE("srun_command: sbcast copies to all nodes, and the step runs and removes the copies") {
+  SrunStep step = step_of({"n2"});
+  step.copy = "/my tmp/copy";
+  const auto command = srun_command(step, {});
+  REQUIRE(command);
+  REQUIRE(command->words.size() == 3);
+  const std::string& script = command->words.back();
+  CHECK(script.starts_with(
+      "unset order; order=$(cat); { export dtrain_copy; dtrain_copy=$(SBCAST_SEND_LIBS=no sbcast "
+      "/shared/dtrain '/my tmp/copy' 2>&1 | tr '\\n' ' '); printf %s \"$order\" | srun "
+      "--nodes=3 --ntasks=3 "));
+  CHECK(script.ends_with(" dtrain /shared/dtrain '/my tmp/copy' abc n1 n3; } & wait $!"));
+  // Slurm 22.05 shares no total of GPUs between two steps.
+  step.beside = true;
+  CHECK(has_text(srun_command(step, {})->words.back(), "| srun --overlap --nodes=3 "));
+  CHECK(
+      shown(step, {{"SLURM_GPUS", "6"}}) ==
+      "no copy of this dtrain at /shared/dtrain; install dtrain in a folder that all hosts share, "
+      "or give --ssh openssh");
+}
+
 TEST_CASE("srun_command: a heterogeneous job has a step in each group with hosts") {
   Environment environment = {{"SLURM_HET_SIZE", "2"},
                              {"SLURM_JOB_NODELIST_HET_GROUP_0", "n1"},
@@ -103,6 +124,13 @@ TEST_CASE("srun_command: a heterogeneous job has a step in each group with hosts
       "unset order; order=$(cat); printf %s \"$order\" | srun --het-group=0 --nodes=1 "));
   CHECK(has_text(script, " & printf %s \"$order\" | srun --het-group=1 --nodes=1 "));
   CHECK(script.ends_with(" & wait"));
+  // sbcast brings its copy to the nodes of all groups, and each group removes it.
+  SrunStep step = step_of({"n3"});
+  step.copy = "/tmp/copy";
+  const std::string copies = srun_command(step, environment)->words.back();
+  CHECK(has_text(copies, " srun --het-group=0 --nodes=2 "));
+  CHECK(has_text(copies, " & printf %s \"$order\" | srun --het-group=1 --nodes=1 "));
+  CHECK(copies.ends_with(" & wait; } & wait $!"));
   environment.erase("SLURM_JOB_NODELIST_HET_GROUP_1");
   CHECK(shown(step_of(), environment).starts_with("SLURM_JOB_NODELIST_HET_GROUP_1"));
 }
