@@ -36,7 +36,8 @@ Value most_frequent(const std::vector<std::pair<Value, int>>& counts) {
 
 Finding ssh_finding(const HostSeen& seen) {
   if (!seen.unreachable.empty()) return {"ssh", Grade::failure, seen.unreachable};
-  if (seen.host.here) return {"ssh", Grade::ok, "this machine, without ssh"};
+  if (seen.host.here && seen.connection.login.empty())
+    return {"ssh", Grade::ok, "this machine, without ssh"};
   return {"ssh", Grade::ok,
           format("{}, {}", printable(seen.connection.login, 400), time_text(seen.connection.took))};
 }

@@ -326,6 +326,7 @@ Result<RunConfig> make_run_config(const OptionSources& by_precedence,
   warn_of_unused_server_options(by_precedence, config);
   TRY(read_color(by_precedence, config));
   TRY(read_ssh(by_precedence, config.ssh));
+  TRY(read_srun_args(by_precedence, config));
   TRY(read_durations(by_precedence, config));
   wait_for_pods(by_precedence, config);
   TRY(read_flags(by_precedence, config));
@@ -344,6 +345,7 @@ Result<RunConfig> make_check_config(const OptionSources& by_precedence, const Te
   TRY(read_networks(by_precedence, config));
   TRY(read_color(by_precedence, config));
   TRY(read_ssh(by_precedence, config.ssh));
+  TRY(read_srun_args(by_precedence, config));
   TRY(read_durations(by_precedence, config));
   wait_for_pods(by_precedence, config);
   if (const auto given = find_option(by_precedence, "verbose")) config.verbose = TRY(given->flag());

@@ -44,10 +44,11 @@ struct EnvironmentSetting {
 struct RunConfig {
   std::vector<Role> roles = {Role()};               ///< never empty; names differ
   std::optional<ExternalCluster> external_cluster;  ///< a layout from outside, instead of hosts
-  std::vector<Host> hosts;      ///< empty: localhost with as many slots as processes
-  std::string allocation;       ///< "Slurm job 21", which has the hosts; empty: the user named them
-  std::string slurm_job;        ///< SLURM_JOB_ID, if that is a Slurm job
-  bool hosts_are_pods = false;  ///< of Kubernetes, as those of an MPIJob
+  std::vector<Host> hosts;  ///< empty: localhost with as many slots as processes
+  std::string allocation;   ///< "Slurm job 21", which has the hosts; empty: the user named them
+  std::string slurm_job;    ///< SLURM_JOB_ID, if that is a Slurm job
+  std::vector<std::string> srun_words;            ///< of --srun-args, for the step of that job
+  bool hosts_are_pods = false;                    ///< of Kubernetes, as those of an MPIJob
   std::vector<EnvironmentSetting> environment;    ///< of two with one name the later wins
   std::vector<std::string> environment_excluded;  ///< patterns of names that are not forwarded
   EnvSets env_sets = default_env_sets();

@@ -3,9 +3,11 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "launcher/config/allocation/allocation.h"
+#include "launcher/config/allocation/srun_words.h"
 #include "launcher/config/horovod_options.h"
 #include "launcher/config/hosts/networks.h"
 #include "launcher/config/option_value.h"
+#include "launcher/config/shell_words.h"
 
 #include <algorithm>
 #include <array>
@@ -149,6 +151,24 @@ Result<> read_ssh(const OptionSources& sources, LoginOptions& ssh) {
   if (const auto given = find_option(sources, "connect-timeout")) {
     ssh.connect_timeout = TRY(given->positive_duration());
   }
+  return {};
+}
+
+Result<> read_srun_args(const OptionSources& sources, RunConfig& config) {
+  const auto given = find_option(sources, "srun-args");
+  if (!given) return {};
+  auto words = split_shell_words(given->value());
+  if (!words) return given->refuse(words.error().message);
+  if (const auto fault = srun_words_fault(*words)) return given->refuse(*fault);
+  for (const std::string_view name : {"ssh", "rsh-agent"}) {
+    const auto other = find_option(sources, name);
+    if (other) return other->refuse(format("conflicts with {}; give one of them", given->origin));
+  }
+  if (config.slurm_job.empty()) {
+    config.warnings.push_back(
+        format("{}: no effect, since the hosts are not those of a Slurm job", given->origin));
+  }
+  config.srun_words = *std::move(words);
   return {};
 }
 

@@ -16,6 +16,8 @@ Result<> read_hosts(const OptionSources& sources, const Environment& environment
 Result<> read_networks(const OptionSources& sources, RunConfig& config);
 Result<> read_port_range(const OptionSources& sources, RunConfig& config);
 Result<> read_ssh(const OptionSources& sources, LoginOptions& ssh);
+/// Reads --srun-args. Requires that the hosts and --ssh are read.
+Result<> read_srun_args(const OptionSources& sources, RunConfig& config);
 /// True for a command line of torchrun: it has an option that only torchrun has.
 bool is_torchrun(const OptionSources& sources);
 /// Reads torchrun's options for hosts and processes (launcher/config/other_launcher_options.h).

@@ -108,6 +108,11 @@ inline constexpr std::array own_options = {
         "Reach other hosts through this program instead of ssh, such as kubexec.sh, blaunch or "
         "'qrsh -inherit'. It is run as PROGRAM HOST /bin/sh, or as PROGRAM -l USER HOST /bin/sh.",
         true, Effect::decides, "", true},
+    Option{"srun-args", "--srun-args", OptionKind::text, "WORDS", OptionGroup::hosts,
+           "In a Slurm job, start dtrain on its nodes by srun with these options, such as "
+           "--container-image=FILE of pyxis: then all processes run in that container, on this "
+           "machine, too.",
+           true, Effect::decides, "", true},
     Option{
         "connect-timeout", "--connect-timeout", OptionKind::duration, "TIME", OptionGroup::hosts,
         "How long all tries to reach a host may take together (default: ConnectTimeout of the ssh "
@@ -355,28 +360,18 @@ inline constexpr auto run_options = [] {
 }();
 
 /// The options that `dtrain check` takes as well: it finds and reaches the hosts as `run` does.
-inline constexpr std::array<std::string_view, 18> check_option_names = {"chdir",
-                                                                        "hosts",
-                                                                        "hostfile",
-                                                                        "allocation",
-                                                                        "port-range",
-                                                                        "network-interfaces",
-                                                                        "ssh",
-                                                                        "ssh-port",
-                                                                        "ssh-identity-file",
-                                                                        "ssh-config",
-                                                                        "ssh-parallel",
-                                                                        "rsh-agent",
-                                                                        "connect-timeout",
-                                                                        "start-timeout",
-                                                                        "color",
-                                                                        "verbose",
-                                                                        "config-file",
-                                                                        "help"};
+inline constexpr std::array<std::string_view, 19> check_option_names = {
+    "chdir",      "hosts",           "hostfile",
+    "allocation", "port-range",      "network-interfaces",
+    "ssh",        "ssh-port",        "ssh-identity-file",
+    "ssh-config", "ssh-parallel",    "rsh-agent",
+    "srun-args",  "connect-timeout", "start-timeout",
+    "color",      "verbose",         "config-file",
+    "help"};
 bool is_check_option(const Option& option);
 
 /// The options that `dtrain bench` takes as well: its ranks are a job of their own, without roles.
-inline constexpr std::array<std::string_view, 38> bench_option_names = {"np",
+inline constexpr std::array<std::string_view, 39> bench_option_names = {"np",
                                                                         "hosts",
                                                                         "hostfile",
                                                                         "allocation",
@@ -396,6 +391,7 @@ inline constexpr std::array<std::string_view, 38> bench_option_names = {"np",
                                                                         "ssh-identity-file",
                                                                         "ssh-config",
                                                                         "rsh-agent",
+                                                                        "srun-args",
                                                                         "connect-timeout",
                                                                         "env",
                                                                         "env-file",

@@ -71,7 +71,8 @@ Result<ConnectOptions> AgentGroup::own_connect_options(const std::vector<Host>& 
 }
 
 Result<> AgentGroup::open_shared(const std::vector<Host>& hosts) {
-  if (std::ranges::all_of(hosts, &Host::here) && !connect_options_.other) return {};
+  const bool is_dialed = connect_options_.dialed && connect_options_.dialed->starts_all;
+  if (std::ranges::all_of(hosts, &Host::here) && !connect_options_.other && !is_dialed) return {};
   if (connect_options_.dialed) {
     dialed_ = TRY(DialedHosts::create(loop_, log(), *connect_options_.dialed));
     connect_options_.dialed_hosts = dialed_.get();

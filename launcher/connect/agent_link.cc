@@ -49,8 +49,9 @@ AgentConnection::Handlers AgentLink::connection_handlers() {
 }
 
 Result<std::unique_ptr<AgentConnection>> AgentLink::open_connection() {
-  if (!host_.here && connect_options_.dialed_hosts != nullptr)
-    return connect_options_.dialed_hosts->expect(host_, connection_handlers());
+  DialedHosts* const dialed = connect_options_.dialed_hosts;
+  if (dialed != nullptr && dialed->starts(host_))
+    return dialed->expect(host_, connection_handlers());
   if (!host_.here || connect_options_.other) {
     const RemoteCommand command = {
         .command = [this] { return agent_command(connect_options_.binary, cached_executable_); },

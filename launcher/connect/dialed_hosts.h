@@ -22,8 +22,9 @@
 
 namespace dt {
 
-/// The agents of all other hosts, where one program starts them (srun). Its pipes carry no frames:
-/// the agents connect to this process. They need the program's input once, and outlive its end.
+/// The agents of all other hosts, or of all hosts, where one program starts them (srun). Its pipes
+/// carry no frames: the agents connect to this process. They need the program's input once, and
+/// outlive its end.
 ///
 ///   expect() each host ─▶ start(): listen, run the program ─▶ agents connect ─▶ port closed
 ///                                                        │                ▲
@@ -54,6 +55,7 @@ class DialedHosts {
     /// How long agents try to connect. The wait for them ends a little earlier, with the reasons.
     Duration patience = seconds(60);
     Duration dead_after = seconds(5);
+    bool starts_all = false;  ///< the agent of this machine is started so, too
   };
   static Result<std::unique_ptr<DialedHosts>> create(Loop& loop, Log& log, Options options);
   DialedHosts(const DialedHosts&) = delete;
@@ -62,6 +64,8 @@ class DialedHosts {
   /// Returns the connection to the agent of a host; this object outlives it. Called before start().
   std::unique_ptr<AgentConnection> expect(const Host& host, AgentConnection::Handlers handlers);
   Result<> start();
+  /// True for a host whose agent the program starts.
+  bool starts(const Host& host) const { return !host.here || options_.starts_all; }
   /// Adds a connection that another process has accepted. Requires that agents are awaited.
   void adopt(Fd connection) { acceptor_->add(std::move(connection), {}); }
   /// True while an agent may connect.

@@ -84,17 +84,19 @@ std::optional<DialedHosts::Options> dialed_by_srun(const RunConfig& config,
   const bool way_given =
       config.ssh.implementation != SshImplementation::automatic || !config.ssh.program.empty();
   if (config.slurm_job.empty() || way_given) return std::nullopt;
-  if (!is_in_path("srun", environment)) {
+  if (config.srun_words.empty() && !is_in_path("srun", environment)) {
     if (config.hosts.size() > 1)
       log.print("srun is not in PATH, so that agents start over ssh in {}", config.allocation);
     return std::nullopt;
   }
   // A step that does not begin ends well before the wait for the agents does, and has the reason.
-  SrunStep step = {.patience = config.start_timeout / 2};
+  SrunStep step = {.words = config.srun_words, .patience = config.start_timeout / 2};
   for (const Host& host : config.hosts)
     step.nodes.push_back(host.name);
-  DialedHosts::Options options = {
-      .program = "srun", .patience = config.start_timeout, .dead_after = config.dead_after};
+  DialedHosts::Options options = {.program = "srun",
+                                  .patience = config.start_timeout,
+                                  .dead_after = config.dead_after,
+                                  .starts_all = !config.srun_words.empty()};
   options.where = [networks = config.networks, range = config.port_range,
                    held = std::make_shared<std::vector<HeldPort>>()] {
     return where_to_listen(networks, range, *held);

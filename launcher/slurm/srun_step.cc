@@ -5,10 +5,12 @@
 #include "launcher/config/allocation/allocation_variable.h"
 #include "launcher/config/allocation/node_list.h"
 #include "launcher/config/allocation/slurm.h"
+#include "launcher/config/allocation/srun_words.h"
 #include "launcher/config/hosts/host_range.h"
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -30,20 +32,22 @@ constexpr const char* options_of_tasks[] = {
 };
 
 /// Becomes the agent if its host is among those of the step. $1 is the path, $2 the stamp, $3 the
-/// digest. The further arguments are the nodes without an agent. The stamp shows a shared file
-/// system: it spares the 50 ms of sha256sum. A host without the executable prints its name.
+/// digest, $4 the missing mount of a container. The further arguments are the nodes without an
+/// agent. The stamp shows a shared file system: it spares the 50 ms of sha256sum. A host without
+/// the executable prints its name.
 constexpr const char* agent_script =
-    R"sh(p=$1 t=$2 s=$3; shift 3; for n; do [ "$n" != "$SLURMD_NODENAME" ] || exit 0; done; )sh"
+    R"sh(p=$1 t=$2 s=$3 m=$4; shift 4; for n; do [ "$n" != "$SLURMD_NODENAME" ] || exit 0; done; )sh"
     R"sh([ "$(stat -Lc %s.%Y.%i "$p" 2>/dev/null)" != "$t" ] || exec "$p" agent dial SLURMD_NODENAME; )sh"
     R"sh(for f in "$p" "$HOME/.cache/dtrain/$s/dtrain"; do )sh"
     R"sh([ "$(sha256sum 2>/dev/null <"$f")" != "$s  -" ] || exec "$f" agent dial SLURMD_NODENAME; done; )sh"
-    R"sh(echo "$SLURMD_NODENAME")sh";
+    R"sh([ -n "$m" ] || { echo "$SLURMD_NODENAME"; exit; }; )sh"
+    R"sh(echo "dtrain: $SLURMD_NODENAME: its container has no dtrain; add $m to --srun-args" >&2; exit 127)sh";
 
 /// The same with the file that sbcast has written. $1 is the path where the host would look, $2 the
 /// file, $3 the digest, and dtrain_copy the errors of sbcast. The file is removed on all nodes: on
 /// those of an agent before it runs, since its process keeps the content.
 constexpr const char* copy_script =
-    R"sh(p=$1 f=$2 s=$3 d=$2.d e=$dtrain_copy; shift 3; unset dtrain_copy; )sh"
+    R"sh(p=$1 f=$2 s=$3 d=$2.d e=$dtrain_copy; shift 4; unset dtrain_copy; )sh"
     R"sh(for n; do [ "$n" != "$SLURMD_NODENAME" ] || { rm -f "$f"; exit 0; }; done; )sh"
     R"sh(no() { rm -rf "$f" "$d"; echo "dtrain: $SLURMD_NODENAME: no copy of this dtrain at $p; )sh"
     R"sh(install dtrain in a folder that all hosts share, or give --ssh openssh (sbcast to ${d%.d}: $1)" >&2; exit 127; }; )sh"
@@ -78,15 +82,31 @@ std::optional<std::string> gpus_of_tasks(const Environment& environment) {
 std::vector<std::string> words_for(const std::vector<std::string>& nodes,
                                    std::vector<std::string> words, const SrunStep& step) {
   const bool copies = !step.copy.empty();
+  const std::string mount = choose_container(step.words)
+                                ? format("--container-mounts={0}:{0}", step.executable)
+                                : std::string();
+  std::ranges::copy(step.words, std::back_inserter(words));
   for (std::string word :
-       {format("--nodes={}", nodes.size()), format("--ntasks={}", nodes.size()),
-        std::string("--ntasks-per-node=1"), "--nodelist=" + compress_names(nodes),
-        std::string("--mpi=none"), std::string("--cpu-bind=none"),
-        std::string("--kill-on-bad-exit=0"), std::string("--no-kill"), std::string("--wait=0"),
+       {format("--nodes={}", nodes.size()),
+        format("--ntasks={}", nodes.size()),
+        std::string("--ntasks-per-node=1"),
+        "--nodelist=" + compress_names(nodes),
+        std::string("--mpi=none"),
+        std::string("--cpu-bind=none"),
+        std::string("--kill-on-bad-exit=0"),
+        std::string("--no-kill"),
+        std::string("--wait=0"),
         format("--immediate={}", std::max<int64_t>(1, step.patience / seconds(1))),
-        std::string("--input=all"), std::string("--export=ALL"), std::string("/bin/sh"),
-        std::string("-c"), std::string(copies ? copy_script : agent_script), std::string("dtrain"),
-        step.executable, copies ? step.copy : step.stamp, step.sha256})
+        std::string("--input=all"),
+        std::string("--export=ALL"),
+        std::string("/bin/sh"),
+        std::string("-c"),
+        std::string(copies ? copy_script : agent_script),
+        std::string("dtrain"),
+        step.executable,
+        copies ? step.copy : step.stamp,
+        step.sha256,
+        mount})
     words.push_back(std::move(word));
   for (const std::string& node : nodes) {
     if (std::ranges::find(step.hosts, node) == step.hosts.end()) words.push_back(node);

@@ -13,6 +13,7 @@ namespace dt {
 struct SrunStep {
   std::vector<std::string> nodes;  ///< of the job
   std::vector<std::string> hosts;  ///< those of the nodes that get an agent
+  std::vector<std::string> words;  ///< options of the user
   std::string executable;          ///< the path of dtrain here, which the hosts may share
   std::string stamp;               ///< its size, time and inode, as `stat -c %s.%Y.%i`
   std::string sha256;              ///< its digest as hex digits
@@ -37,7 +38,8 @@ struct SrunCommand {
 /// A host runs the executable from the same path, or from its own cache. Its stamp or its digest
 /// must be the launcher's. A host without either prints its name, and ends its part of the step.
 /// With `copy` the hosts run the file of sbcast from a folder of mode 700, if it has the digest. A
-/// host whose copy does not run prints a line for stderr. No node keeps a copy.
+/// host whose copy does not run prints a line for stderr. No node keeps a copy. Where the user's
+/// words choose a container, a host without the executable names the mount.
 Result<SrunCommand> srun_command(const SrunStep& step, const Environment& environment);
 
 }  // namespace dt

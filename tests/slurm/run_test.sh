@@ -115,6 +115,72 @@ test_a_shell_on_a_node_runs_jobs_too() {
   expect_no_processes
 }
 
+# Stands in for pyxis, which Debian lacks: srun's tasks enter mount namespaces. These have the file /mnt/container,
+# and no file of dtrain without --container-mounts.
+container_srun() {
+  mkdir bin app
+  cp "$DTRAIN" app/dtrain
+  cat >bin/srun <<SRUN
+#!/bin/bash
+keep='' words=()
+while [[ \$1 != /bin/sh ]]; do
+  case \$1 in
+    --container-image=*) ;;
+    --container-mounts=*) keep=\${1#*:} ;;
+    *) words+=("\$1") ;;
+  esac
+  shift
+done
+exec $(command -v srun) "\${words[@]}" $PWD/bin/enter "\$keep" "\$@"
+SRUN
+  cat >bin/enter <<ENTER
+#!/bin/sh
+exec unshare --mount sh -c '
+  touch /tmp/kept.\$\$ && mount --bind $PWD/app/dtrain /tmp/kept.\$\$ && mount -t tmpfs none $PWD/app &&
+  if [ -n "\$1" ]; then touch "\$1" && mount --bind /tmp/kept.\$\$ "\$1"; fi &&
+  umount /tmp/kept.\$\$ && rm /tmp/kept.\$\$ && mount -t tmpfs none /mnt && touch /mnt/container &&
+  shift && exec "\$@"' enter "\$@"
+ENTER
+  chmod +x bin/*
+}
+
+test_srun_args_start_an_agent_in_a_container_on_each_node() {
+  slurm_up 2
+  container_srun
+  local run="PATH=$PWD/bin:\$PATH exec $PWD/app/dtrain run --srun-args"
+  local mount=--container-mounts=$PWD/app/dtrain:$PWD/app/dtrain
+  local show="sh -c 'ls /mnt/container; hostname'"
+  run_batch -N2 -n2 <<<"$run '--container-image=img $mount' $show"
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:/mnt/container' '[0]<stdout>:n1' '[1]<stdout>:/mnt/container' '[1]<stdout>:n2'
+  expect_no_processes
+  run_batch -N1 -n1 <<<"$run '--container-image=img $mount' $show"
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:/mnt/container' '[0]<stdout>:n1'
+  expect_no_processes
+  run_batch -N2 -n2 <<<"$run --container-image=img $show"
+  expect_status 3
+  expect_stderr_contains "n1, n2: its container has no dtrain; add --container-mounts=$PWD/app/dtrain:"
+  expect_no_processes
+}
+
+# Stands in for `apptainer exec img.sif`: its namespaces, and a file system that only it has.
+test_a_command_may_give_each_rank_a_container() {
+  slurm_up 2
+  cat >apptainer <<'APPTAINER'
+#!/bin/sh
+shift 2
+exec unshare --user --map-root-user --pid --fork --ipc --uts --mount sh -c '
+  mount -t tmpfs none /mnt && touch /mnt/container && exec "$@"' enter "$@"
+APPTAINER
+  chmod +x apptainer
+  run_batch -N2 -n4 -c1 <<<"exec $DTRAIN run ./apptainer exec img.sif sh -c 'ls /mnt/container; exec $collective -1 none none'"
+  expect_status 0
+  expect_lines_with 4 ':/mnt/container$'
+  expect_lines_with 4 'reached the end'
+  expect_no_processes
+}
+
 test_check_examines_the_nodes_of_the_job() {
   slurm_up 2
   run_batch -N2 -n2 <<<"exec $DTRAIN check"

@@ -105,6 +105,21 @@ TEST_CASE("without hosts, they are those of the scheduler's job") {
                                    {{"LSB_JOBID", "7"}, {"LSB_HOSTS", "a a"}})) == "LSF job 7 a:2");
 }
 
+TEST_CASE("--srun-args are words for srun, in a Slurm job") {
+  const OptionSource words = flags({{"srun-args", {"--mem=1G --comment='a b'"}}});
+  const auto config = decide_in_job({words});
+  REQUIRE(config);
+  CHECK(config->srun_words == std::vector<std::string>{"--mem=1G", "--comment=a b"});
+  CHECK(config->warnings.empty());
+  CHECK(make_run_config({words, flags({{"np", {"1"}}})}, {"true"}, few_files).value().warnings ==
+        std::vector<std::string>{
+            "--srun-args: no effect, since the hosts are not those of a Slurm job"});
+  CHECK(error_of(decide_in_job({flags({{"srun-args", {"-N2"}}})})) ==
+        "--srun-args: dtrain itself gives srun the option --nodes; leave out -N2");
+  CHECK(error_of(decide_in_job({flags({{"srun-args", {"--mem=1G"}}, {"ssh", {"openssh"}}})})) ==
+        "--ssh: conflicts with --srun-args; give one of them");
+}
+
 TEST_CASE("the tasks of a Slurm job get its variables, unless the user wants none or other hosts") {
   EnvSets all = default_env_sets();
   all.insert(EnvSet::slurm_job);

@@ -66,6 +66,15 @@ TEST_CASE("dialed_by_srun: without srun in PATH, agents start over ssh") {
         "dtrain: srun is not in PATH, so that agents start over ssh in Slurm job 21\n");
 }
 
+TEST_CASE("dialed_by_srun: with words of the user, srun starts the agent of this machine, too") {
+  Machine machine;
+  machine.add_srun();
+  RunConfig config = config_of_job();
+  CHECK_FALSE(dialed_by_srun(config, machine.environment, machine.log)->starts_all);
+  config.srun_words = {"--container-image=img"};
+  CHECK(dialed_by_srun(config, machine.environment, machine.log)->starts_all);
+}
+
 TEST_CASE("dialed_by_srun: the port of the agents is of --port-range, and stays held") {
   Machine machine;
   machine.add_srun();

@@ -49,9 +49,9 @@ TEST_CASE("srun_command: one task on each host becomes its agent") {
     std::string shown;
   };
   const std::string two =
-      "--nodes=2 --ntasks=2 --nodelist=n[2-3] /bin/sh -c dtrain /shared/dtrain 9.5 abc";
+      "--nodes=2 --ntasks=2 --nodelist=n[2-3] /bin/sh -c dtrain /shared/dtrain 9.5 abc ";
   const std::string three =
-      "--nodes=3 --ntasks=3 --nodelist=n[1-3] /bin/sh -c dtrain /shared/dtrain 9.5 abc n1";
+      "--nodes=3 --ntasks=3 --nodelist=n[1-3] /bin/sh -c dtrain /shared/dtrain 9.5 abc  n1";
   const Case cases[] = {
       {{}, "srun " + two},
       // A job step within a normal step would wait for its end. The interactive step holds nothing.
@@ -85,6 +85,17 @@ TEST_CASE("srun_command: options of the batch script's tasks are not those of ag
   CHECK(command->environment == Environment{{"SLURM_JOB_ID", "21"}, {"PATH", "/usr/bin"}});
 }
 
+TEST_CASE("srun_command: the user's words come first, and a container needs a mount") {
+  SrunStep step = step_of();
+  step.words = {"--mem=1G"};
+  const std::string rest = " --nodes=2 --ntasks=2 --nodelist=n[2-3] /bin/sh -c dtrain ";
+  CHECK(shown(step, {}) == "srun --mem=1G" + rest + "/shared/dtrain 9.5 abc ");
+  step.words = {"--container-image=img"};
+  CHECK(shown(step, {}) == "srun --container-image=img" + rest +
+                               "/shared/dtrain 9.5 abc "
+                               "--container-mounts=/shared/dtrain:/shared/dtrain");
+}
+
 TEST_CASE("srun_command: sbcast copies to all nodes, and the step runs and removes the copies") {
   SrunStep step = step_of({"n2"});
   step.copy = "/my tmp/copy";
@@ -96,7 +107,7 @@ TEST_CASE("srun_command: sbcast copies to all nodes, and the step runs and remov
       "unset order; order=$(cat); { export dtrain_copy; dtrain_copy=$(SBCAST_SEND_LIBS=no sbcast "
       "/shared/dtrain '/my tmp/copy' 2>&1 | tr '\\n' ' '); printf %s \"$order\" | srun "
       "--nodes=3 --ntasks=3 "));
-  CHECK(script.ends_with(" dtrain /shared/dtrain '/my tmp/copy' abc n1 n3; } & wait $!"));
+  CHECK(script.ends_with(" dtrain /shared/dtrain '/my tmp/copy' abc '' n1 n3; } & wait $!"));
   // Slurm 22.05 shares no total of GPUs between two steps.
   step.beside = true;
   CHECK(has_text(srun_command(step, {})->words.back(), "| srun --overlap --nodes=3 "));
@@ -112,7 +123,7 @@ TEST_CASE("srun_command: a heterogeneous job has a step in each group with hosts
                              {"SLURM_JOB_NODELIST_HET_GROUP_1", "n[2-3]"}};
   CHECK(shown(step_of(), environment) ==
         "srun --het-group=1 --nodes=2 --ntasks=2 --nodelist=n[2-3] /bin/sh -c dtrain "
-        "/shared/dtrain 9.5 abc");
+        "/shared/dtrain 9.5 abc ");
   // A node of two groups is in the first.
   environment["SLURM_JOB_NODELIST_HET_GROUP_0"] = "n[1-2]";
   const auto command = srun_command(step_of(), environment);
