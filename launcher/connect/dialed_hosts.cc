@@ -208,11 +208,17 @@ void DialedHosts::copy_when_known() {
   if (!opened) give_up(true, opened.error().message);
 }
 
+/// Returns the last lines of the program, and the remedy.
+std::string DialedHosts::shown(const std::string& stderr_text) const {
+  const std::string said = last_lines(stderr_text);
+  const std::string remedy = options_.remedy ? options_.remedy(said) : std::string();
+  return format("{}{}{}{}", said.empty() ? "" : ": ", said, remedy.empty() ? "" : "; ", remedy);
+}
+
 void DialedHosts::program_ended(Run& run, const AgentConnection::CloseReason& reason) {
   run.over = true;
-  const std::string said = last_lines(reason.stderr_text);
-  const std::string why = format("{} ended before its agent had connected: {}{}{}",
-                                 options_.program, reason.why, said.empty() ? "" : ": ", said);
+  const std::string why = format("{} ended before its agent had connected: {}{}", options_.program,
+                                 reason.why, shown(reason.stderr_text));
   if (!reason.again) return give_up(run.copies, why);
   // Killed: the agents that it has started come all the same.
   run.orphans = loop_.after(orphan_patience, [this, &run, why] { give_up(run.copies, why); });
@@ -230,10 +236,10 @@ void DialedHosts::give_up(bool lacking, const std::string& why) {
 void DialedHosts::time_over() {
   for (const Run* const run : {&copying_, &first_}) {
     const std::string said =
-        run->process ? last_lines(run->process->so_far().stderr_text) : std::string();
+        run->process ? shown(run->process->so_far().stderr_text) : std::string();
     give_up(run->copies,
-            format("its agent, started by {}, has not connected to {} (--start-timeout){}{}",
-                   options_.program, join(where_.ips, " or "), said.empty() ? "" : ": ", said));
+            format("its agent, started by {}, has not connected to {} (--start-timeout){}",
+                   options_.program, join(where_.ips, " or "), said));
   }
 }
 

@@ -55,6 +55,8 @@ class DialedHosts {
     /// How long agents try to connect. The wait for them ends a little earlier, with the reasons.
     Duration patience = seconds(60);
     Duration dead_after = seconds(5);
+    /// Returns what a user can do about the program's messages; empty: nothing known.
+    std::function<std::string(std::string_view stderr_text)> remedy = {};
     bool starts_all = false;  ///< the agent of this machine is started so, too
   };
   static Result<std::unique_ptr<DialedHosts>> create(Loop& loop, Log& log, Options options);
@@ -106,6 +108,7 @@ class DialedHosts {
   /// A line of its output is a host without the executable.
   size_t read_lacking(std::string_view output);
   void copy_when_known();
+  std::string shown(const std::string& stderr_text) const;
   void program_ended(Run& run, const AgentConnection::CloseReason& reason);
   void give_up(bool lacking, const std::string& why);
   void time_over();

@@ -101,6 +101,7 @@ std::optional<DialedHosts::Options> dialed_by_srun(const RunConfig& config,
                    held = std::make_shared<std::vector<HeldPort>>()] {
     return where_to_listen(networks, range, *held);
   };
+  options.remedy = srun_remedy;
   options.start = [step, environment](const std::vector<std::string>& hosts) {
     SrunStep with_hosts = step;
     with_hosts.hosts = hosts;

@@ -199,4 +199,11 @@ Result<SrunCommand> srun_command(const SrunStep& step, const Environment& enviro
   return command;
 }
 
+std::string srun_remedy(std::string_view messages) {
+  // Another step holds CPUs, GPUs or memory.
+  if (messages.find("Requested nodes are busy") == std::string_view::npos) return "";
+  return "another step holds what the job has there: wait for its end, or start it by srun with "
+         "--overlap";
+}
+
 }  // namespace dt

@@ -5,6 +5,7 @@
 #include "base/result.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dt {
@@ -41,5 +42,8 @@ struct SrunCommand {
 /// host whose copy does not run prints a line for stderr. No node keeps a copy. Where the user's
 /// words choose a container, a host without the executable names the mount.
 Result<SrunCommand> srun_command(const SrunStep& step, const Environment& environment);
+
+/// Returns what a user can do about these messages of srun; empty: nothing known.
+std::string srun_remedy(std::string_view messages);
 
 }  // namespace dt

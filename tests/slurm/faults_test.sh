@@ -165,7 +165,7 @@ test_a_step_that_does_not_begin_is_reported_with_its_reason() {
     exec $DTRAIN run true"
   expect_status 3
   expect_stderr_contains 'n2: srun ended before its agent had connected: exit status 1: '
-  expect_stderr_contains 'Requested nodes are busy'
+  expect_stderr_contains 'Requested nodes are busy; another step holds what the job has there: wait for its end, or '
   expect_no_processes
 }
 

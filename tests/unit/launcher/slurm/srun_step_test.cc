@@ -96,6 +96,14 @@ TEST_CASE("srun_command: the user's words come first, and a container needs a mo
                                "--container-mounts=/shared/dtrain:/shared/dtrain");
 }
 
+TEST_CASE("srun_remedy: a step that waits for another one has one") {
+  CHECK(srun_remedy("srun: error: Unable to create step for job 2: Requested nodes are busy") ==
+        "another step holds what the job has there: wait for its end, or start it by srun with "
+        "--overlap");
+  CHECK(srun_remedy("srun: error: Unable to create step for job 2: Job/step already completing")
+            .empty());
+}
+
 TEST_CASE("srun_command: sbcast copies to all nodes, and the step runs and removes the copies") {
   SrunStep step = step_of({"n2"});
   step.copy = "/my tmp/copy";
