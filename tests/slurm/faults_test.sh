@@ -7,12 +7,17 @@
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# Starts a job whose ranks run until the file `go` appears, on as many nodes.
+# Starts a job whose ranks run until the file `go` appears, on as many nodes, with further options of sbatch.
 start_long_batch() {
-  start_batch -N"$1" -n"$1" <<<"exec $(long_command)"
+  start_batch -N"$1" -n"$1" "${@:2}" <<<"exec $(long_command)"
   wait_for ranks_began "$1"
 }
 long_command() { echo "$DTRAIN run sh -c 'echo began; until test -e $PWD/go; do sleep 0.1; done; echo ended'"; }
+# Slurm would start it two minutes later.
+runs_again() {
+  on_login scontrol update JobId="$job" StartTime=now 2>/dev/null
+  ranks_began 4
+}
 no_process_on() { [[ -z $(processes_on "$@") ]]; }
 ranks_began() { (expect_lines_with "$1" began) >/dev/null; }
 
@@ -58,6 +63,68 @@ test_a_lost_agent_is_a_lost_host() {
   finish_batch
   expect_status 3
   expect_stderr_contains 'agent on n2 lost: '
+  expect_no_processes
+}
+
+test_a_node_that_is_set_down_ends_the_job_unless_it_has_no_kill() {
+  slurm_up 3
+  start_long_batch 3 --no-requeue
+  on_login scontrol update NodeName=n2 State=DOWN Reason=test
+  finish_batch
+  expect_contains job 'JobState=NODE_FAIL'
+  expect_no_processes
+  on_login scontrol update NodeName=n2 State=IDLE
+  wait_for nodes_are_idle
+  start_long_batch 3 --no-kill
+  on_login scontrol update NodeName=n2 State=DOWN Reason=test
+  # Slurm ends its tasks on n2 only.
+  finish_batch
+  expect_status 3
+  expect_stderr_contains 'agent on n2 lost: '
+  expect_no_processes
+}
+
+test_a_host_whose_cable_is_cut_is_named() {
+  slurm_up 3
+  start_long_batch 3
+  cut_cable 2
+  wait_for stderr_has 'agent on n2 lost: no heartbeat for 5s'
+  # The workers there end without the launcher.
+  wait_for no_process_on 2 dtrain-agent
+  mend_cable 2
+  finish_batch
+  expect_status 3
+  expect_no_processes
+}
+
+test_a_requeued_job_runs_again_and_finds_no_process_of_the_first_run() {
+  slurm_up 2
+  start_batch -N2 -n2 --requeue --open-mode=append <<<"exec $DTRAIN run sh -c 'echo began run \${SLURM_RESTART_COUNT-0}
+    if test -n \"\$SLURM_RESTART_COUNT\"; then exit; fi; sleep 600'"
+  wait_for ranks_began 2
+  local first pid
+  first="$(agent_on 1) $(agent_on 2)"
+  on_login scontrol requeue "$job"
+  wait_for runs_again
+  for pid in $first; do expect_not states_are '[RSDT]' "$pid"; done
+  finish_batch
+  expect_status 0
+  expect_lines_with 2 'began run 1'
+  expect_no_processes
+}
+
+test_agents_whose_launcher_was_killed_before_they_started_leave_nothing() {
+  slurm_up 2
+  mkdir bin
+  printf '%s\n' '#!/bin/sh' "touch $PWD/waits; until test -e $PWD/go; do sleep 0.1; done" \
+    "$(command -v srun) \"\$@\"; touch $PWD/srun_ended" >bin/srun
+  chmod +x bin/srun
+  start_on_login salloc -N2 -n2 sh -c "PATH=$PWD/bin:\$PATH $DTRAIN run true; until test -e srun_ended; do sleep 0.1; done"
+  wait_for test -e waits
+  kill -KILL "$(processes_on l dtrain)"
+  touch go
+  # The step begins, and its agents find no launcher.
+  finish
   expect_no_processes
 }
 

@@ -30,6 +30,20 @@ test_a_batch_script_of_one_line_runs_on_all_nodes() {
   expect_no_processes
 }
 
+test_fewer_ranks_than_slots_are_on_the_first_nodes() {
+  slurm_up 3
+  run_batch -N3 --ntasks-per-node=2 -c1 <<<"exec $DTRAIN run -np 2 sh -c '$show_rank'"
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:n1 0/2 0 0/2' '[1]<stdout>:n1 1/2 1 1/2'
+  run_batch -N3 --ntasks-per-node=2 -c1 <<<"exec $DTRAIN run -np 3 sh -c '$show_rank'"
+  expect_status 0
+  expect_stdout_lines '[0]<stdout>:n1 0/3 0 0/3' '[1]<stdout>:n1 1/3 1 1/3' '[2]<stdout>:n2 2/3 0 2/3'
+  run_batch -N3 --ntasks-per-node=2 -c1 <<<"exec $DTRAIN run -np 7 true"
+  expect_status 2
+  expect_stderr_contains "Slurm job $job"
+  expect_no_processes
+}
+
 test_the_batch_script_of_the_example_runs_on_four_nodes() {
   slurm_up 4
   mkdir bin
