@@ -194,7 +194,7 @@ int dispatch(const std::vector<std::string>& words) {
   // Before the command line is parsed: every job waits for the start of its agents.
   if (!words.empty() && words.front() == "agent") {
     if (words.size() == 3 && words[1] == "dial") return serve_as_dialed_agent(words[2]);
-    return keep_agent([] { return serve_as_agent(AgentLocation::other_host); });
+    return keep_agent([] { return serve_as_agent({AgentLocation::other_host}); });
   }
   if (!words.empty() && words.front() == "__complete") {
     return print(answer_completion(std::span(words).subspan(1)));

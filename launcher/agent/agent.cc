@@ -55,7 +55,7 @@ Result<Dialed> dial_by_input(const std::string& host_variable) {
 
 }  // namespace
 
-Result<> run_agent(AgentLocation location, std::optional<Session> session) {
+Result<> run_agent(AgentPlace place, std::optional<Session> session) {
   prctl(PR_SET_NAME, "dtrain-agent");
   const auto loop = TRY(Loop::create());
   AgentSession agent(*loop);
@@ -63,26 +63,38 @@ Result<> run_agent(AgentLocation location, std::optional<Session> session) {
   Fd in = TRY(duplicate(STDIN_FILENO));
   Fd out;
   if (!session) out = TRY(duplicate(STDOUT_FILENO));
-  TRY(agent.open(std::move(in), std::move(out), location, std::move(session)));
+  TRY(agent.open(std::move(in), std::move(out), place, std::move(session)));
   return loop->run();
 }
 
-int serve_as_agent(AgentLocation location, std::optional<Session> session) {
-  const auto served = run_agent(location, std::move(session));
+int serve_as_agent(AgentPlace place, std::optional<Session> session) {
+  const auto served = run_agent(place, std::move(session));
   return served ? 0 : report(served.error());
+}
+
+sigset_t scheduler_signal_set() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int number : AgentSession::scheduler_signals)
+    sigaddset(&signals, number);
+  return signals;
 }
 
 int serve_as_dialed_agent(const std::string& host_variable) {
   // Signals to the process group of the scheduler's program are not for the agent.
   ::setsid();
+  // The keeper never receives them, and the agent does when it is ready.
+  const sigset_t blocked = scheduler_signal_set();
+  pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
   auto dialed = dial_by_input(host_variable);
   if (!dialed) return report(dialed.error());
   // The keeper watches the standard input for the end of the link.
   if (::dup2(dialed->connection.get(), STDIN_FILENO) < 0)
     return report(fail_errno("cannot use the connection to dtrain").value());
   dialed->connection.reset();
-  return keep_agent(
-      [&dialed] { return serve_as_agent(AgentLocation::other_host, std::move(dialed->session)); });
+  return keep_agent([&dialed] {
+    return serve_as_agent({AgentLocation::other_host, true}, std::move(dialed->session));
+  });
 }
 
 }  // namespace dt

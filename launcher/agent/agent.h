@@ -4,6 +4,7 @@
 #include "launcher/agent/local_host.h"
 #include "rendezvous/secure/handshake.h"
 
+#include <csignal>
 #include <optional>
 #include <string>
 
@@ -17,10 +18,13 @@ namespace dt {
 ///   hello ─▶ prepare ◀─ … prepared ─▶ launch ◀─ … started, output, exited ─▶ … finish ◀─ …
 ///   finished ─▶
 /// With a session, stdin is a connection for both directions, whose bytes are its records.
-Result<> run_agent(AgentLocation location, std::optional<Session> session = {});
+Result<> run_agent(AgentPlace place, std::optional<Session> session = {});
 
 /// Calls run_agent() and writes a failure to stderr. Returns the exit status for the process.
-int serve_as_agent(AgentLocation location, std::optional<Session> session = {});
+int serve_as_agent(AgentPlace place, std::optional<Session> session = {});
+
+/// Returns the signals that a scheduler sends to an agent and its tasks (AgentPlace::scheduled).
+sigset_t scheduler_signal_set();
 
 /// `dtrain agent dial VARIABLE`: an agent that a scheduler has started. Its input is a DialOrder,
 /// and the environment variable has the name of its host there. It connects to its launcher, and

@@ -10,12 +10,30 @@
 
 namespace dt {
 
-Result<> AgentSession::open(Fd in, Fd out, AgentLocation location, std::optional<Session> session) {
+namespace {
+
+/// How long a bad end of a task waits for the scheduler's signal that may have caused it. The
+/// scheduler signals the processes of a host one after the other, without a pause.
+constexpr Duration end_patience = milliseconds(100);
+
+/// How long the launcher's SIGTERM waits for the scheduler's, which may reach the hosts at
+/// different times. Workers may take a second one for an order to end at once.
+constexpr Duration stop_patience = milliseconds(200);
+
+bool ended_badly(ByteSpan exited) {
+  const auto end = decode<Exited>(exited);
+  return end && !end->status.good();
+}
+
+}  // namespace
+
+Result<> AgentSession::open(Fd in, Fd out, AgentPlace place, std::optional<Session> session) {
+  scheduled_ = place.scheduled;
   become_subreaper();
   signals_ = TRY(Signals::block(loop_, {SIGCHLD, SIGPIPE, SIGXFSZ, SIGTERM, SIGINT, SIGHUP},
                                 [this](int number) { signalled(number); }));
   TRY(link_.open(std::move(in), std::move(out), std::move(session)));
-  link_.send(MessageType::hello, 0, encode(make_hello(location)));
+  link_.send(MessageType::hello, 0, encode(make_hello(place.location)));
   link_.beat();
   return {};
 }
@@ -23,10 +41,57 @@ Result<> AgentSession::open(Fd in, Fd out, AgentLocation location, std::optional
 void AgentSession::signalled(int number) {
   if (number == SIGCHLD) {
     reap_strangers([this](pid_t pid) { return run_.owns(pid); });
+  } else if (is_from_scheduler(number)) {
+    scheduler_signalled(number);
   } else if (number != SIGPIPE && number != SIGXFSZ) {
     // A signal that stops the agent stops its tasks, too.
     link_.lose();
   }
+}
+
+/// The end of the parent sends SIGTERM, too.
+bool AgentSession::is_from_scheduler(int number) const {
+  return scheduled_ && getppid() == parent_ &&
+         std::ranges::find(scheduler_signals, number) != scheduler_signals.end();
+}
+
+/// Before the launch the launcher takes no report. A scheduler that ends the whole job signals the
+/// launcher, too.
+void AgentSession::scheduler_signalled(int number) {
+  if (!run_.tasks().launched()) return;
+  if (run_.tasks().all_started()) from_scheduler_.note(number, loop_.now());
+  link_.send(MessageType::signalled, 0, encode(Signalled{number}));
+  send_held_ends();
+  link_.flush();
+}
+
+void AgentSession::signal_tasks(const SignalAll& wanted) {
+  if (wanted.only_caught) {
+    signal_catching_descendants(wanted.number);
+  } else if (scheduled_ && wanted.number == SIGTERM) {
+    stop_timer_ = loop_.after(stop_patience, [this] { pass_on(SIGTERM); });
+  } else {
+    pass_on(wanted.number);
+  }
+}
+
+void AgentSession::pass_on(int number) {
+  stop_timer_ = Timer();
+  if (!from_scheduler_.has(number, loop_.now())) run_.tasks().signal(number);
+}
+
+void AgentSession::send_from_run(MessageType type, uint32_t stream, ByteSpan payload) {
+  const bool hold = scheduled_ && type == MessageType::exited &&
+                    !from_scheduler_.has(SIGTERM, loop_.now()) && ended_badly(payload);
+  if (!hold) return link_.send(type, stream, payload);
+  held_ends_.emplace_back(payload.begin(), payload.end());
+  if (!held_timer_) held_timer_ = loop_.after(end_patience, [this] { send_held_ends(); });
+}
+
+void AgentSession::send_held_ends() {
+  held_timer_ = Timer();
+  for (const Bytes& exited : std::exchange(held_ends_, {}))
+    link_.send(MessageType::exited, 0, exited);
 }
 
 Result<> AgentSession::handle(const FrameView& frame) {
@@ -65,15 +130,12 @@ Result<> AgentSession::handle(const FrameView& frame) {
     }
     case MessageType::restart: {
       const auto wanted = TRY(decode<Restart>(frame.payload));
+      from_scheduler_ = {};  // the new attempt has got none of them
       return run_.restart(wanted);
     }
     case MessageType::signal: {
       const auto wanted = TRY(decode<SignalAll>(frame.payload));
-      if (wanted.only_caught) {
-        signal_catching_descendants(wanted.number);
-      } else {
-        run_.tasks().signal(wanted.number);
-      }
+      signal_tasks(wanted);
       return {};
     }
     case MessageType::pause:
@@ -179,6 +241,7 @@ void AgentSession::launcher_lost() {
 
 void AgentSession::tasks_ended(const Finished& finished) {
   if (link_.lost()) return loop_.stop();
+  send_held_ends();
   link_.send(MessageType::finished, 0, encode(finished));
   link_.flush();
   // Otherwise the end of the link stops the loop: the launcher closes it when it has read this.

@@ -10,12 +10,17 @@
 #include "launcher/agent/task_run.h"
 #include "launcher/process/open_files.h"
 #include "launcher/protocol/message.h"
+#include "launcher/protocol/recent_signals.h"
 
 #include <sys/types.h>
+#include <unistd.h>
 
+#include <array>
+#include <csignal>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace dt {
 
@@ -28,10 +33,19 @@ class AgentSession {
   AgentSession& operator=(const AgentSession&) = delete;
 
   /// Takes the two descriptors, as LauncherLink::open() does, and sends hello.
-  Result<> open(Fd in, Fd out, AgentLocation location, std::optional<Session> session = {});
+  Result<> open(Fd in, Fd out, AgentPlace place, std::optional<Session> session = {});
+
+  /// The agent reports these to its launcher where a scheduler sends them.
+  static constexpr std::array scheduler_signals = {SIGTERM};
 
  private:
   void signalled(int number);
+  bool is_from_scheduler(int number) const;
+  void scheduler_signalled(int number);
+  void signal_tasks(const SignalAll& wanted);
+  void pass_on(int number);
+  void send_from_run(MessageType type, uint32_t stream, ByteSpan payload);
+  void send_held_ends();
   Result<> handle(const FrameView& frame);
   /// Handles a message about one stream of a task or of the relay.
   Result<> handle_stream_message(MessageType type, const FrameView& frame);
@@ -55,9 +69,15 @@ class AgentSession {
       loop_, [this](MessageType type, ByteSpan payload) { link_.send(type, 0, payload); }};
   TaskRun run_{loop_,
                {.send = [this](MessageType type, uint32_t stream,
-                               ByteSpan payload) { link_.send(type, stream, payload); },
+                               ByteSpan payload) { send_from_run(type, stream, payload); },
                 .owns_other = [this](pid_t pid) { return diagnostics_.owns(pid); },
                 .on_ended = [this](const Finished& finished) { tasks_ended(finished); }}};
+  bool scheduled_ = false;  ///< as in AgentPlace
+  pid_t parent_ = getppid();
+  RecentSignals from_scheduler_;  ///< that reached all tasks
+  std::vector<Bytes> held_ends_;  ///< messages `exited` that may follow from a signal
+  Timer held_timer_;
+  Timer stop_timer_;  ///< until the launcher's SIGTERM is passed on
   uint64_t open_files_max_ =
       raise_open_files_limit();  ///< of tasks: the soft limit before we raised ours
 };

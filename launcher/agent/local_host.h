@@ -11,6 +11,12 @@ namespace dt {
 /// Where an agent runs, as seen from its launcher.
 enum class AgentLocation { launchers_host, other_host };
 
+/// Where an agent runs, and whether a scheduler sends its signals to the agent and its tasks alike.
+struct AgentPlace {
+  AgentLocation location = AgentLocation::other_host;
+  bool scheduled = false;
+};
+
 /// Returns an agent's hello. It has the host's addresses only for another host than the launcher's.
 /// The kernel takes longer to list them than all the rest takes.
 Hello make_hello(AgentLocation location);

@@ -47,6 +47,9 @@ class LocalTasks {
   Result<> launch(Launch wanted, Programs programs);
   /// Starts all tasks that have not been started yet.
   void start_rest() { start(launch_.tasks.size()); }
+  /// True from launch() on.
+  bool launched() const { return !launch_.tasks.empty(); }
+  bool all_started() const { return next_start_ == launch_.tasks.size(); }
   /// Starts a task again whose process has ended. Fails with Errc::protocol when it has not.
   Result<> restart(const Restart& wanted);
   /// Starts no further task.

@@ -21,18 +21,20 @@ namespace {
 
 /// Serves as the agent, in the forked process, with `link` as standard input and output. Closes the
 /// launcher's descriptors, and leaves by _exit(2): no destructor of the launcher may run here.
-[[noreturn]] void be_agent(int link, pid_t launcher, uint64_t open_files_max) {
+[[noreturn]] void be_agent(int link, pid_t launcher, const LocalAgent& options) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   // The launcher may have ended before prctl(2): then no signal would ever come.
   const bool ours = getppid() == launcher && setsid() > 0 && dup2(link, STDIN_FILENO) >= 0 &&
                     dup2(link, STDOUT_FILENO) >= 0;
   if (!ours) _exit(1);
   close_range(STDERR_FILENO + 1, ~0U, 0);
-  set_open_files_limit(open_files_max);
-  sigset_t none;
-  sigemptyset(&none);
-  pthread_sigmask(SIG_SETMASK, &none, nullptr);
-  _exit(serve_as_agent(AgentLocation::launchers_host));
+  set_open_files_limit(options.open_files_max);
+  // The launcher blocks the scheduler's signals, so none of them finds the agent unprepared.
+  sigset_t mask;
+  sigemptyset(&mask);
+  if (options.scheduled) mask = scheduler_signal_set();
+  pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+  _exit(serve_as_agent({AgentLocation::launchers_host, options.scheduled}));
 }
 
 Result<SpawnedProcess> start_program(const std::vector<std::string>& command,
@@ -58,12 +60,12 @@ Result<SpawnedProcess> start_program(const std::vector<std::string>& command,
 
 }  // namespace
 
-Result<SpawnedProcess> start_local_agent(uint64_t open_files_max) {
+Result<SpawnedProcess> start_local_agent(const LocalAgent& options) {
   SocketPair link = TRY(make_socketpair());
   const pid_t launcher = getpid();
   const pid_t pid = ::fork();
   if (pid < 0) return fail_errno("cannot start the agent of this machine");
-  if (pid == 0) be_agent(link.theirs.get(), launcher, open_files_max);
+  if (pid == 0) be_agent(link.theirs.get(), launcher, options);
   // No race: a child keeps its pid until we reap it.
   Fd pidfd = open_pidfd(pid);
   if (!pidfd) {

@@ -26,10 +26,14 @@ struct SpawnedProcess {
 inline constexpr uint64_t open_files_per_agent = 3;
 inline constexpr uint64_t open_files_while_starting = 4;
 
-/// Starts an agent on this machine, with `open_files_max` as the soft limit of its tasks. The agent
-/// is a fork of this process, since that need not load `dtrain agent` first. It has a session of
-/// its own, so that a terminal's signals reach only the launcher.
-Result<SpawnedProcess> start_local_agent(uint64_t open_files_max);
+struct LocalAgent {
+  uint64_t open_files_max = 0;  ///< soft limit of its tasks
+  bool scheduled = false;       ///< as in AgentPlace
+};
+/// Starts an agent on this machine. The agent is a fork of this process, since that need not load
+/// `dtrain agent` first. It has a session of its own, so that a terminal's signals reach only the
+/// launcher.
+Result<SpawnedProcess> start_local_agent(const LocalAgent& options);
 /// Starts a client that connects to a host; finds the program in this process's PATH. The client
 /// has a session of its own. It gets no signals of a terminal and cannot ask for passwords there.
 Result<SpawnedProcess> start_client(const std::vector<std::string>& command);

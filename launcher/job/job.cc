@@ -1,6 +1,7 @@
 #include "launcher/job/job.h"
 
 #include "base/format.h"
+#include "base/io/signals.h"
 #include "launcher/job/last_checkpoints.h"
 
 #include <unistd.h>
@@ -231,6 +232,8 @@ Result<Actions> Job::decide(size_t agent, const FrameView& message) {
       return on_mpi_alone(agent, message.payload);
     case MessageType::port_taken:
       return on_port_taken(agent, message.payload);
+    case MessageType::signalled:
+      return on_signalled(agent, message.payload);
     case MessageType::finished:
       return on_finished(agent, message.payload);
     default:
@@ -343,6 +346,15 @@ std::optional<TaskError> Job::error_of(size_t agent, const Exited& exited) {
     error->when_ns = std::max<int64_t>(1, when_ns);
   }
   return error;
+}
+
+Result<Actions> Job::on_signalled(size_t agent, ByteSpan payload) {
+  const auto signalled = TRY(decode<Signalled>(payload));
+  if (signalled.number != SIGTERM)
+    return fail(Errc::protocol, format("reported signal {}", signalled.number));
+  parts_.log.info("the agent on {} got {}", plan_.hosts[agent].host.name,
+                  signal_name(signalled.number));
+  return supervisor_.agent_signalled(signalled.number, parts_.loop.now());
 }
 
 Result<Actions> Job::on_mpi_alone(size_t agent, ByteSpan payload) {

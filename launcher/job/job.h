@@ -81,6 +81,7 @@ class Job {
   Result<Actions> on_start_failed(size_t agent, ByteSpan payload);
   Result<Actions> on_exited(size_t agent, ByteSpan payload);
   Result<Actions> on_port_taken(size_t agent, ByteSpan payload);
+  Result<Actions> on_signalled(size_t agent, ByteSpan payload);
   Result<Actions> on_mpi_alone(size_t agent, ByteSpan payload);
   Result<Actions> on_finished(size_t agent, ByteSpan payload);
   void agent_lost(size_t agent, const std::string& why);

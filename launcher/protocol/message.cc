@@ -429,4 +429,16 @@ Result<PortTaken> decode(ByteSpan payload) {
   return message;
 }
 
+Bytes encode(const Signalled& message) {
+  return Writer().number(message.number).take();
+}
+
+template <>
+Result<Signalled> decode(ByteSpan payload) {
+  Reader reader(payload);
+  const Signalled message = {.number = reader.number<int>()};
+  TRY(reader.finish("signalled"));
+  return message;
+}
+
 }  // namespace dt

@@ -67,6 +67,7 @@ enum class MessageType : uint8_t {
   mpi_alone = 26,
   lease_over = 27,  ///< the agent's last message, when the launcher was silent beyond the lease
   port_taken = 28,
+  signalled = 29,
   resources = 33,
   diagnosed = 35,
   measured = 37,
@@ -292,6 +293,12 @@ struct PortTaken {
   bool operator==(const PortTaken&) const = default;
 };
 
+/// From the agent: a scheduler has sent this signal to it, and so to the tasks that run here.
+struct Signalled {
+  int number = 0;
+  bool operator==(const Signalled&) const = default;
+};
+
 Bytes encode(const Hello& message);
 Bytes encode(const Prepare& message);
 Bytes encode(const Prepared& message);
@@ -307,6 +314,7 @@ Bytes encode(const Exited& message);
 Bytes encode(const Finished& message);
 Bytes encode(const MpiAlone& message);
 Bytes encode(const PortTaken& message);
+Bytes encode(const Signalled& message);
 Bytes encode_credit(uint32_t bytes);
 
 /// Appends a message as one frame, with `part` frames before it when the payload is too long.
@@ -333,6 +341,8 @@ template <>
 Result<MpiAlone> decode(ByteSpan payload);
 template <>
 Result<PortTaken> decode(ByteSpan payload);
+template <>
+Result<Signalled> decode(ByteSpan payload);
 Result<uint32_t> decode_credit(ByteSpan payload);
 
 }  // namespace dt

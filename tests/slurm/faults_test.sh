@@ -128,12 +128,67 @@ test_agents_whose_launcher_was_killed_before_they_started_leave_nothing() {
   expect_no_processes
 }
 
-test_scancel_ends_the_workers() {
+# Ranks that count the SIGTERMs which they get. A shell would see two of them as one.
+start_counting_batch() {
+  cat >count.py <<'PYTHON'
+import os, signal, time
+end = []
+signal.signal(signal.SIGTERM, lambda *_: (print("stop", flush=True), end.append(time.monotonic() + 1)))
+print("began", flush=True)
+while not end or time.monotonic() < end[0]:
+    time.sleep(0.02)
+os._exit(9)
+PYTHON
+  start_batch -N2 -n2 <<<"exec $DTRAIN run --restart-role worker=3 python3 $PWD/count.py"
+  wait_for ranks_began 2
+}
+expect_job_interrupted() {
+  expect_status 143
+  expect_stderr_contains 'dtrain: interrupted by SIGTERM'
+  expect_stderr_lacks 'exit status 9'
+  expect_stderr_lacks ' lost'
+  expect_stderr_lacks 'restart 1'
+  expect_lines_with 2 stop
+  expect_no_processes
+}
+
+test_scancel_interrupts_the_job_with_one_stop_for_each_rank() {
   slurm_up 2
-  start_long_batch 2
+  start_counting_batch
   on_login scancel "$job"
   finish_batch
   expect_contains job 'JobState=CANCELLED'
+  expect_job_interrupted
+}
+
+test_scancel_of_workers_that_end_at_once_names_no_failed_rank() {
+  slurm_up 2
+  start_batch -N2 -n2 <<<"exec $DTRAIN run --restart-role worker=3 sh -c 'echo began; exec sleep 600'"
+  wait_for ranks_began 2
+  on_login scancel "$job"
+  finish_batch
+  expect_status 143
+  expect_stderr_contains 'dtrain: interrupted by SIGTERM'
+  expect_stderr_lacks 'rank '
+  expect_no_processes
+}
+
+test_a_stop_of_the_step_alone_interrupts_the_job_too() {
+  slurm_up 2
+  start_counting_batch
+  on_login scancel --signal=TERM "$job"
+  finish_batch
+  expect_job_interrupted
+}
+
+# Slurm kills the processes of a step that is cancelled alone, so that its agents cannot report it.
+test_a_cancelled_step_is_a_lost_host() {
+  slurm_up 2
+  start_long_batch 2
+  on_login scancel "$job.0"
+  finish_batch
+  expect_status 3
+  expect_stderr_contains 'agent on n2 lost: '
   expect_no_processes
 }
 

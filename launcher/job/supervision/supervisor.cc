@@ -216,6 +216,7 @@ void Supervisor::end_pause(Time now, Actions& actions) {
 Actions Supervisor::interrupted(int number, Time now) {
   Actions actions;
   if (now < same_request_until_) return actions;
+  if (number == SIGTERM && from_scheduler_.has(number, now)) return actions;
   end_pause(now, actions);
   const bool again = !not_stopped() && phase_ != Phase::dumping;
   same_request_until_ = now + same_request;
@@ -228,6 +229,17 @@ Actions Supervisor::interrupted(int number, Time now) {
     stop_signal_ = number;
     stop_on_request(number, now, actions);
   }
+  return actions;
+}
+
+/// The grace counts from the first report. No further one kills: the scheduler does that itself.
+Actions Supervisor::agent_signalled(int number, Time now) {
+  Actions actions;
+  from_scheduler_.note(number, now);
+  if (!not_stopped()) return actions;
+  verdict_.end(128 + number, interrupted_outcome(number).reason);
+  stop_signal_ = number;
+  send_stop(number, now, actions);
   return actions;
 }
 

@@ -8,6 +8,7 @@
 #include "launcher/job/supervision/task_lives.h"
 #include "launcher/plan/plan.h"
 #include "launcher/protocol/message.h"
+#include "launcher/protocol/recent_signals.h"
 #include "launcher/report/outcome.h"
 #include "rendezvous/cluster/task.h"
 
@@ -103,6 +104,9 @@ class Supervisor {
   /// A signal to dtrain that means stop. A second one kills at once, unless it comes within 300 ms
   /// of the first. Then it belongs to the same request.
   Actions interrupted(int number, Time now);
+  /// A scheduler has sent this signal to an agent and its tasks. SIGTERM ends the job as the
+  /// scheduler's request, to which a SIGTERM to dtrain within 5 s belongs.
+  Actions agent_signalled(int number, Time now);
   /// The reader of the job's output has gone: the job ends with SIGPIPE's status.
   Actions reader_gone(Time now);
   /// The agent has ended all processes that were left, and exits.
@@ -127,7 +131,6 @@ class Supervisor {
   const Outcome& outcome() const { return verdict_.outcome(); }
   /// For those that report it.
   JobVerdict& verdict() { return verdict_; }
-  const JobVerdict& verdict() const { return verdict_; }
   const TaskLives& lives() const { return lives_; }
 
  private:
@@ -166,8 +169,9 @@ class Supervisor {
   Time phase_deadline_ = Time::max();
   Time write_deadline_ = Time::max();  ///< of a file that is written in phase stopping
   bool write_noted_ = false;
-  Time same_request_until_;  ///< until then a stop signal belongs to the last one
-  bool done_ = false;        ///< the tasks that decide have ended
+  Time same_request_until_;       ///< until then a stop signal belongs to the last one
+  RecentSignals from_scheduler_;  ///< that agents have reported
+  bool done_ = false;             ///< the tasks that decide have ended
   Time time_limit_;
   Time note_at_ = Time::max();  ///< when the user learns for which tasks a stop signal waits
   int stop_signal_ = 0;         ///< the first signal to dtrain that meant stop

@@ -198,6 +198,17 @@ void make_dialed(Random& random, Scenario& scenario) {
     if (random.percent(20)) host.dialing = static_cast<Dialing>(random.below(dialings));
     host.logins = {Login::agent};
   }
+  if (!random.percent(25)) return;
+  Trouble stop = random_trouble(random, scenario.hosts.size());
+  stop.kind = Trouble::Kind::scheduler_stop;
+  for (stop.host = 0; stop.host < scenario.hosts.size(); ++stop.host) {
+    stop.delay += random.up_to(milliseconds(5));
+    scenario.troubles.push_back(stop);
+  }
+  if (random.percent(50)) return;  // only the step is cancelled
+  stop.kind = Trouble::Kind::signal;
+  stop.signal = SIGTERM;
+  scenario.troubles.push_back(stop);
 }
 
 Scenario large_scenario(Random& random, size_t hosts, size_t tasks_per_host) {

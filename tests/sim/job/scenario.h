@@ -23,9 +23,10 @@ struct Trouble {
     host_cut,  ///< and never mended
     outage,    ///< shorter than the lease
     slow_host,
-    slip,          ///< by an agent
-    second_claim,  ///< to be a task, by a peer that has the token
-    stranger,      ///< dials the rendezvous
+    slip,            ///< by an agent
+    second_claim,    ///< to be a task, by a peer that has the token
+    stranger,        ///< dials the rendezvous
+    scheduler_stop,  ///< SIGTERM to an agent and its tasks
   };
   Kind kind = Kind::signal;
   Phase phase = Phase::connecting;
@@ -51,7 +52,7 @@ struct Scenario {
 
 /// 1 to 8 hosts and some troubles; one scenario in five has none.
 Scenario random_scenario(Random& random);
-/// Lets one program start all agents, which dial.
+/// Lets one program start all agents, which dial. Its scheduler may end the job.
 void make_dialed(Random& random, Scenario& scenario);
 /// Many hosts without troubles, each with so many tasks, and with random latencies.
 Scenario large_scenario(Random& random, size_t hosts, size_t tasks_per_host);

@@ -190,7 +190,7 @@ void SimulatedHost::restart(const Restart& wanted) {
   note(format("{} restarts as attempt {}", wanted.task.text(), wanted.attempt));
   at->attempt = wanted.attempt;
   at->written_before = at->written();
-  at->exited = at->failed = at->output_ended = false;
+  at->exited = at->failed = at->output_ended = at->stopped = false;
   start_task(static_cast<size_t>(at - tasks_.begin()));
 }
 
@@ -254,9 +254,23 @@ void SimulatedHost::report_states(const StatesWanted& wanted) {
   send(MessageType::states, 0, encode(states));
 }
 
+void SimulatedHost::scheduler_stop() {
+  if (tasks_.empty()) return;
+  note("stopped by the scheduler");
+  send(MessageType::signalled, 0, encode(Signalled{SIGTERM}));
+  for (Running& running : tasks_)
+    running.stopped = true;
+  signal_all(SIGTERM);
+}
+
 /// Half of the tasks have a handler that writes a stack.
 void SimulatedHost::receive_signal(const SignalAll& wanted) {
-  if (!wanted.only_caught) return signal_all(wanted.number);
+  if (!wanted.only_caught) {
+    for (const Running& running : tasks_)
+      if (running.task && !(running.stopped && wanted.number == SIGTERM))
+        running.task->signal(wanted.number);
+    return;
+  }
   if (std::exchange(dumped_, true)) handlers_.on_broken_promise("was asked twice for stacks");
   for (size_t index = 0; index < tasks_.size(); index += 2)
     if (tasks_[index].task) tasks_[index].task->write_stack();

@@ -53,6 +53,7 @@ class SimulatedHost {
     bool exited = false;
     bool failed = false;  ///< its last attempt has
     bool output_ended = false;
+    bool stopped = false;  ///< by its scheduler
     uint32_t attempt = first_attempt;
     size_t written_before = 0;  ///< by earlier attempts
     size_t written() const { return written_before + task->written(); }
@@ -83,6 +84,8 @@ class SimulatedHost {
   void start_to_dial(const DialOrder& order, int host);
 
   void kill_agent();
+  /// A scheduler sends SIGTERM to the agent and its tasks.
+  void scheduler_stop();
   /// Cuts the network between this host and the launcher.
   void cut();
   void mend();

@@ -78,6 +78,9 @@ void Troubles::strike_host(const Trouble& trouble) {
     case Trouble::Kind::slip:
       if (is_fatal(trouble.slip)) world_.judge.allow(3);
       return host.slip(trouble.slip);
+    case Trouble::Kind::scheduler_stop:
+      world_.judge.allow(128 + SIGTERM);
+      return host.scheduler_stop();
     case Trouble::Kind::second_claim:
       if (!host.tasks().empty() && host.tasks().front().task->listening())
         claim_again(host.tasks().front().id);

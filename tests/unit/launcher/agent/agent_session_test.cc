@@ -28,11 +28,12 @@ struct Fixture {
   bool magic_seen = false;
   std::vector<std::pair<MessageType, Bytes>> messages;
 
-  Fixture() {
+  explicit Fixture(bool scheduled = false) {
     SocketPair pair = make_socketpair().value();
     link = std::move(pair.ours);
     CHECK(set_nonblocking(link.get()).has_value());
-    CHECK(session.open(std::move(pair.theirs), Fd(), AgentLocation::other_host).has_value());
+    const AgentPlace place = {AgentLocation::other_host, scheduled};
+    CHECK(session.open(std::move(pair.theirs), Fd(), place).has_value());
   }
 
   void send(MessageType type, ByteSpan payload, uint32_t stream = 0) {
@@ -110,7 +111,7 @@ TEST_CASE("AgentSession does not wait without limit for a launcher that sends no
                     }).value();
   AgentSession session(*loop);
   SocketPair link = make_socketpair().value();
-  CHECK(session.open(std::move(link.theirs), Fd(), AgentLocation::other_host).has_value());
+  CHECK(session.open(std::move(link.theirs), Fd(), {AgentLocation::other_host}).has_value());
   const Time began = time.now;
   CHECK(loop->run().has_value());
   CHECK(time.now - began >= seconds(60));
@@ -301,6 +302,64 @@ TEST_CASE("AgentSession loses a launcher that restarts a task which runs, or ano
     agent.run_to_end();
     CHECK_FALSE(has_children());
   }
+}
+
+/// An agent whose scheduler signals it together with its tasks.
+struct ScheduledFixture : Fixture {
+  ScheduledFixture() : Fixture(true) {}
+  static void signal_agent(int number) { REQUIRE(::kill(getpid(), number) == 0); }
+};
+
+TEST_CASE_FIXTURE(
+    ScheduledFixture,
+    "AgentSession reports a scheduler's SIGTERM, and before the ends that it causes") {
+  const pid_t task = launch("exec sleep 600");
+  // The task may end before the agent gets its signal.
+  REQUIRE(::kill(task, SIGTERM) == 0);
+  signal_agent(SIGTERM);
+  const auto ended = decode<Exited>(await(MessageType::exited)).value();
+  CHECK(ended.status.signal == SIGTERM);
+  const auto reported = take(MessageType::signalled);
+  REQUIRE(reported.has_value());
+  CHECK(decode<Signalled>(*reported).value() == Signalled{SIGTERM});
+  link.reset();
+  run_to_end();
+}
+
+TEST_CASE("AgentSession passes the launcher's SIGTERM on unless the scheduler's has come") {
+  for (const bool scheduler_stops : {false, true}) {
+    ScheduledFixture agent;
+    agent.launch(
+        "trap 'echo stop' TERM; trap 'echo end; exit' USR2; echo ready; "
+        "setsid sleep 60 & while :; do wait; done");
+    CHECK(as_text(agent.await(MessageType::output)) == "ready\n");
+    agent.send(MessageType::signal, encode(SignalAll{SIGTERM}));
+    if (scheduler_stops) {
+      ScheduledFixture::signal_agent(SIGTERM);
+      agent.await(MessageType::signalled);
+      const Time later = Clock::now() + milliseconds(300);
+      while (Clock::now() < later)
+        CHECK(agent.loop->run_once(later).has_value());
+    } else {
+      CHECK(as_text(agent.await(MessageType::output)) == "stop\n");
+    }
+    agent.send(MessageType::signal, encode(SignalAll{SIGUSR2}));
+    CHECK(as_text(agent.await(MessageType::output)) == "end\n");
+    agent.await(MessageType::exited);
+    agent.link.reset();
+    agent.run_to_end();
+  }
+}
+
+TEST_CASE_FIXTURE(ScheduledFixture,
+                  "AgentSession leaves a scheduler's SIGTERM before the launch "
+                  "to its launcher") {
+  signal_agent(SIGTERM);
+  launch("exit 0");
+  CHECK(decode<Exited>(await(MessageType::exited)).value().status.good());
+  CHECK_FALSE(take(MessageType::signalled).has_value());
+  link.reset();
+  run_to_end();
 }
 
 }  // namespace

@@ -174,6 +174,7 @@ TEST_CASE("stream numbers name task and stream, and 0 is the link's own") {
 
 TEST_CASE("an agent's count of MPI programs is read back as it was written") {
   check_round_trip(MpiAlone{.tasks = 7});
+  check_round_trip(Signalled{.number = SIGTERM});
 }
 
 TEST_CASE("PortTaken is read back as it was written, and names the known process") {

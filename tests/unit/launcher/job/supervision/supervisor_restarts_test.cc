@@ -102,6 +102,10 @@ TEST_CASE_FIXTURE(RestartFixture, "an end of the job cancels a restart that wait
     CHECK(job.interrupted(SIGINT, now) == Actions{signal_all(SIGINT), gone});
     CHECK(job.outcome().exit_status == 130);
   }
+  SUBCASE("by a scheduler's stop") {
+    CHECK(job.agent_signalled(SIGTERM, now) == Actions{signal_all(SIGTERM), gone});
+    CHECK(job.outcome().exit_status == 143);
+  }
   SUBCASE("by Ctrl-C, when the other tasks write their stacks first") {
     options.dump_stacks = true;
     job = start_with(2);
