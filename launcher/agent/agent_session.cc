@@ -12,17 +12,22 @@ namespace dt {
 
 namespace {
 
-/// How long a bad end of a task waits for the scheduler's signal that may have caused it. The
-/// scheduler signals the processes of a host one after the other, without a pause.
-constexpr Duration end_patience = milliseconds(100);
+/// How long the end of a task by SIGTERM waits for the scheduler's SIGTERM to the agent, which may
+/// have caused it.
+constexpr Duration end_patience = seconds(2);
 
-/// How long the launcher's SIGTERM waits for the scheduler's, which may reach the hosts at
-/// different times. Workers may take a second one for an order to end at once.
-constexpr Duration stop_patience = milliseconds(200);
+/// How long a signal from the launcher waits for the scheduler's, which may reach the hosts at
+/// different times. A second SIGTERM may be an order to end at once.
+constexpr Duration scheduler_patience = milliseconds(200);
 
-bool ended_badly(ByteSpan exited) {
+bool ended_by_stop(ByteSpan exited) {
   const auto end = decode<Exited>(exited);
-  return end && !end->status.good();
+  return end && end->status.shell_status() == 128 + SIGTERM;
+}
+
+bool is_scheduler_signal(int number) {
+  return std::ranges::find(AgentSession::scheduler_signals, number) !=
+         AgentSession::scheduler_signals.end();
 }
 
 }  // namespace
@@ -30,8 +35,9 @@ bool ended_badly(ByteSpan exited) {
 Result<> AgentSession::open(Fd in, Fd out, AgentPlace place, std::optional<Session> session) {
   scheduled_ = place.scheduled;
   become_subreaper();
-  signals_ = TRY(Signals::block(loop_, {SIGCHLD, SIGPIPE, SIGXFSZ, SIGTERM, SIGINT, SIGHUP},
-                                [this](int number) { signalled(number); }));
+  std::vector<int> awaited = {SIGCHLD, SIGPIPE, SIGXFSZ, SIGTERM, SIGINT, SIGHUP};
+  if (scheduled_) awaited.insert(awaited.end(), scheduler_signals.begin(), scheduler_signals.end());
+  signals_ = TRY(Signals::block(loop_, awaited, [this](int number) { signalled(number); }));
   TRY(link_.open(std::move(in), std::move(out), std::move(session)));
   link_.send(MessageType::hello, 0, encode(make_hello(place.location)));
   link_.beat();
@@ -51,8 +57,7 @@ void AgentSession::signalled(int number) {
 
 /// The end of the parent sends SIGTERM, too.
 bool AgentSession::is_from_scheduler(int number) const {
-  return scheduled_ && getppid() == parent_ &&
-         std::ranges::find(scheduler_signals, number) != scheduler_signals.end();
+  return scheduled_ && getppid() == parent_ && is_scheduler_signal(number);
 }
 
 /// Before the launch the launcher takes no report. A scheduler that ends the whole job signals the
@@ -68,21 +73,23 @@ void AgentSession::scheduler_signalled(int number) {
 void AgentSession::signal_tasks(const SignalAll& wanted) {
   if (wanted.only_caught) {
     signal_catching_descendants(wanted.number);
-  } else if (scheduled_ && wanted.number == SIGTERM) {
-    stop_timer_ = loop_.after(stop_patience, [this] { pass_on(SIGTERM); });
+  } else if (scheduled_ && is_scheduler_signal(wanted.number)) {
+    signal_timers_[wanted.number] =
+        loop_.after(scheduler_patience, [this, number = wanted.number] { pass_on(number); });
   } else {
-    pass_on(wanted.number);
+    run_.tasks().signal(wanted.number);
   }
 }
 
 void AgentSession::pass_on(int number) {
-  stop_timer_ = Timer();
-  if (!from_scheduler_.has(number, loop_.now())) run_.tasks().signal(number);
+  if (from_scheduler_.has(number, loop_.now())) return;
+  stop_passed_on_ = stop_passed_on_ || number == SIGTERM;
+  run_.tasks().signal(number);
 }
 
 void AgentSession::send_from_run(MessageType type, uint32_t stream, ByteSpan payload) {
-  const bool hold = scheduled_ && type == MessageType::exited &&
-                    !from_scheduler_.has(SIGTERM, loop_.now()) && ended_badly(payload);
+  const bool hold = scheduled_ && !stop_passed_on_ && type == MessageType::exited &&
+                    !from_scheduler_.has(SIGTERM, loop_.now()) && ended_by_stop(payload);
   if (!hold) return link_.send(type, stream, payload);
   held_ends_.emplace_back(payload.begin(), payload.end());
   if (!held_timer_) held_timer_ = loop_.after(end_patience, [this] { send_held_ends(); });

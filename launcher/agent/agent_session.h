@@ -18,6 +18,7 @@
 #include <array>
 #include <csignal>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -36,7 +37,7 @@ class AgentSession {
   Result<> open(Fd in, Fd out, AgentPlace place, std::optional<Session> session = {});
 
   /// The agent reports these to its launcher where a scheduler sends them.
-  static constexpr std::array scheduler_signals = {SIGTERM};
+  static constexpr std::array scheduler_signals = {SIGTERM, SIGUSR1, SIGUSR2};
 
  private:
   void signalled(int number);
@@ -75,9 +76,10 @@ class AgentSession {
   bool scheduled_ = false;  ///< as in AgentPlace
   pid_t parent_ = getppid();
   RecentSignals from_scheduler_;  ///< that reached all tasks
-  std::vector<Bytes> held_ends_;  ///< messages `exited` that may follow from a signal
+  std::vector<Bytes> held_ends_;  ///< messages `exited` that may follow from SIGTERM
   Timer held_timer_;
-  Timer stop_timer_;  ///< until the launcher's SIGTERM is passed on
+  bool stop_passed_on_ = false;         ///< the launcher's SIGTERM
+  std::map<int, Timer> signal_timers_;  ///< until a signal from the launcher is passed on
   uint64_t open_files_max_ =
       raise_open_files_limit();  ///< of tasks: the soft limit before we raised ours
 };

@@ -62,7 +62,8 @@ Result<ConnectOptions> AgentGroup::own_connect_options(const std::vector<Host>& 
                             .local_dead_after = options_.local_dead_after,
                             .noise = static_cast<uint64_t>(getpid()),
                             .other = {},
-                            .dialed = options_.dialed};
+                            .dialed = options_.dialed,
+                            .scheduled = options_.scheduled};
   TRY(ensure_open_files(
       hosts.size() * open_files_per_agent + open_files_while_starting,
       format("connections to {} host{}", hosts.size(), hosts.size() == 1 ? "" : "s")));

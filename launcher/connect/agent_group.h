@@ -47,6 +47,7 @@ class AgentGroup {
     Duration local_dead_after = seconds(60);  ///< for the agent of this machine
     LoginOptions ssh;
     std::optional<DialedHosts::Options> dialed;     ///< how agents are started instead of by SSH
+    bool scheduled = false;                         ///< this machine's agent, as in AgentPlace
     Log* log = nullptr;                             ///< outlives the group; null: nothing is logged
     std::optional<ConnectOptions> connect_options;  ///< none: the defaults of this machine
     /// Called at the start and after each hello; may be empty.

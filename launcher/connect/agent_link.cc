@@ -59,9 +59,8 @@ Result<std::unique_ptr<AgentConnection>> AgentLink::open_connection() {
     return std::make_unique<RemoteConnection>(*connect_options_.remote, host_, command,
                                               connection_handlers());
   }
-  SpawnedProcess process =
-      TRY(start_local_agent({.open_files_max = connect_options_.open_files_max,
-                             .scheduled = connect_options_.dialed.has_value()}));
+  SpawnedProcess process = TRY(start_local_agent({.open_files_max = connect_options_.open_files_max,
+                                                  .scheduled = connect_options_.scheduled}));
   return TRY(ProcessConnection::open(loop_, std::move(process), {.explain = end_of_local_agent},
                                      connection_handlers()));
 }

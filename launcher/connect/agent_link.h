@@ -32,6 +32,7 @@ struct ConnectOptions {
   std::function<Result<SpawnedProcess>(const Host&)> other;
   /// How one program starts the agents of all other hosts, instead of SSH; may be empty.
   std::optional<DialedHosts::Options> dialed;
+  bool scheduled = false;  ///< this machine's agent, as in AgentPlace
   // Shared by all connections; set by the AgentGroup.
   RemoteHosts* remote = nullptr;
   DialedHosts* dialed_hosts = nullptr;

@@ -350,11 +350,11 @@ std::optional<TaskError> Job::error_of(size_t agent, const Exited& exited) {
 
 Result<Actions> Job::on_signalled(size_t agent, ByteSpan payload) {
   const auto signalled = TRY(decode<Signalled>(payload));
-  if (signalled.number != SIGTERM)
-    return fail(Errc::protocol, format("reported signal {}", signalled.number));
-  parts_.log.info("the agent on {} got {}", plan_.hosts[agent].host.name,
-                  signal_name(signalled.number));
-  return supervisor_.agent_signalled(signalled.number, parts_.loop.now());
+  const int number = signalled.number;
+  if (number != SIGTERM && number != SIGUSR1 && number != SIGUSR2)
+    return fail(Errc::protocol, format("reported signal {}", number));
+  parts_.log.info("the agent on {} got {}", plan_.hosts[agent].host.name, signal_name(number));
+  return supervisor_.agent_signalled(number, parts_.loop.now());
 }
 
 Result<Actions> Job::on_mpi_alone(size_t agent, ByteSpan payload) {

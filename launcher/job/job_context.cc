@@ -23,6 +23,7 @@ JobContext::JobContext(const RunConfig& run_config, const Environment& environme
                               .local_dead_after = config.local_dead_after,
                               .ssh = config.ssh,
                               .dialed = std::move(dialed),
+                              .scheduled = !config.allocation.empty(),
                               .log = &runtime.log(),
                               .on_connected = [this](size_t connected,
                                                      size_t all) { status.hosts(connected, all); },

@@ -14,6 +14,7 @@
 #include "launcher/report/report_file.h"
 #include "launcher/report/task_list.h"
 #include "launcher/slurm/dialed_by_srun.h"
+#include "launcher/slurm/signal_note.h"
 
 #include <optional>
 #include <string>
@@ -128,6 +129,7 @@ int run(const RunConfig& given, const Environment& environment) {
     (*runtime)->log().warn("{}", warning);
   if (!config.allocation.empty())
     (*runtime)->log().print("{}", allocation_line(config.allocation, config.hosts));
+  if (const auto note = signal_note(config, environment)) (*runtime)->log().print("{}", *note);
   JobRecord record;
   record.job = *job_id;
   auto report = ReportFile::open(config.dry_run ? std::nullopt : config.report);

@@ -235,7 +235,9 @@ Actions Supervisor::interrupted(int number, Time now) {
 /// The grace counts from the first report. No further one kills: the scheduler does that itself.
 Actions Supervisor::agent_signalled(int number, Time now) {
   Actions actions;
+  const bool known = from_scheduler_.has(number, now);
   from_scheduler_.note(number, now);
+  if (number != SIGTERM) return known ? actions : Actions{signal_all(number)};
   if (!not_stopped()) return actions;
   verdict_.end(128 + number, interrupted_outcome(number).reason);
   stop_signal_ = number;

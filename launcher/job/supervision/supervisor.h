@@ -105,7 +105,8 @@ class Supervisor {
   /// of the first. Then it belongs to the same request.
   Actions interrupted(int number, Time now);
   /// A scheduler has sent this signal to an agent and its tasks. SIGTERM ends the job as the
-  /// scheduler's request, to which a SIGTERM to dtrain within 5 s belongs.
+  /// scheduler's request, to which a SIGTERM to dtrain within 5 s belongs. Any other signal is for
+  /// all tasks; further reports of it within 5 s belong to the first.
   Actions agent_signalled(int number, Time now);
   /// The reader of the job's output has gone: the job ends with SIGPIPE's status.
   Actions reader_gone(Time now);

@@ -326,6 +326,24 @@ TEST_CASE_FIXTURE(
   run_to_end();
 }
 
+TEST_CASE_FIXTURE(
+    ScheduledFixture,
+    "AgentSession survives a scheduler's SIGUSR1, and drops the launcher's after it") {
+  launch(
+      "trap 'echo one' USR1; trap 'echo end; exit' USR2; echo ready; "
+      "setsid sleep 60 & while :; do wait; done");
+  CHECK(as_text(await(MessageType::output)) == "ready\n");
+  send(MessageType::signal, encode(SignalAll{SIGUSR1}));
+  CHECK(as_text(await(MessageType::output)) == "one\n");
+  signal_agent(SIGUSR1);
+  CHECK(decode<Signalled>(await(MessageType::signalled)).value() == Signalled{SIGUSR1});
+  send(MessageType::signal, encode(SignalAll{SIGUSR1}));
+  send(MessageType::signal, encode(SignalAll{SIGUSR2}));
+  CHECK(as_text(await(MessageType::output)) == "end\n");
+  link.reset();
+  run_to_end();
+}
+
 TEST_CASE("AgentSession passes the launcher's SIGTERM on unless the scheduler's has come") {
   for (const bool scheduler_stops : {false, true}) {
     ScheduledFixture agent;

@@ -232,6 +232,15 @@ TEST_CASE_FIXTURE(SupervisorFixture, "a scheduler that stops agents interrupts t
   CHECK(impatient.interrupted(SIGINT, now + seconds(1)) == Actions{signal_all(SIGKILL)});
 }
 
+TEST_CASE_FIXTURE(SupervisorFixture, "a scheduler's signal to some agents is passed on once") {
+  Supervisor job = start(2);
+  CHECK(job.agent_signalled(SIGUSR1, now) == Actions{signal_all(SIGUSR1)});
+  CHECK(job.agent_signalled(SIGUSR1, now + milliseconds(4999)).empty());
+  CHECK(job.agent_signalled(SIGUSR2, now + seconds(1)) == Actions{signal_all(SIGUSR2)});
+  CHECK(job.agent_signalled(SIGUSR1, now + seconds(10)) == Actions{signal_all(SIGUSR1)});
+  CHECK(job.outcome().reason.empty());
+}
+
 TEST_CASE_FIXTURE(SupervisorFixture, "a failure before a scheduler's stop keeps its status") {
   Supervisor job = start();
   job.exited(0, {.code = 5}, now);
