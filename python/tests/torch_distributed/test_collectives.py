@@ -10,6 +10,8 @@ import torch
 import torch.distributed as dist
 from torch.distributed import ReduceOp
 
+from dtrain.torch.distributed import DtrainBackend
+
 INTEGERS = [torch.uint8, torch.int8, torch.int32, torch.int64]
 FLOATS = [torch.float32, torch.float64]
 TYPES = [*INTEGERS, *FLOATS]
@@ -337,14 +339,20 @@ def test_works_and_futures(groups):
 
 
 def test_works_answer_as_those_of_gloo(groups):
-    def answers(work):
-        found = [work.is_success(), work.exception()]
+    def answers(work, exception_of):
+        found = [work.is_success(), exception_of(work)]
         deadline = time.monotonic() + 60
         while not work.is_completed() and time.monotonic() < deadline:
             time.sleep(0.001)
-        return [*found, work.is_completed(), work.is_success(), work.exception(), work.result()]
+        return [*found, work.is_completed(), work.is_success(), exception_of(work), work.result()]
 
-    for pair in groups:
+    def exception_of_gloo(work):
+        try:
+            return work.exception()
+        except TypeError:  # older versions of torch have no conversion of it
+            return None
+
+    for ours, gloos in groups:
         for call in (
             lambda group: dist.all_reduce(torch.ones(2), group=group, async_op=True),
             lambda group: dist.broadcast(torch.ones(2), group=group, group_src=0, async_op=True),
@@ -353,7 +361,8 @@ def test_works_answer_as_those_of_gloo(groups):
             ),
             lambda group: dist.barrier(group, async_op=True),
         ):
-            found, expected = (answers(call(group)) for group in pair)
+            found = answers(call(ours), lambda work: work.exception())
+            expected = answers(call(gloos), exception_of_gloo)
             assert found[:-1] == expected[:-1]
             assert same(found[-1], expected[-1])
     for ours, _ in groups:
@@ -381,6 +390,8 @@ def test_groups_come_and_go(job):
 
 
 def test_a_group_is_split(job):
+    if isinstance(dist.group.WORLD, DtrainBackend):
+        pytest.skip("before 2.14, torch splits groups of NCCL alone")
     size, rank = dist.get_world_size(), dist.get_rank()
     half = max(1, size // 2)
     ranks = [list(range(half)), list(range(half, size))]

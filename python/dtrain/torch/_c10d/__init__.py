@@ -2,20 +2,13 @@
 
 import torch
 
-_NEEDED = (
-    "dtrain.torch.distributed needs a PyTorch whose class Backend can be derived from in Python, such as 2.15; the"
-    f" installed one is {torch.__version__}"
-)
+from dtrain.torch._version import version
 
 
 def check_version() -> None:
     """Raise ImportError where torch is too old for a backend in Python."""
-    try:
-        from torch._C._distributed_c10d import Backend  # noqa: PLC0415
-
-        type("Probe", (Backend,), {})(0, 1)
-    except (ImportError, TypeError) as error:
-        raise ImportError(_NEEDED) from error
+    if version(torch.__version__) < (2, 7):
+        raise ImportError(f"dtrain.torch.distributed needs PyTorch 2.7 or later, but {torch.__version__} is installed")
 
 
 check_version()

@@ -15,6 +15,7 @@ from dtrain import _core
 from dtrain._context import Context
 from dtrain._errors import ArgumentError
 from dtrain.torch import _memory
+from dtrain.torch._c10d.base import Base
 from dtrain.torch._c10d.inbox import Inbox, Kind, Message
 from dtrain.torch._c10d.job import job
 from dtrain.torch._c10d.places import apart, flat_of, put, put_all, put_parts, row_of
@@ -36,7 +37,7 @@ class _Call:
         self.finish = finish
 
 
-class DtrainBackend(Backend):
+class DtrainBackend(Base):
     """The operations of one process group. Ranks are those in the group."""
 
     def __init__(self, context: Context, ranks: list[int], timeout: datetime.timedelta) -> None:
@@ -150,12 +151,14 @@ class DtrainBackend(Backend):
         core = self._start(self._handle.reduce, real, target, opts, reduction.engine, prescale=prescale, root=root)
         return self._work([_Call(core, put(tensor, memory) if is_root else None)], list(tensors))
 
-    def allgather(self, output_lists: Sequence[Sequence[Any]], inputs: Sequence[Any], opts: Any) -> Work:
+    def allgather(self, output_lists: Sequence[Sequence[Any]], inputs: Sequence[Any], opts: Any = None) -> Work:
         """Give every rank the tensors of all ranks, as a list by rank."""
         calls = [self._gather_all(outputs, tensor, opts) for outputs, tensor in zip(output_lists, inputs, strict=True)]
         return self._work(calls, list(output_lists[0]) if len(output_lists) == 1 else list(map(list, output_lists)))
 
-    def allgather_coalesced(self, output_lists: Sequence[Sequence[Any]], inputs: Sequence[Any], opts: Any) -> Work:
+    def allgather_coalesced(
+        self, output_lists: Sequence[Sequence[Any]], inputs: Sequence[Any], opts: Any = None
+    ) -> Work:
         """Gather several tensors. The lists are by rank, and then by tensor."""
         calls = [
             self._gather_all([outputs[place] for outputs in output_lists], tensor, opts)
@@ -163,11 +166,11 @@ class DtrainBackend(Backend):
         ]
         return self._work(calls, [list(outputs) for outputs in output_lists])
 
-    def all_gather_single(self, output: Any, tensor: Any, opts: Any) -> Work:
+    def all_gather_single(self, output: Any, tensor: Any, opts: Any = None) -> Work:
         """Join the tensors of all ranks in one."""
         return self._work([self._join(output, tensor, opts)], [output])
 
-    def all_gather_single_coalesced(self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any) -> Work:
+    def all_gather_single_coalesced(self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any = None) -> Work:
         """Join the tensors of all ranks, for several tensors."""
         return self._work([self._join(*pair, opts) for pair in zip(outputs, inputs, strict=True)], list(outputs))
 
@@ -210,7 +213,7 @@ class DtrainBackend(Backend):
             [self._reduce_whole(*pair, opts) for pair in zip(outputs, inputs, strict=True)], list(outputs)
         )
 
-    def alltoall(self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any) -> Work:
+    def alltoall(self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any = None) -> Work:
         """Send each rank its tensor of a list, and receive a list by rank."""
         counts = tuple(tensor.numel() for tensor in inputs)
         places = list(outputs)
@@ -218,7 +221,7 @@ class DtrainBackend(Backend):
         return self._work([call], places)
 
     def all_to_all_single(
-        self, output: Any, tensor: Any, output_splits: Sequence[int], input_splits: Sequence[int], opts: Any
+        self, output: Any, tensor: Any, output_splits: Sequence[int], input_splits: Sequence[int], opts: Any = None
     ) -> Work:
         """Send each rank its rows of a tensor. Without splits, the rows are divided by the ranks."""
         size = self._context.size
@@ -235,7 +238,7 @@ class DtrainBackend(Backend):
         call = self._exchange(tensor, counts, opts, lambda flat: put_parts([output], flat))
         return self._work([call], [output])
 
-    def barrier(self, opts: Any) -> Work:
+    def barrier(self, opts: Any = None) -> Work:
         """Return when all ranks have called it."""
         core = self._handle.barrier(0, 0, 0, _core.INT32, 0, 0, self._options(opts, None), None)
         return self._work([_Call(core)], [])
@@ -261,10 +264,10 @@ class DtrainBackend(Backend):
             raise ArgumentError("recv: this group has no other rank that could send")
         return self._ask(tensors[0], [rank for rank in range(self._context.size) if rank != self._context.rank], tag)
 
-    def _start_coalescing(self) -> None:
+    def _start_coalescing(self, device: Any = None) -> None:  # noqa: ARG002
         self._coalesced = []
 
-    def _end_coalescing(self) -> Work:
+    def _end_coalescing(self, device: Any = None) -> Work:  # noqa: ARG002
         works, self._coalesced = self._coalesced or [], None
         cores = [core for work in works for core in work.cores()]
         if any(work.needs_host() for work in works):

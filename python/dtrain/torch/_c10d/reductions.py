@@ -53,7 +53,7 @@ class Reduction:
 
 
 def _factor_of(op: Any) -> float:
-    factor = op.factor
+    factor = op.__getstate__()[1]  # older versions have no other way to it
     if isinstance(factor, torch.Tensor):
         if factor.numel() != 1:
             raise ArgumentError("op: the factor of PREMUL_SUM must be one number")
