@@ -57,7 +57,7 @@ test_a_failed_step_stops_no_other_and_fails_its_part() {
   expect_status 1
   expect test "$(count b '| failed with status [0-9]*: ..* |$')" -eq 7
   expect test "$(count b '^| Collectives of libdtrain, staged | .* | passed |$')" -eq 1
-  expect test "$(count b '')" -eq 9
+  expect test "$(count b '')" -eq 10
 }
 
 test_an_archive_of_too_many_bytes_is_not_made() {
