@@ -45,8 +45,8 @@ std::optional<Options> parse(std::span<const std::string> words) {
 
 void train(const Options& options) {
   // Its gradients are computed by the CPU, which cannot use the memory of GPUs.
-  const bool chosen = std::getenv("DTRAIN_DEVICES") != nullptr;
-  dtrain::Strategy strategy({.devices = chosen ? "" : "cpu"});
+  const char* const devices = std::getenv("DTRAIN_DEVICES");  // NOLINT(concurrency-mt-unsafe)
+  dtrain::Strategy strategy({.devices = devices == nullptr ? "cpu" : devices});
   Model model(strategy);
   Epochs trained = {.end = options.epochs};
   if (options.resume) {
