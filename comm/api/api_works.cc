@@ -2,9 +2,11 @@
 #include "comm/api/api_support.h"
 #include "comm/device/queued_results.h"
 #include "comm/driver/driver.h"
+#include "comm/driver/stack_dump.h"
 #include "comm/include/dtrain/dtrain_device.h"
 #include "comm/include/dtrain/dtrain_work.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -38,6 +40,10 @@ Result<std::optional<size_t>> wait_any(std::span<dtrain_work* const> works, int 
   return context->driver().wait_any(operations, deadline_after(timeout_ms));
 }
 
+/// How often, and how long, a thread drives the engine that waits for results to be queued.
+constexpr Duration drive_interval = milliseconds(100);
+constexpr Duration drive_time = milliseconds(1);
+
 /// The outcome of a work on memory of the host, and of one that has ended. Else the stream's wait
 /// is queued, as soon as the results are. Returns false at the deadline.
 Result<bool> wait_on_stream(dtrain_work* work, void* stream, Time deadline) {
@@ -47,9 +53,17 @@ Result<bool> wait_on_stream(dtrain_work* work, void* stream, Time deadline) {
   if (results != nullptr && !driver.done(work->work)) {
     if (stream == nullptr)
       return fail(Errc::input, "the stream is NULL; the default one is DTRAIN_DEFAULT_STREAM");
-    const Result<bool> waits = results->let_wait(stream, deadline);
-    if (!waits && waits.error().code == Errc::timeout) return false;
-    if (TRY(waits)) return true;
+    const OperationMark mark(work->work->request.kind, work->work->request.name);
+    while (true) {
+      const Time until = std::min(deadline, Clock::now() + drive_interval);
+      const Result<bool> waits = results->let_wait(stream, until);
+      if (waits && *waits) return true;
+      if (waits) break;
+      if (waits.error().code != Errc::timeout) return waits;
+      if (until == deadline) return false;
+      // Where no background thread could be started, this moves the operation.
+      if (driver.wait(work->work, Clock::now() + drive_time)) break;
+    }
   }
   const auto ended = driver.wait(work->work, deadline);
   if (!ended) return false;

@@ -114,6 +114,9 @@ Error NcclConnection::reason() const {
 void NcclConnection::run() {
   Result<ConnectionVerdict> verdict = connect();
   if (!verdict) {
+    const Error& why = verdict.error();
+    if (terms_.self.rank == 0 && !terms_.requires_nccl && why.code != Errc::closed)
+      warn_of_staging(why.message);
     stop(std::move(verdict).error());
   } else if (verdict->way == ConnectionVerdict::Way::failed) {
     stop({Errc::unsupported, std::move(verdict->reason)});

@@ -61,7 +61,7 @@ class DeviceCopies {
   /// Called when other ranks will not end the work of start_results(): it must fail soon, with that
   /// error. May be called again.
   virtual void stop(const Error& /*why*/) {}
-  /// Called when the operation has ended: work of the caller's stream that follows it may run.
+  /// Called when the operation has ended. Nobody waits any more for results that are not queued.
   virtual void release() = 0;
   /// Waits until no copy uses a buffer. Called after release(), when the context is finalized.
   virtual void finish() = 0;

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,6 +48,10 @@ void train(const Options& options) {
   // Its gradients are computed by the CPU, which cannot use the memory of GPUs.
   const char* const devices = std::getenv("DTRAIN_DEVICES");  // NOLINT(concurrency-mt-unsafe)
   dtrain::Strategy strategy({.devices = devices == nullptr ? "cpu" : devices});
+  for (std::size_t i = 0; i < strategy.local_replicas(); ++i) {
+    if (!strategy.device(i).starts_with("cpu:"))
+      throw std::runtime_error("this program computes on the CPU; leave out --devices");
+  }
   Model model(strategy);
   Epochs trained = {.end = options.epochs};
   if (options.resume) {

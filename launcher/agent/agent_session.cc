@@ -73,7 +73,7 @@ void AgentSession::scheduler_signalled(int number) {
 void AgentSession::signal_tasks(const SignalAll& wanted) {
   if (wanted.only_caught) {
     signal_catching_descendants(wanted.number);
-  } else if (scheduled_ && is_scheduler_signal(wanted.number)) {
+  } else if (scheduled_ && run_.tasks().launched() && is_scheduler_signal(wanted.number)) {
     signal_timers_[wanted.number] =
         loop_.after(scheduler_patience, [this, number = wanted.number] { pass_on(number); });
   } else {

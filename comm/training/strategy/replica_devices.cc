@@ -1,6 +1,7 @@
 #include "comm/training/strategy/replica_devices.h"
 
 #include "base/format.h"
+#include "base/text.h"
 #include "gpu/cuda/open_cuda.h"
 #include "gpu/devices/device_names.h"
 #include "gpu/devices/open_devices.h"
@@ -28,7 +29,7 @@ std::string host_name() {
 }
 
 Result<FoundDevices> chosen_devices(const StrategyOptions& options, const DeviceList& devices) {
-  if (!options.devices.empty() && options.devices != "cpu") {
+  if (!options.devices.empty() && lower_case(options.devices) != "cpu") {
     FoundDevices chosen = TRY(find_devices(options.devices, devices,
                                            {.self = options.self, .soft = options.soft_placement}));
     if (options.name != StrategyName::one_device || chosen.places.size() == 1) return chosen;

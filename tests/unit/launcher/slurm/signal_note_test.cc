@@ -17,6 +17,9 @@ TEST_CASE("signal_note is for batch jobs of Slurm with one node and no step") {
   RunConfig two = one;
   two.hosts.push_back({.name = "n2"});
   CHECK_FALSE(signal_note(two, batch));
+  RunConfig by_srun = one;  // its processes are a step
+  by_srun.srun_words = {"--container-image=img.sqsh"};
+  CHECK_FALSE(signal_note(by_srun, batch));
   RunConfig other = one;
   other.slurm_job.clear();
   CHECK_FALSE(signal_note(other, batch));
