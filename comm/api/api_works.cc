@@ -56,7 +56,7 @@ Result<bool> wait_on_stream(dtrain_work* work, void* stream, Time deadline) {
     const OperationMark mark(work->work->request.kind, work->work->request.name);
     while (true) {
       const Time until = std::min(deadline, Clock::now() + drive_interval);
-      const Result<bool> waits = results->let_wait(stream, until);
+      Result<bool> waits = results->let_wait(stream, until);
       if (waits && *waits) return true;
       if (waits) break;
       if (waits.error().code != Errc::timeout) return waits;
