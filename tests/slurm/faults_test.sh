@@ -13,11 +13,6 @@ start_long_batch() {
   wait_for ranks_began "$1"
 }
 long_command() { echo "$DTRAIN run sh -c 'echo began; until test -e $PWD/go; do sleep 0.1; done; echo ended'"; }
-# Slurm would start it two minutes later.
-runs_again() {
-  on_login scontrol update JobId="$job" StartTime=now 2>/dev/null
-  ranks_began 4
-}
 no_process_on() { [[ -z $(processes_on "$@") ]]; }
 ranks_began() { (expect_lines_with "$1" began) >/dev/null; }
 
@@ -96,22 +91,6 @@ test_a_host_whose_cable_is_cut_is_named() {
   mend_cable 2
   finish_batch
   expect_status 3
-  expect_no_processes
-}
-
-test_a_requeued_job_runs_again_and_finds_no_process_of_the_first_run() {
-  slurm_up 2
-  start_batch -N2 -n2 --requeue --open-mode=append <<<"exec $DTRAIN run sh -c 'echo began run \${SLURM_RESTART_COUNT-0}
-    if test -n \"\$SLURM_RESTART_COUNT\"; then exit; fi; sleep 600'"
-  wait_for ranks_began 2
-  local first pid
-  first="$(agent_on 1) $(agent_on 2)"
-  on_login scontrol requeue "$job"
-  wait_for runs_again
-  for pid in $first; do expect_not states_are '[RSDT]' "$pid"; done
-  finish_batch
-  expect_status 0
-  expect_lines_with 2 'began run 1'
   expect_no_processes
 }
 
