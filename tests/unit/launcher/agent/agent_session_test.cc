@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,14 +22,15 @@ namespace {
 
 /// An agent in this process. The test runs the launcher at the other end of its link.
 struct Fixture {
-  std::unique_ptr<Loop> loop = Loop::create().value();
+  std::unique_ptr<Loop> loop;
   AgentSession session{*loop};
   Fd link;
   Bytes received;
   bool magic_seen = false;
   std::vector<std::pair<MessageType, Bytes>> messages;
 
-  explicit Fixture(bool scheduled = false) {
+  explicit Fixture(bool scheduled = false, std::unique_ptr<Loop> own = Loop::create().value())
+      : loop(std::move(own)) {
     SocketPair pair = make_socketpair().value();
     link = std::move(pair.ours);
     CHECK(set_nonblocking(link.get()).has_value());
@@ -47,7 +49,9 @@ struct Fixture {
     const Time deadline = Clock::now() + seconds(10);
     while (Clock::now() < deadline) {
       if (auto payload = take(wanted)) return *payload;
-      CHECK(loop->run_once(Clock::now() + milliseconds(5)).has_value());
+      CHECK(loop->run_once(loop->now()).has_value());
+      pollfd readable = {.fd = link.get(), .events = POLLIN, .revents = 0};
+      ::poll(&readable, 1, 1);
       std::byte buffer[65536];
       const ssize_t n = ::read(link.get(), buffer, sizeof buffer);
       if (n > 0) received.insert(received.end(), buffer, buffer + n);
@@ -304,10 +308,34 @@ TEST_CASE("AgentSession loses a launcher that restarts a task which runs, or ano
   }
 }
 
+/// Time that passes when the test advances it, and while the test waits for the agent's end.
+struct OwnTime {
+  VirtualTime time;
+  std::unique_ptr<Loop> make_loop() {
+    return VirtualLoop::create(time,
+                               [this](Time until) {
+                                 ::poll(nullptr, 0, 1);
+                                 time.now = std::min(until, time.now + milliseconds(1));
+                                 return true;
+                               })
+        .value();
+  }
+};
+
 /// An agent whose scheduler signals it together with its tasks.
-struct ScheduledFixture : Fixture {
-  ScheduledFixture() : Fixture(true) {}
+struct ScheduledFixture : OwnTime, Fixture {
+  ScheduledFixture() : Fixture(true, make_loop()) {}
   static void signal_agent(int number) { REQUIRE(::kill(getpid(), number) == 0); }
+  void order_signal(int number) { send(MessageType::signal, encode(SignalAll{number})); }
+  /// Lets the agent pass on the signals that it was ordered to send.
+  void pass_signals_on() {
+    CHECK(loop->run_once(time.now).has_value());
+    time.now += milliseconds(200);
+  }
+  void end() {
+    link.reset();
+    run_to_end();
+  }
 };
 
 TEST_CASE_FIXTURE(
@@ -322,8 +350,7 @@ TEST_CASE_FIXTURE(
   const auto reported = take(MessageType::signalled);
   REQUIRE(reported.has_value());
   CHECK(decode<Signalled>(*reported).value() == Signalled{SIGTERM});
-  link.reset();
-  run_to_end();
+  end();
 }
 
 TEST_CASE_FIXTURE(
@@ -333,15 +360,16 @@ TEST_CASE_FIXTURE(
       "trap 'echo one' USR1; trap 'echo end; exit' USR2; echo ready; "
       "setsid sleep 60 & while :; do wait; done");
   CHECK(as_text(await(MessageType::output)) == "ready\n");
-  send(MessageType::signal, encode(SignalAll{SIGUSR1}));
+  order_signal(SIGUSR1);
+  pass_signals_on();
   CHECK(as_text(await(MessageType::output)) == "one\n");
   signal_agent(SIGUSR1);
   CHECK(decode<Signalled>(await(MessageType::signalled)).value() == Signalled{SIGUSR1});
-  send(MessageType::signal, encode(SignalAll{SIGUSR1}));
-  send(MessageType::signal, encode(SignalAll{SIGUSR2}));
+  order_signal(SIGUSR1);
+  order_signal(SIGUSR2);
+  pass_signals_on();
   CHECK(as_text(await(MessageType::output)) == "end\n");
-  link.reset();
-  run_to_end();
+  end();
 }
 
 TEST_CASE("AgentSession passes the launcher's SIGTERM on unless the scheduler's has come") {
@@ -351,21 +379,18 @@ TEST_CASE("AgentSession passes the launcher's SIGTERM on unless the scheduler's 
         "trap 'echo stop' TERM; trap 'echo end; exit' USR2; echo ready; "
         "setsid sleep 60 & while :; do wait; done");
     CHECK(as_text(agent.await(MessageType::output)) == "ready\n");
-    agent.send(MessageType::signal, encode(SignalAll{SIGTERM}));
+    agent.order_signal(SIGTERM);
     if (scheduler_stops) {
       ScheduledFixture::signal_agent(SIGTERM);
       agent.await(MessageType::signalled);
-      const Time later = Clock::now() + milliseconds(300);
-      while (Clock::now() < later)
-        CHECK(agent.loop->run_once(later).has_value());
-    } else {
-      CHECK(as_text(agent.await(MessageType::output)) == "stop\n");
     }
-    agent.send(MessageType::signal, encode(SignalAll{SIGUSR2}));
+    agent.pass_signals_on();
+    if (!scheduler_stops) CHECK(as_text(agent.await(MessageType::output)) == "stop\n");
+    agent.order_signal(SIGUSR2);
+    agent.pass_signals_on();
     CHECK(as_text(agent.await(MessageType::output)) == "end\n");
     agent.await(MessageType::exited);
-    agent.link.reset();
-    agent.run_to_end();
+    agent.end();
   }
 }
 
@@ -376,8 +401,7 @@ TEST_CASE_FIXTURE(ScheduledFixture,
   launch("exit 0");
   CHECK(decode<Exited>(await(MessageType::exited)).value().status.good());
   CHECK_FALSE(take(MessageType::signalled).has_value());
-  link.reset();
-  run_to_end();
+  end();
 }
 
 }  // namespace
