@@ -17,7 +17,8 @@ namespace {
 constexpr Duration end_patience = seconds(2);
 
 /// How long a signal from the launcher waits for the scheduler's, which may reach the hosts at
-/// different times. A second SIGTERM may be an order to end at once.
+/// different times. A second SIGTERM may be an order to end at once. SIGKILL waits, too, so that it
+/// comes no sooner after SIGTERM than the launcher has it.
 constexpr Duration scheduler_patience = milliseconds(200);
 
 bool ended_by_stop(ByteSpan exited) {
@@ -73,7 +74,8 @@ void AgentSession::scheduler_signalled(int number) {
 void AgentSession::signal_tasks(const SignalAll& wanted) {
   if (wanted.only_caught) {
     signal_catching_descendants(wanted.number);
-  } else if (scheduled_ && run_.tasks().launched() && is_scheduler_signal(wanted.number)) {
+  } else if (scheduled_ && run_.tasks().launched() &&
+             (is_scheduler_signal(wanted.number) || wanted.number == SIGKILL)) {
     signal_timers_[wanted.number] =
         loop_.after(scheduler_patience, [this, number = wanted.number] { pass_on(number); });
   } else {

@@ -395,6 +395,22 @@ TEST_CASE("AgentSession passes the launcher's SIGTERM on unless the scheduler's 
 }
 
 TEST_CASE_FIXTURE(ScheduledFixture,
+                  "AgentSession keeps the time between the launcher's SIGTERM and SIGKILL") {
+  launch("trap 'echo stop' TERM; echo ready; setsid sleep 60 & while :; do wait; done");
+  CHECK(as_text(await(MessageType::output)) == "ready\n");
+  order_signal(SIGTERM);
+  CHECK(loop->run_once(time.now).has_value());
+  time.now += milliseconds(100);
+  order_signal(SIGKILL);
+  CHECK(loop->run_once(time.now).has_value());
+  time.now += milliseconds(100);
+  CHECK(as_text(await(MessageType::output)) == "stop\n");
+  time.now += milliseconds(100);
+  CHECK(decode<Exited>(await(MessageType::exited)).value().status.signal == SIGKILL);
+  end();
+}
+
+TEST_CASE_FIXTURE(ScheduledFixture,
                   "AgentSession leaves a scheduler's SIGTERM before the launch "
                   "to its launcher") {
   signal_agent(SIGTERM);
