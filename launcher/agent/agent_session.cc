@@ -61,10 +61,13 @@ bool AgentSession::is_from_scheduler(int number) const {
   return scheduled_ && getppid() == parent_ && is_scheduler_signal(number);
 }
 
-/// Before the launch the launcher takes no report. A scheduler that ends the whole job signals the
-/// launcher, too.
+/// Before the launch the launcher takes no report. It gets SIGTERM itself from a scheduler that
+/// ends the whole job, but not from one that ends the agents alone.
 void AgentSession::scheduler_signalled(int number) {
-  if (!run_.tasks().launched()) return;
+  if (!run_.tasks().launched()) {
+    stop_unreported_ = stop_unreported_ || number == SIGTERM;
+    return;
+  }
   if (run_.tasks().all_started()) from_scheduler_.note(number, loop_.now());
   link_.send(MessageType::signalled, 0, encode(Signalled{number}));
   send_held_ends();
@@ -224,6 +227,7 @@ Result<> AgentSession::launch(Launch wanted) {
   preparation_.end();
   LocalTasks::Programs programs = preparation_.programs();
   programs.open_files_max = open_files_max_;
+  if (stop_unreported_) link_.send(MessageType::signalled, 0, encode(Signalled{SIGTERM}));
   return run_.launch(std::move(wanted), std::move(programs), preparation_.held_ports());
 }
 

@@ -78,6 +78,7 @@ class AgentSession {
   RecentSignals from_scheduler_;  ///< that reached all tasks
   std::vector<Bytes> held_ends_;  ///< messages `exited` that may follow from SIGTERM
   Timer held_timer_;
+  bool stop_unreported_ = false;        ///< the scheduler's SIGTERM, before the launch
   bool stop_passed_on_ = false;         ///< the launcher's SIGTERM
   std::map<int, Timer> signal_timers_;  ///< until a signal from the launcher is passed on
   uint64_t open_files_max_ =

@@ -411,11 +411,14 @@ TEST_CASE_FIXTURE(ScheduledFixture,
 }
 
 TEST_CASE_FIXTURE(ScheduledFixture,
-                  "AgentSession leaves a scheduler's SIGTERM before the launch "
-                  "to its launcher") {
+                  "AgentSession reports a scheduler's SIGTERM before the launch when it launches") {
   signal_agent(SIGTERM);
-  launch("exit 0");
-  CHECK(decode<Exited>(await(MessageType::exited)).value().status.good());
+  launch("exec sleep 600");
+  CHECK(decode<Signalled>(await(MessageType::signalled)).value() == Signalled{SIGTERM});
+  // The tasks have not got it.
+  order_signal(SIGTERM);
+  pass_signals_on();
+  CHECK(decode<Exited>(await(MessageType::exited)).value().status.signal == SIGTERM);
   CHECK_FALSE(take(MessageType::signalled).has_value());
   end();
 }
