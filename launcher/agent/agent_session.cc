@@ -56,7 +56,8 @@ void AgentSession::signalled(int number) {
   }
 }
 
-/// The end of the parent sends SIGTERM, too.
+/// The end of the parent sends SIGTERM, too. A signal of kill(1) to an agent alone counts as the
+/// scheduler's: a SIGTERM means to both that the job ends.
 bool AgentSession::is_from_scheduler(int number) const {
   return scheduled_ && getppid() == parent_ && is_scheduler_signal(number);
 }
