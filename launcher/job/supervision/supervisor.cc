@@ -241,7 +241,7 @@ Actions Supervisor::agent_signalled(int number, Time now) {
   if (!not_stopped()) return actions;
   verdict_.end(128 + number, interrupted_outcome(number).reason);
   stop_signal_ = number;
-  send_stop(number, now, actions);
+  stop_on_request(number, now, actions);
   return actions;
 }
 

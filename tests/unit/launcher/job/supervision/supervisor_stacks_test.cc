@@ -67,6 +67,16 @@ TEST_CASE_FIXTURE(SupervisorFixture,
   CHECK(quit.outcome().exit_status == 131);
 }
 
+TEST_CASE_FIXTURE(SupervisorFixture, "a scheduler's stop of agents comes after the stacks, too") {
+  options.dump_stacks = true;
+  Supervisor job = start();
+  CHECK(job.agent_signalled(SIGTERM, now) == Actions{dump});
+  CHECK(job.agent_signalled(SIGTERM, now + milliseconds(10)).empty());
+  CHECK(job.interrupted(SIGTERM, now + seconds(1)).empty());
+  CHECK(job.tick(now + seconds(2)) == Actions{signal_all(SIGTERM)});
+  CHECK(job.outcome().exit_status == 143);
+}
+
 TEST_CASE_FIXTURE(SupervisorFixture,
                   "a pause counts for no stack, and other ends of the job wait for none") {
   options.dump_stacks = true;
