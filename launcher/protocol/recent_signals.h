@@ -13,9 +13,11 @@ class RecentSignals {
   static constexpr Duration recent = seconds(5);
 
   void note(int number, Time now) { last_[number] = now; }
-  bool has(int number, Time now) const {
+  bool has(int number, Time now) const { return now < until(number); }
+  /// Returns when the signal has not come within the last 5 s any more.
+  Time until(int number) const {
     const auto at = last_.find(number);
-    return at != last_.end() && now - at->second < recent;
+    return at == last_.end() ? Time() : at->second + recent;
   }
 
  private:

@@ -236,7 +236,8 @@ Actions Supervisor::interrupted(int number, Time now) {
 Actions Supervisor::agent_signalled(int number, Time now) {
   Actions actions;
   const bool known = from_scheduler_.has(number, now);
-  from_scheduler_.note(number, now);
+  // After a stop signal, reports of it must not hide a second one to dtrain.
+  if (number != SIGTERM || stop_signal_ == 0) from_scheduler_.note(number, now);
   if (number != SIGTERM) return known ? actions : Actions{signal_all(number)};
   if (!not_stopped()) return actions;
   verdict_.end(128 + number, interrupted_outcome(number).reason);
@@ -416,7 +417,8 @@ void Supervisor::send_stop(int signal, Time now, Actions& actions) {
   phase_ = Phase::stopping;
   phase_deadline_ = now + options_.grace;
   write_deadline_ = phase_deadline_ + write_patience;
-  if (stop_signal_ != 0 && options_.grace > quiet_stop) note_at_ = now + quiet_stop;
+  if (stop_signal_ != 0 && options_.grace > quiet_stop)
+    note_at_ = std::max(now + quiet_stop, from_scheduler_.until(SIGTERM));
   actions.push_back(signal_all(signal));
   abandon_restarts(now, actions);
 }
