@@ -44,13 +44,13 @@ constexpr const char* agent_script =
     R"sh(echo "dtrain: $SLURMD_NODENAME: its container has no dtrain; add $m to --srun-args" >&2; exit 127)sh";
 
 /// The same with the file that sbcast has written. $1 is the path where the host would look, $2 the
-/// file, $3 the digest, and dtrain_copy the errors of sbcast. The file is removed on all nodes: on
-/// those of an agent before it runs, since its process keeps the content.
+/// file, $3 the digest, $4 the remedy. dtrain_copy has the errors of sbcast. The file is removed on
+/// all nodes: on those of an agent before it runs, since its process keeps the content.
 constexpr const char* copy_script =
-    R"sh(p=$1 f=$2 s=$3 d=$2.d e=$dtrain_copy; shift 4; unset dtrain_copy; )sh"
+    R"sh(p=$1 f=$2 s=$3 r=$4 d=$2.d e=$dtrain_copy; shift 4; unset dtrain_copy; )sh"
     R"sh(for n; do [ "$n" != "$SLURMD_NODENAME" ] || { rm -f "$f"; exit 0; }; done; )sh"
     R"sh(no() { rm -rf "$f" "$d"; echo "dtrain: $SLURMD_NODENAME: no copy of this dtrain at $p; )sh"
-    R"sh(install dtrain in a folder that all hosts share, or give --ssh openssh (sbcast to ${d%.d}: $1)" >&2; exit 127; }; )sh"
+    R"sh($r (sbcast to ${d%.d}: $1)" >&2; exit 127; }; )sh"
     R"sh(m=$(mkdir -m 700 "$d" 2>&1) || no "${m##*: }"; mv "$f" "$d/dtrain" 2>/dev/null || no "$e"; f=$d/dtrain; )sh"
     R"sh([ "$(sha256sum <"$f")" = "$s  -" ] || no "${e:-another file}"; )sh"
     R"sh(chmod 500 "$f"; [ -x "$f" ] || no "mounted noexec"; )sh"
@@ -82,9 +82,12 @@ std::optional<std::string> gpus_of_tasks(const Environment& environment) {
 std::vector<std::string> words_for(const std::vector<std::string>& nodes,
                                    std::vector<std::string> words, const SrunStep& step) {
   const bool copies = !step.copy.empty();
-  const std::string mount = choose_container(step.words)
-                                ? format("--container-mounts={0}:{0}", step.executable)
-                                : std::string();
+  std::string remedy;
+  if (copies) {
+    remedy = copy_remedy;
+  } else if (choose_container(step.words)) {
+    remedy = format("--container-mounts={0}:{0}", step.executable);
+  }
   std::ranges::copy(step.words, std::back_inserter(words));
   for (std::string word :
        {format("--nodes={}", nodes.size()),
@@ -106,7 +109,7 @@ std::vector<std::string> words_for(const std::vector<std::string>& nodes,
         step.executable,
         copies ? step.copy : step.stamp,
         step.sha256,
-        mount})
+        std::move(remedy)})
     words.push_back(std::move(word));
   for (const std::string& node : nodes) {
     if (std::ranges::find(step.hosts, node) == step.hosts.end()) words.push_back(node);

@@ -111,11 +111,11 @@ TEST_CASE("srun_command: sbcast copies to all nodes, and the step runs and remov
   REQUIRE(command);
   REQUIRE(command->words.size() == 3);
   const std::string& script = command->words.back();
-  CHECK(script.starts_with(
-      "unset order; order=$(cat); { export dtrain_copy; dtrain_copy=$(SBCAST_SEND_LIBS=no sbcast "
-      "/shared/dtrain '/my tmp/copy' 2>&1 | tr '\\n' ' '); printf %s \"$order\" | srun "
-      "--nodes=3 --ntasks=3 "));
-  CHECK(script.ends_with(" dtrain /shared/dtrain '/my tmp/copy' abc '' n1 n3; } & wait $!"));
+  CHECK(has_text(script, "sbcast /shared/dtrain '/my tmp/copy'"));
+  CHECK(has_text(script, "; printf %s \"$order\" | srun --nodes=3 --ntasks=3 "));
+  CHECK(script.ends_with(
+      " dtrain /shared/dtrain '/my tmp/copy' abc 'install dtrain in a folder that all hosts share, "
+      "or give --ssh openssh' n1 n3; } & wait $!"));
   // Slurm 22.05 shares no total of GPUs between two steps.
   step.beside = true;
   CHECK(has_text(srun_command(step, {})->words.back(), "| srun --overlap --nodes=3 "));
