@@ -47,7 +47,7 @@ constexpr const char* agent_script =
 /// file, $3 the digest, $4 the remedy. dtrain_copy has the errors of sbcast. The file is removed on
 /// all nodes: on those of an agent before it runs, since its process keeps the content.
 constexpr const char* copy_script =
-    R"sh(p=$1 f=$2 s=$3 r=$4 d=$2.d e=$dtrain_copy; shift 4; unset dtrain_copy; )sh"
+    R"sh(p=$1 f=$2 s=$3 r=$4 d=$2.d e=${dtrain_copy% }; shift 4; unset dtrain_copy; )sh"
     R"sh(for n; do [ "$n" != "$SLURMD_NODENAME" ] || { rm -f "$f"; exit 0; }; done; )sh"
     R"sh(no() { rm -rf "$f" "$d"; echo "dtrain: $SLURMD_NODENAME: no copy of this dtrain at $p; )sh"
     R"sh($r (sbcast to ${d%.d}: $1)" >&2; exit 127; }; )sh"
@@ -55,6 +55,9 @@ constexpr const char* copy_script =
     R"sh([ "$(sha256sum <"$f")" = "$s  -" ] || no "${e:-another file}"; )sh"
     R"sh(chmod 500 "$f"; [ -x "$f" ] || no "mounted noexec"; )sh"
     R"sh(exec 9<"$f"; rm -rf "$d"; exec /proc/self/fd/9 agent dial SLURMD_NODENAME)sh";
+
+/// A copy to all nodes of a large job takes a few seconds.
+constexpr int64_t sbcast_seconds_max = 60;
 
 constexpr std::string_view copy_remedy =
     "install dtrain in a folder that all hosts share, or give --ssh openssh";
@@ -161,12 +164,18 @@ std::vector<std::string> with_order(const std::string& script) {
 }
 
 /// Returns a script that runs sbcast first. The commands remove the copies, so they run even if the
-/// shell is killed.
+/// shell is killed, or if sbcast hangs.
 std::string after_sbcast(const SrunStep& step, const std::string& script) {
+  const int64_t seconds_max =
+      std::clamp<int64_t>(step.patience / seconds(1), 1, sbcast_seconds_max);
+  // In the foreground it stays in the group of the shell, which is killed as a whole.
+  const std::string sbcast =
+      format("SBCAST_SEND_LIBS=no timeout --foreground -k 5 {} sbcast {} {}", seconds_max,
+             shell_quote(step.executable), shell_quote(step.copy));
   return format(
-      "{{ export dtrain_copy; "
-      "dtrain_copy=$(SBCAST_SEND_LIBS=no sbcast {} {} 2>&1 | tr '\\n' ' '); {}; }} & wait $!",
-      shell_quote(step.executable), shell_quote(step.copy), script);
+      "{{ export dtrain_copy; dtrain_copy=$({{ {}; case $? in (124|137) "
+      "echo sbcast had not ended after {}s;; esac; }} 2>&1 | tr '\\n' ' '); {}; }} & wait $!",
+      sbcast, seconds_max, script);
 }
 
 }  // namespace

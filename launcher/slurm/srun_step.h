@@ -39,8 +39,9 @@ struct SrunCommand {
 /// A host runs the executable from the same path, or from its own cache. Its stamp or its digest
 /// must be the launcher's. A host without either prints its name, and ends its part of the step.
 /// With `copy` the hosts run the file of sbcast from a folder of mode 700, if it has the digest. A
-/// host whose copy does not run prints a line for stderr. No node keeps a copy. Where the user's
-/// words choose a container, a host without the executable names the mount.
+/// host whose copy does not run prints a line for stderr. An sbcast that hangs ends after
+/// `patience`, at most 60 s. No node keeps a copy. Where the user's words choose a container, a
+/// host without the executable names the mount.
 Result<SrunCommand> srun_command(const SrunStep& step, const Environment& environment);
 
 /// Returns what a user can do about these messages of srun; empty: nothing known.

@@ -1,10 +1,15 @@
 #include "launcher/slurm/srun_step.h"
 
 #include "base/text.h"
+#include "tests/unit/temporary_folder.h"
 
 #include <doctest/doctest.h>
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cstdio>
+#include <fstream>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -123,6 +128,33 @@ TEST_CASE("srun_command: sbcast copies to all nodes, and the step runs and remov
       shown(step, {{"SLURM_GPUS", "6"}}) ==
       "no copy of this dtrain at /shared/dtrain; install dtrain in a folder that all hosts share, "
       "or give --ssh openssh");
+}
+
+TEST_CASE("srun_command: an sbcast that hangs is ended, and is the reason of its hosts") {
+  const TemporaryFolder folder;
+  const auto write_program = [&](const char* name, const std::string& text) {
+    const std::string path = folder.path() + "/" + name;
+    std::ofstream(path) << "#!/bin/sh\n" << text << "\n";
+    REQUIRE(::chmod(path.c_str(), 0700) == 0);
+  };
+  write_program("sbcast", "echo started; exec sleep 600");
+  // Becomes the part of the step on n2: the words behind /bin/sh.
+  write_program("srun",
+                "while [ \"$1\" != /bin/sh ]; do shift; done; SLURMD_NODENAME=n2 exec \"$@\"");
+  SrunStep step = step_of({"n2"});
+  step.patience = seconds(2);
+  step.copy = folder.path() + "/copy";
+  const std::string script = srun_command(step, {}).value().words.back();
+  const std::string command = "exec </dev/null 2>&1; PATH=" + folder.path() + ":$PATH; " + script;
+  FILE* const shell = ::popen(command.c_str(), "r");
+  REQUIRE(shell != nullptr);
+  std::string output(4096, '\0');
+  output.resize(std::fread(output.data(), 1, output.size(), shell));
+  ::pclose(shell);
+  CHECK(output ==
+        "dtrain: n2: no copy of this dtrain at /shared/dtrain; install dtrain in a folder that all "
+        "hosts share, or give --ssh openssh (sbcast to " +
+            folder.path() + "/copy: started sbcast had not ended after 2s)\n");
 }
 
 TEST_CASE("srun_command: a heterogeneous job has a step in each group with hosts") {
