@@ -23,13 +23,20 @@ constexpr size_t stderr_lines_shown = 5;
 constexpr size_t stderr_bytes_shown = 300;
 constexpr size_t host_bytes_max = 4096;  // longer than any host's name
 
+/// Returns the line for a message. A long one is cut at a space.
+std::string shown_line(std::string_view line) {
+  if (line.size() <= stderr_bytes_shown) return printable(line, stderr_bytes_shown);
+  const size_t end = std::min(line.rfind(' ', stderr_bytes_shown), stderr_bytes_shown);
+  return printable(line.substr(0, end), stderr_bytes_shown) + " …";
+}
+
 std::string last_lines(const std::string& text) {
   std::vector<std::string_view> lines = split(trim(text), '\n');
   if (lines.size() > stderr_lines_shown)
     lines.erase(lines.begin(), lines.end() - stderr_lines_shown);
   std::vector<std::string> shown;
   for (const std::string_view line : lines)
-    shown.push_back(printable(trim(line), stderr_bytes_shown));
+    shown.push_back(shown_line(trim(line)));
   return join(shown, "; ");
 }
 
@@ -174,8 +181,7 @@ void DialedHosts::read_failures(std::string_view stderr_text) {
       const std::string host = expected.host + ": ";
       if (!line.starts_with(host)) continue;
       if (expected.awaited())
-        expected.connection->give_up(
-            {.why = printable(line.substr(host.size()), stderr_bytes_shown)});
+        expected.connection->give_up({.why = shown_line(line.substr(host.size()))});
     }
   }
   copy_when_known();

@@ -193,6 +193,12 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(ends == std::vector<std::string>{"", "no copy of it", ""});
 }
 
+TEST_CASE_FIXTURE(Fixture, "DialedHosts cuts a long reason at a space, and shows the cut") {
+  start("cat >\"$1\"; printf 'n1: %0150d %0147d end of it\\n' 0 0 >&2; exec sleep 600");
+  run_until(*loop, [&] { return !ends[0].empty(); });
+  CHECK(ends[0] == std::string(150, '0') + " " + std::string(147, '0') + " …");
+}
+
 TEST_CASE_FIXTURE(Fixture,
                   "DialedHosts copies the executable once, when all other hosts are known") {
   script_of_copies = "cat >\"$1.2\"; echo 'dtrain: n1: programs cannot run there' >&2; sleep 600";
