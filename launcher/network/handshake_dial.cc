@@ -38,8 +38,9 @@ void HandshakeDial::ready() {
 }
 
 Result<> HandshakeDial::step() {
-  if (!std::exchange(connected_, true)) {
+  if (!connected_) {
     TRY(connect_result(fd_.get(), target_.address));
+    connected_ = true;
     tune_tcp(fd_.get(), target_.dead_after);
     watch_.set_events(EPOLLIN);
     return send_small(fd_.get(), handshake_->take_output());

@@ -29,6 +29,9 @@ class HandshakeDial {
   HandshakeDial(const HandshakeDial&) = delete;
   HandshakeDial& operator=(const HandshakeDial&) = delete;
 
+  /// True from when on a process at the address has taken the connection.
+  bool connected() const { return connected_; }
+
  private:
   Result<> start(const Claim& claim);
   void ready();

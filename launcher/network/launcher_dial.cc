@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/io/loop.h"
+#include "base/io/network.h"
 #include "base/text.h"
 #include "launcher/network/handshake_dial.h"
 #include "launcher/ssh/failure.h"
@@ -30,8 +31,11 @@ class LauncherDial {
  public:
   LauncherDial(Loop& loop, const DialOrder& order, Claim claim)
       : loop_(loop), claim_(std::move(claim)), dead_after_(order.dead_after) {
-    for (const Address& address : order.addresses)
-      routes_.push_back({.address = address});
+    const std::vector<InterfaceAddress> own = interface_addresses();
+    for (const Address& address : order.addresses) {
+      const bool here = std::ranges::count(own, address.ip, &InterfaceAddress::ip) > 0;
+      routes_.push_back({.address = address, .here = here});
+    }
     begin_next();
   }
 
@@ -47,10 +51,12 @@ class LauncherDial {
  private:
   struct Route {
     Address address;
+    bool here = false;                  ///< of this machine, too: the launcher may be elsewhere
     std::string failure = "not tried";  ///< of the last try
     int tries = 0;
-    int refusals = 0;     ///< of connections, since the last other failure
-    bool closed = false;  ///< not the launcher, or it has refused this agent
+    int refusals = 0;      ///< of connections, since the last other failure
+    bool closed = false;   ///< not the launcher, or it has refused this agent
+    bool unheard = false;  ///< nothing has answered the last try
     bool deserted() const { return closed || refusals >= refusals_max; }
     std::unique_ptr<HandshakeDial> dial = {};
     Timer again = {};
@@ -87,16 +93,27 @@ class LauncherDial {
     // Another process may listen there, and a launcher refuses an agent by more than one address.
     const bool nobody = error.message.ends_with(errno_text(ECONNREFUSED));
     route.refusals = nobody ? route.refusals + 1 : 0;
+    route.unheard = !nobody && !route.dial->connected();
     route.closed = error.code == Errc::refused || error.code == Errc::protocol;
     if (!route.closed) {
       const uint64_t seed = std::hash<std::string>()(claim_.self.text() + route.address.text());
       route.again = loop_.after(retry_delay(route.tries, seed), [this, &route] { begin(route); });
     }
-    if (std::ranges::all_of(routes_, &Route::deserted)) {
+    if (launcher_ended()) {
       result_ = fail(Errc::refused, failures());
       return;
     }
     if (next_timer_) begin_next();
+  }
+
+  /// An address that nothing reaches proves nothing, but does not outweigh one that is deserted.
+  bool launcher_ended() const {
+    const auto hopeless = [](const Route& route) {
+      return route.deserted() || (route.unheard && !route.dial->connected());
+    };
+    const auto elsewhere = [](const Route& route) { return route.deserted() && !route.here; };
+    return std::ranges::all_of(routes_, &Route::deserted) ||
+           (std::ranges::all_of(routes_, hopeless) && std::ranges::any_of(routes_, elsewhere));
   }
 
   Loop& loop_;

@@ -70,8 +70,8 @@ DialOrder order_of(std::vector<std::string> hosts) {
           .dead_after = seconds(60)};
 }
 
-Address closed_port() {
-  const Fd gone = listen_on({"127.0.0.1", 0}).value();
+Address closed_port(const char* ip = "127.0.0.1") {
+  const Fd gone = listen_on({ip, 0}).value();
   return local_address(gone.get()).value();
 }
 
@@ -97,6 +97,19 @@ TEST_CASE("dial_launcher: it ends before its time when nobody listens at any add
   REQUIRE_FALSE(dialed.has_value());
   CHECK(dialed.error().code == Errc::refused);
   CHECK(dialed.error().message.starts_with("dtrain refuses the agent of n1, or has ended: "));
+}
+
+TEST_CASE("dial_launcher: an address that nothing reaches does not keep the agent of a dead job") {
+  DialOrder order = order_of({"n1"});
+  // A broadcast address: the kernel connects to none.
+  const Address unreachable = {"255.255.255.255", 1};
+  order.addresses = {unreachable, closed_port("127.0.0.2")};
+  order.patience = seconds(20);
+  CHECK(dial_launcher(order, "n1").error().code == Errc::refused);
+  // An address of this machine as well: it may be another one than the launcher's.
+  order.addresses = {unreachable, closed_port()};
+  order.patience = seconds(2);
+  CHECK(dial_launcher(order, "n1").error().code == Errc::unreachable);
 }
 
 TEST_CASE("dial_launcher: a refusal is final, and has its reason") {
