@@ -29,7 +29,7 @@ std::string host_name() {
 }
 
 Result<FoundDevices> chosen_devices(const StrategyOptions& options, const DeviceList& devices) {
-  if (!options.devices.empty() && lower_case(options.devices) != "cpu") {
+  if (!options.devices.empty() && plain_device_name(trim(options.devices)) != "cpu") {
     FoundDevices chosen = TRY(find_devices(options.devices, devices,
                                            {.self = options.self, .soft = options.soft_placement}));
     if (options.name != StrategyName::one_device || chosen.places.size() == 1) return chosen;

@@ -51,7 +51,7 @@ Result<> Variable::place_on_device(const ReplicaDevices& devices, bool soft) {
     return fail(Errc::input, "it is synchronized on read, so each replica's device has a copy");
   const auto owner = devices.find(terms_.device);
   if (!owner) {
-    const bool host = plain_device_name(terms_.device) == "cpu";
+    const bool host = plain_device_name(trim(terms_.device)) == "cpu";
     std::vector<std::string> names;
     for (size_t i = 0; i < devices.count(); ++i)
       names.push_back(devices.device(i).name());

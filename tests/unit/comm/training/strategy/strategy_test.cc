@@ -51,8 +51,11 @@ TEST_CASE("one step has one result under every strategy of one process") {
 }
 
 TEST_CASE("the devices cpu are all of the CPU, or the first one") {
-  const OneProcess mirrored({.devices = 3, .request = {.devices = "cpu"}});
-  CHECK(mirrored.strategy.local_replicas() == 3);
+  for (const char* const devices : {"cpu", "CPU", " cpu ", "/cpu", "/device:CPU"}) {
+    CAPTURE(devices);
+    const OneProcess mirrored({.devices = 3, .request = {.devices = devices}});
+    CHECK(mirrored.strategy.local_replicas() == 3);
+  }
   const OneProcess one({.name = "one_device", .devices = 3, .request = {.devices = "cpu"}});
   CHECK(one.strategy.device(0) == "cpu:0");
 }
@@ -71,7 +74,7 @@ TEST_CASE("values of bool are reduced and read") {
 }
 
 TEST_CASE("a placed variable has the result of others, and is updated on its device alone") {
-  for (const char* const device : {"cpu:2", "/job:worker/task:0/cpu:1", "cpu"}) {
+  for (const char* const device : {"cpu:2", "/job:worker/task:0/cpu:1", "cpu", "/cpu "}) {
     CAPTURE(device);
     OneProcess one({.devices = 3});
     const auto w =
