@@ -93,6 +93,7 @@ Result<> read_allocation(const std::optional<OptionValue>& given, const Allocati
   if (!*found) return {};
   config.allocation = std::move((*found)->name);
   config.slurm_job = std::move((*found)->slurm_job);
+  config.ssh.scheduler_program = std::move((*found)->program);
   config.hosts_are_pods = (*found)->of_pods;
   config.hosts = std::move((*found)->list.hosts);
   std::ranges::move((*found)->list.warnings, std::back_inserter(config.warnings));

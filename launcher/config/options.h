@@ -105,8 +105,9 @@ inline constexpr std::array own_options = {
            "Log in to at most N hosts at once (default 64)."},
     Option{
         "rsh-agent", "--rsh-agent", OptionKind::text, "PROGRAM", OptionGroup::hosts,
-        "Reach other hosts through this program instead of ssh, such as kubexec.sh, blaunch or "
-        "'qrsh -inherit'. It is run as PROGRAM HOST /bin/sh, or as PROGRAM -l USER HOST /bin/sh.",
+        "Reach other hosts through this program instead of ssh, such as kubexec.sh. It is run as "
+        "PROGRAM HOST /bin/sh, or as PROGRAM -l USER HOST /bin/sh. In an LSF job, the default is "
+        "blaunch, where PATH has it.",
         true, Effect::decides, "", true},
     Option{"srun-args", "--srun-args", OptionKind::text, "WORDS", OptionGroup::hosts,
            "In a Slurm job, start dtrain on its nodes by srun with these options, such as "

@@ -87,6 +87,8 @@ void RemoteConnection::begin() {
   }
   if (route_) return start_try();
   if (all_.options().other) return take_route({By::program, "another way"});
+  if (!all_.login().scheduler_program.empty())
+    return take_route({By::program, "the scheduler's program"});
   if (!all_.login().program.empty()) return take_route({By::program, "--rsh-agent"});
   find_route();
 }

@@ -58,8 +58,23 @@ Result<std::unique_ptr<RemoteHosts>> RemoteHosts::create(Loop& loop, Log& log, O
   auto resolver = TRY(Resolver::create(loop));
   std::unique_ptr<RemoteHosts> hosts(
       new RemoteHosts(loop, log, std::move(options), std::move(resolver)));
+  hosts->choose_program();
   hosts->drop_missing_identity();
   return hosts;
+}
+
+/// Keeps the scheduler's program only where it is used.
+void RemoteHosts::choose_program() {
+  LoginOptions& login = options_.login;
+  if (login.scheduler_program.empty()) return;
+  if (login.implementation == SshImplementation::automatic && login.program.empty()) {
+    if (has_client(login.scheduler_program)) {
+      login.program = {login.scheduler_program};
+      return;
+    }
+    log_.print("{} is not in PATH, so that agents start over ssh", login.scheduler_program);
+  }
+  login.scheduler_program.clear();
 }
 
 /// As ssh does, warns of a key file that does not exist, and uses the user's other keys.

@@ -53,6 +53,7 @@ class RemoteHosts {
 
  private:
   RemoteHosts(Loop& loop, Log& log, Options options, std::unique_ptr<Resolver> resolver);
+  void choose_program();
   void drop_missing_identity();
 
   Loop& loop_;

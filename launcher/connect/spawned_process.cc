@@ -37,11 +37,14 @@ namespace {
   _exit(serve_as_agent({AgentLocation::launchers_host, options.scheduled}));
 }
 
+Result<std::string> find_in_path(const std::string& program) {
+  const char* const path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): before any thread
+  return find_executable(program, path == nullptr ? "/usr/bin:/bin" : path, ".");
+}
+
 Result<SpawnedProcess> start_program(const std::vector<std::string>& command,
                                      std::vector<std::string> environment, int death_signal) {
-  const char* const path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): before any thread
-  const std::string program =
-      TRY(find_executable(command.front(), path == nullptr ? "/usr/bin:/bin" : path, "."));
+  const std::string program = TRY(find_in_path(command.front()));
   SocketPair link = TRY(make_socketpair());
   Pipe messages = TRY(make_pipe());
   Child client = TRY(Child::start({.path = program,
@@ -76,6 +79,10 @@ Result<SpawnedProcess> start_local_agent(const LocalAgent& options) {
   }
   TRY(set_nonblocking(link.ours.get()));
   return SpawnedProcess{std::move(link.ours), Fd(), Child::adopt(pid, std::move(pidfd)), Fd()};
+}
+
+bool has_client(const std::string& program) {
+  return find_in_path(program).has_value();
 }
 
 Result<SpawnedProcess> start_client(const std::vector<std::string>& command) {

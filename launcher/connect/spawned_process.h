@@ -34,6 +34,8 @@ struct LocalAgent {
 /// `dtrain agent` first. It has a session of its own, so that a terminal's signals reach only the
 /// launcher.
 Result<SpawnedProcess> start_local_agent(const LocalAgent& options);
+/// True where start_client() finds this program.
+bool has_client(const std::string& program);
 /// Starts a client that connects to a host; finds the program in this process's PATH. The client
 /// has a session of its own. It gets no signals of a terminal and cannot ask for passwords there.
 Result<SpawnedProcess> start_client(const std::vector<std::string>& command);

@@ -18,6 +18,8 @@ struct LoginOptions {
   std::optional<std::string> config;                                ///< ssh -F
   /// --rsh-agent: a program with its first arguments, used instead of ssh; empty: none.
   std::vector<std::string> program;
+  /// A program that takes its place in a scheduler's job, where PATH has it; empty: none.
+  std::string scheduler_program;
   bool keeps_agent = true;  ///< false: hosts keep no copy of dtrain
   size_t parallel = 64;     ///< number of hosts that it logs in to at once
   /// For all tries of one host together; none: ssh's ConnectTimeout, else 10 s.

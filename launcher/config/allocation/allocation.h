@@ -16,6 +16,7 @@ struct Allocation {
   std::string name;  ///< for people: "Slurm job 21"
   HostList list;
   std::string slurm_job = {};  ///< its SLURM_JOB_ID; empty: another scheduler's
+  std::string program = {};    ///< the scheduler's, like rsh: "blaunch"; empty: it has none
   bool of_pods = false;        ///< of Kubernetes; their names may be published late
   bool operator==(const Allocation&) const = default;
 };

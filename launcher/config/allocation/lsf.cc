@@ -59,7 +59,8 @@ Result<Allocation> read_lsf(const AllocationInput& input) {
   const AllocationVariable id = TRY(need_variable(input.environment, "LSB_JOBID"));
   std::vector<Host> hosts = TRY(read_hosts_of_job(input));
   return Allocation{.name = "LSF job " + printable(id.value),
-                    .list = {.hosts = std::move(hosts), .warnings = {}}};
+                    .list = {.hosts = std::move(hosts), .warnings = {}},
+                    .program = "blaunch"};
 }
 
 }  // namespace dt

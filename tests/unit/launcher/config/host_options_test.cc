@@ -105,6 +105,16 @@ TEST_CASE("without hosts, they are those of the scheduler's job") {
                                    {{"LSB_JOBID", "7"}, {"LSB_HOSTS", "a a"}})) == "LSF job 7 a:2");
 }
 
+TEST_CASE("the hosts of an LSF job are reached by its own program") {
+  const auto program = [](const OptionValues& values) {
+    const Environment lsf = {{"LSB_JOBID", "7"}, {"LSB_HOSTS", "a b"}};
+    return make_run_config({flags(values)}, {"true"}, few_files, lsf).value().ssh.scheduler_program;
+  };
+  CHECK(program({}) == "blaunch");
+  CHECK(program({{"hosts", {"a:1"}}}).empty());
+  CHECK(decide_in_job({flags({})}).value().ssh.scheduler_program.empty());
+}
+
 TEST_CASE("--srun-args are words for srun, in a Slurm job") {
   const OptionSource words = flags({{"srun-args", {"--mem=1G --comment='a b'"}}});
   const auto config = decide_in_job({words});

@@ -136,6 +136,34 @@ TEST_CASE("a program like rsh gets the script on its input") {
   CHECK(f.logged == format("dtrain: node07: through {}/rsh (--rsh-agent)\n", f.folder.path()));
 }
 
+TEST_CASE(
+    "a scheduler's program takes the place of ssh, unless the user chose a way or it is missing") {
+  Fixture f;
+  f.folder.write("rsh", "#!/bin/sh\nshift; exec \"$@\"\n", 0700);
+  f.folder.write("own", "#!/bin/sh\nshift; exec \"$@\"\n", 0700);
+  f.login.scheduler_program = f.folder.path() + "/rsh";
+  CHECK(f.talk() == ended_well);
+  CHECK(f.logged ==
+        format("dtrain: node07: through {}/rsh (the scheduler's program)\n", f.folder.path()));
+  Fixture own;
+  own.login.scheduler_program = f.login.scheduler_program;
+  own.login.program = {f.folder.path() + "/own"};
+  CHECK(own.talk() == ended_well);
+  CHECK(own.logged == format("dtrain: node07: through {}/own (--rsh-agent)\n", f.folder.path()));
+  Fixture none;
+  none.login.scheduler_program = "no_such_program";
+  const auto hosts = RemoteHosts::create(*none.loop, none.log, {.login = none.login}).value();
+  CHECK(hosts->login().scheduler_program.empty());
+  CHECK(hosts->login().program.empty());
+  CHECK(none.logged == "dtrain: no_such_program is not in PATH, so that agents start over ssh\n");
+  Fixture by_ssh;
+  by_ssh.login = {.implementation = SshImplementation::openssh,
+                  .scheduler_program = "no_such_program"};
+  const auto given = RemoteHosts::create(*by_ssh.loop, by_ssh.log, {.login = by_ssh.login}).value();
+  CHECK(given->login().scheduler_program.empty());
+  CHECK(by_ssh.logged.empty());
+}
+
 TEST_CASE("the error of a program that fails has its stderr") {
   Fixture f;
   f.folder.write("rsh", "#!/bin/sh\necho no such pod >&2; exit 255\n", 0700);
