@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The tests that `make test` leaves out: clang-tidy, sanitizers, hosts in network namespaces, frameworks, the wheel, the
 # GPU parts over stand-ins. `--long` takes the full counts and timers, and adds the tests under disturbance, the
-# fuzzers, and a fresh machine.
+# fuzzers, Grid Engine, and a fresh machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
