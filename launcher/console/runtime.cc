@@ -26,7 +26,7 @@ Result<std::unique_ptr<Runtime>> Runtime::open(Options options, const Environmen
   if (self.colored_err_) self.log_.use_color();
   self.signals_ = TRY(Signals::block(*self.loop_,
                                      {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH,
-                                      SIGTSTP, SIGPIPE, SIGXFSZ, SIGTTOU},
+                                      SIGTSTP, SIGCONT, SIGPIPE, SIGXFSZ, SIGTTOU},
                                      [&self](int number) { self.signalled(number); }));
   return runtime;
 }
@@ -40,6 +40,8 @@ void Runtime::signalled(int number) {
   } else if (number == SIGTSTP) {
     pause_wanted_ = true;
     if (draining_) stop_if_wanted();
+  } else if (number == SIGCONT) {
+    pause_wanted_ = false;
   } else if (number != SIGUSR1 && number != SIGUSR2 && number != SIGWINCH) {
     interrupted_ = number;
   }
@@ -64,9 +66,12 @@ void Runtime::stop_if_wanted() {
 }
 
 /// Uses SIGSTOP, since the kernel ignores SIGTSTP's default in an orphaned process group, which no
-/// shell controls.
+/// shell controls. It would discard an unread SIGCONT. That is newer than the last SIGTSTP, which
+/// has discarded older ones.
 void Runtime::suspend() {
-  ::kill(getpid(), SIGSTOP);
+  sigset_t pending;
+  sigpending(&pending);
+  if (sigismember(&pending, SIGCONT) == 0) ::kill(getpid(), SIGSTOP);
 }
 
 Runtime::SignalHandlerScope::SignalHandlerScope(Runtime& runtime,

@@ -53,7 +53,7 @@ class Runtime {
     Runtime& runtime_;
   };
 
-  /// Stops this process until it gets SIGCONT.
+  /// Stops this process until it gets SIGCONT, unless it has an unread one.
   static void suspend();
 
   /// Runs the loop until all queued text is written or `deadline` has come. A stop signal ends it,
@@ -74,7 +74,7 @@ class Runtime {
   int interrupted_ = 0;
   std::optional<Error> lost_output_;
   Timer reader_gone_;
-  bool pause_wanted_ = false;  ///< SIGTSTP came while no SignalHandlerScope lived
+  bool pause_wanted_ = false;  ///< SIGTSTP came last while no SignalHandlerScope lived
   bool draining_ = false;
   bool colored_out_ = false;
   bool colored_err_ = false;

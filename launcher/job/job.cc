@@ -147,10 +147,14 @@ void Job::signalled(int number) {
     parts_.agents.send_all(MessageType::signal, encode(SignalAll{number}));
   } else if (number == SIGPIPE) {
     carry_out(supervisor_.reader_gone(parts_.loop.now()));
-  } else if (number == SIGTSTP && !launched_) {
-    pause_wanted_ = true;  // a message now would make agents start tasks in the middle of the pause
+  } else if (!launched_ && (number == SIGTSTP || number == SIGCONT)) {
+    // A message now would make agents start tasks in the middle of the pause.
+    pause_wanted_ = number == SIGTSTP;
   } else if (number == SIGTSTP) {
     carry_out(supervisor_.pause_wanted(parts_.loop.now()));
+  } else if (number == SIGCONT) {
+    // The pause may be incomplete: agents that were stopped, too, answer only now.
+    carry_out(supervisor_.resumed(parts_.loop.now()));
   } else {
     carry_out(supervisor_.interrupted(number, parts_.loop.now()));
   }
@@ -429,7 +433,9 @@ void Job::carry_out(const Actions& actions) {
         parts_.agents.send_all(MessageType::pause, {});
         break;
       case Action::Kind::suspend:
-        suspend();
+        parts_.log.info("paused; a SIGCONT (fg, bg) goes on");
+        parts_.suspend();
+        carry_out(supervisor_.resumed(parts_.loop.now()));
         break;
       case Action::Kind::resume:
         // Deadlines are extended before the tasks continue, so that none has passed meanwhile.
@@ -468,13 +474,6 @@ void Job::restart(size_t task, uint32_t attempt) {
       encode(Restart{.task = which.id,
                      .attempt = attempt,
                      .changes = attempt_environment(config_.env_sets, attempt, role->restarts)}));
-}
-
-/// Called when all tasks are stopped.
-void Job::suspend() {
-  parts_.log.info("paused; a SIGCONT (fg, bg) goes on");
-  parts_.suspend();
-  carry_out(supervisor_.resumed(parts_.loop.now()));
 }
 
 void Job::set_timer() {

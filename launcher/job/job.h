@@ -91,7 +91,6 @@ class Job {
   bool awaits_output(size_t agent) const;
   void carry_out(const Actions& actions);
   void restart(size_t task, uint32_t attempt);
-  void suspend();
   void set_timer();
   void check_end();
   void log_reach(const std::string& host, const HostReach& reach);

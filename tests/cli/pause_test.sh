@@ -64,6 +64,36 @@ test_a_pause_that_was_asked_for_before_the_start_comes_with_it() {
   done
 }
 
+# has_read SIGNAL: true when dtrain has read its last signal of this name.
+has_read() {
+  local pending
+  pending=$(awk '$1 == "ShdPnd:" { print $2 }' "/proc/$pid/status") && ! ((0x$pending & 1 << ($(kill -l "$1") - 1)))
+}
+
+# A scheduler stops launcher and agents at once, so that an agent answers the pause only after it.
+test_a_dtrain_that_continues_before_its_agent_has_answered_does_not_stop_again() {
+  local agent
+  start_steady auto
+  agent=$(pgrep -P "$pid" -x dtrain-agent)
+  kill -STOP "$agent"
+  signal TSTP
+  wait_for has_read TSTP
+  signal CONT
+  wait_for has_read CONT
+  kill -CONT "$agent"
+  wait_for states_are '[RSD]' "${ranks[@]}"
+  # The answer and SIGCONT are there together.
+  kill -STOP "$agent"
+  signal TSTP
+  wait_for has_read TSTP
+  signal STOP
+  kill -CONT "$agent"
+  wait_for states_are T "${ranks[@]}"
+  signal CONT
+  wait_for states_are '[RSD]' "${ranks[@]}"
+  expect_steady_end
+}
+
 test_term_to_a_paused_job_ends_it_when_it_continues() {
   start_dtrain run -np 2 sh -c 'echo up; exec sleep 60'
   wait_for stdout_has '[1]<stdout>:up'

@@ -323,4 +323,28 @@ test_a_step_that_does_not_begin_is_reported_with_its_reason() {
   expect_no_processes
 }
 
+# Slurm stops all processes of a job at the same time. The agent answers the launcher's pause before or after it.
+test_a_suspended_and_resumed_job_runs_on() {
+  local agent answer launcher
+  slurm_up 2
+  start_long_batch 2
+  agent=$(agent_on 2)
+  launcher=$(processes_on 1 dtrain)
+  for answer in before after; do
+    if [[ $answer == after ]]; then kill -STOP "$agent"; fi
+    on_login scontrol suspend "$job"
+    wait_for states_are T "$launcher" "$agent"
+    sleep 6 # longer than the lease
+    states_are T "$launcher" "$agent" || fail 'it runs while the job is suspended'
+    on_login scontrol resume "$job"
+    wait_for states_are '[RSD]' "$launcher" "$agent"
+  done
+  touch go
+  finish_batch
+  expect_status 0
+  expect_lines_with 2 ended
+  expect_stderr_lacks lost
+  expect_no_processes
+}
+
 run_tests "$@"

@@ -116,7 +116,7 @@ class Supervisor {
   Actions pause_wanted(Time now);
   /// The agent has stopped its tasks.
   Actions paused(size_t agent);
-  /// This process has continued after Action::suspend.
+  /// This process has continued, after Action::suspend or before the pause was complete.
   Actions resumed(Time now);
   /// Call it at next_deadline(); earlier calls have no effect.
   Actions tick(Time now);

@@ -172,6 +172,8 @@ void SimulatedLauncher::signalled(int number) {
     job_->signalled(number);
   } else if (number == SIGTSTP) {
     pause_wanted_ = true;
+  } else if (number == SIGCONT) {
+    pause_wanted_ = false;
   } else {
     interrupted_ = number;
   }

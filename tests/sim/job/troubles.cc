@@ -39,6 +39,9 @@ void Troubles::strike(const Trouble& trouble) {
       return world_.launcher.signalled(trouble.signal);
     case Trouble::Kind::pause:
       pause_lasts_ = trouble.lasts;
+      // It ends the pause that is not complete by then.
+      timers_.push_back(world_.launcher.loop().after(
+          trouble.lasts, [this] { world_.launcher.signalled(SIGCONT); }));
       return world_.launcher.signalled(SIGTSTP);
     case Trouble::Kind::freeze:
       // A freeze shorter than the lease may still be too long on a slow network: nothing is
