@@ -347,4 +347,61 @@ test_a_suspended_and_resumed_job_runs_on() {
   expect_no_processes
 }
 
+# Holds 200 connections to the agents' port, and replaces the closed ones until the port is closed.
+write_strangers() {
+  cat >strangers.py <<'PYTHON'
+import json, selectors, socket, time
+addresses = json.load(open("order"))["addresses"]
+address = next(address for address in addresses if address.startswith("10.77.")).split(":")
+# Silence, one byte, half a claim.
+begun = [b"", b"d", b"dtrain\n\x03\x50" + bytes(40)]
+waiting = selectors.DefaultSelector()
+def dial(number):
+    connection = socket.create_connection(address)
+    connection.sendall(begun[number % 3])
+    waiting.register(connection, selectors.EVENT_READ, number)
+closed = 0
+try:
+    for number in range(200):
+        dial(number)
+    while True:
+        for key, _ in waiting.select()[:20]:
+            waiting.unregister(key.fileobj)
+            key.fileobj.close()
+            closed += 1
+            if closed == 200:
+                print("many", flush=True)
+            dial(key.data)
+        time.sleep(0.01)
+except (ConnectionRefusedError, ConnectionResetError, BrokenPipeError):
+    print("refused")
+PYTHON
+}
+
+test_strangers_at_the_agents_port_change_nothing() {
+  slurm_up 3
+  write_strangers
+  mkdir bin
+  printf '%s\n' '#!/bin/sh' "cat >$PWD/order.new; mv $PWD/order.new $PWD/order" \
+    "until test -e $PWD/flooded; do sleep 0.1; done" "exec $(command -v srun) \"\$@\" <$PWD/order" >bin/srun
+  chmod +x bin/srun
+  start_batch -N3 -n3 <<<"PATH=$PWD/bin:\$PATH exec $(long_command)"
+  wait_for test -e order
+  # An agent with another token.
+  sed -E 's/("token":")[0-9a-f]{8}/\100000000/' order >forged
+  expect_not in_namespace 2 n2 env SLURMD_NODENAME=n2 "$DTRAIN" agent dial SLURMD_NODENAME <forged
+  wait_for stderr_has 'port of the agents: authentication failed from '
+  in_namespace 2 n2 python3 strangers.py >strangers &
+  wait_for grep -q many strangers
+  wait_for stderr_has 'port of the agents: closed the oldest of 132 unfinished handshakes, from '
+  touch flooded
+  wait_for ranks_began 3
+  wait_for grep -q refused strangers
+  touch go
+  finish_batch
+  expect_status 0
+  expect_lines_with 3 ended
+  expect_no_processes
+}
+
 run_tests "$@"
