@@ -9,6 +9,7 @@
 
 examples=$(realpath "$(dirname "$0")/../../examples")
 collective=$(dirname "$DTRAIN")/tests/programs/collective_worker
+steady=$(dirname "$DTRAIN")/tests/programs/steady_worker
 # shellcheck disable=SC2016  # for the workers' shells
 show_rank='echo $(hostname) $RANK/$WORLD_SIZE $LOCAL_RANK $SLURM_PROCID/$SLURM_NTASKS'
 
@@ -178,20 +179,22 @@ test_srun_args_start_an_agent_in_a_container_on_each_node() {
   expect_no_processes
 }
 
-# Stands in for `apptainer exec img.sif`: its namespaces, and a file system that only it has.
+# Stands in for `apptainer exec --contain img.sif`: its namespaces, and file systems that only it has.
 test_a_command_may_give_each_rank_a_container() {
   slurm_up 2
   cat >apptainer <<'APPTAINER'
 #!/bin/sh
 shift 2
 exec unshare --user --map-root-user --pid --fork --ipc --uts --mount sh -c '
-  mount -t tmpfs none /mnt && touch /mnt/container && exec "$@"' enter "$@"
+  mount -t tmpfs none /dev/shm && mount -t tmpfs none /mnt && touch /mnt/container && exec "$@"' enter "$@"
 APPTAINER
   chmod +x apptainer
-  run_batch -N2 -n4 -c1 <<<"exec $DTRAIN run ./apptainer exec img.sif sh -c 'ls /mnt/container; exec $collective -1 none none'"
+  touch stop # the ranks end after one sum
+  run_batch -N2 -n4 -c1 <<<"exec $DTRAIN run ./apptainer exec img.sif sh -c 'ls /mnt/container; exec $steady stop'"
   expect_status 0
   expect_lines_with 4 ':/mnt/container$'
-  expect_lines_with 4 'reached the end'
+  expect_lines_with 4 'all sums were right$'
+  expect_stderr "dtrain: Slurm job $job: n[1-2], 4 slots"
   expect_no_processes
 }
 
