@@ -28,10 +28,10 @@ slurm_up() {
   done
   if [[ $(id -u) -ne 0 ]]; then skip 'network namespaces need root'; fi
   if ! ip netns add "$net-l" 2>/dev/null; then skip 'no network namespaces here'; fi
-  trap 'slurm_down; end_marked_processes' EXIT
-  if ! ip -n "$net-l" link add bridge type bridge 2>/dev/null; then skip 'no bridges here'; fi
   # A short name: it is part of the names of sockets.
   cluster=$(mktemp -d /tmp/dtrain-slurm.XXXXXX)
+  trap 'slurm_down; end_marked_processes' EXIT
+  if ! ip -n "$net-l" link add bridge type bridge 2>/dev/null; then skip 'no bridges here'; fi
   # At SHLVL=5, bash reads no rc file, which may be slow.
   export SHLVL=5 SLURM_CONF=$cluster/slurm.conf
   mkdir -p "$cluster/state" "$cluster/home" "$cluster/own/login"
