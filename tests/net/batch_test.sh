@@ -62,7 +62,16 @@ PYTHON
 }
 ranks_began() { [[ $(grep -c began "$out/stdout") -eq $1 ]]; }
 
-# expect_signals_to_reach_workers PROGRAM: with a rank on each of two hosts.
+# Signals all of the job on the script's host, as a scheduler may do, and not only the script.
+signal_first_host() {
+  local process
+  since_ms=$(now_ms)
+  for process in $(ip netns pids "$net-1"); do
+    [[ $(cat "/proc/$process/comm") == sshd ]] || kill -s "$1" "$process"
+  done
+}
+
+# expect_signals_to_reach_workers PROGRAM SENDER: with a rank on each of two hosts. SENDER NAME sends a signal.
 expect_signals_to_reach_workers() {
   local name rank command
   command=$(signalled_command)
@@ -70,7 +79,7 @@ expect_signals_to_reach_workers() {
     # shellcheck disable=SC2086  # words
     start "$1" "$DTRAIN" run --map-by node -np 2 $command
     wait_for ranks_began 2
-    signal "$name"
+    "$2" "$name"
     finish
     expect_status 0
     for rank in 0 1; do expect_stdout_contains "[$rank]<stdout>:SIG$name"; done
@@ -79,7 +88,7 @@ expect_signals_to_reach_workers() {
   # shellcheck disable=SC2086
   start "$1" "$DTRAIN" run --map-by node -np 2 $command
   wait_for ranks_began 2
-  signal TERM
+  "$2" TERM
   finish
   expect_status 143
   expect_stderr_contains 'dtrain: interrupted by SIGTERM'
@@ -147,7 +156,7 @@ test_a_host_on_which_blaunch_fails_is_named_with_its_message() {
 test_bkill_reaches_the_workers_of_an_lsf_job() {
   batch_up 2
   make_blaunch
-  expect_signals_to_reach_workers ./lsf
+  expect_signals_to_reach_workers ./lsf signal
 }
 
 test_a_pbs_job_starts_its_agents_over_ssh() {
@@ -164,7 +173,8 @@ test_a_pbs_job_starts_its_agents_over_ssh() {
 test_qdel_and_qsig_reach_the_workers_of_a_pbs_job() {
   batch_up 2
   make_key
-  expect_signals_to_reach_workers ./pbs
+  expect_signals_to_reach_workers ./pbs signal
+  expect_signals_to_reach_workers ./pbs signal_first_host
 }
 
 run_tests "$@"
