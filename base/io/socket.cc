@@ -76,15 +76,18 @@ int milliseconds_of(Duration duration) {
 }  // namespace
 
 std::string ip_text(const sockaddr* address) {
+  const auto* v6 = reinterpret_cast<const sockaddr_in6*>(address);
+  int family = address->sa_family;
+  const void* bytes = &v6->sin6_addr;
+  if (family == AF_INET) {
+    bytes = &reinterpret_cast<const sockaddr_in*>(address)->sin_addr;
+  } else if (family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) {
+    family = AF_INET;
+    bytes = &v6->sin6_addr.s6_addr[12];
+  }
   char text[INET6_ADDRSTRLEN] = {};
-  const void* bytes =
-      address->sa_family == AF_INET
-          ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in*>(address)->sin_addr)
-          : &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
-  inet_ntop(address->sa_family, bytes, text, sizeof text);
-  const uint32_t scope = address->sa_family == AF_INET6
-                             ? reinterpret_cast<const sockaddr_in6*>(address)->sin6_scope_id
-                             : 0;
+  inet_ntop(family, bytes, text, sizeof text);
+  const uint32_t scope = family == AF_INET6 ? v6->sin6_scope_id : 0;
   char interface[IF_NAMESIZE] = {};
   const bool named = scope != 0 && if_indextoname(scope, interface) != nullptr;
   return named ? format("{}%{}", text, interface) : text;

@@ -390,10 +390,10 @@ test_strangers_at_the_agents_port_change_nothing() {
   # An agent with another token.
   sed -E 's/("token":")[0-9a-f]{8}/\100000000/' order >forged
   expect_not in_namespace 2 n2 env SLURMD_NODENAME=n2 "$DTRAIN" agent dial SLURMD_NODENAME <forged
-  wait_for stderr_has 'port of the agents: authentication failed from '
+  wait_for stderr_has 'port of the agents: authentication failed from 10.77.0.2: '
   in_namespace 2 n2 python3 strangers.py >strangers &
   wait_for grep -q many strangers
-  wait_for stderr_has 'port of the agents: closed the oldest of 132 unfinished handshakes, from '
+  wait_for stderr_has 'port of the agents: closed the oldest of 132 unfinished handshakes, from 10.77.0.2'
   touch flooded
   wait_for ranks_began 3
   wait_for grep -q refused strangers

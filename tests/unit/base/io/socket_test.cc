@@ -124,6 +124,15 @@ TEST_CASE("a connection knows both of its addresses, and nothing blocks") {
   CHECK(errno == EAGAIN);
 }
 
+TEST_CASE("a listener on all addresses knows an IPv4 peer by its IPv4 address") {
+  const auto listener = listen_on({"::", 0});
+  if (!listener) return;  // a machine without IPv6
+  const Address address = {"127.0.0.1", local_address(listener->get()).value().port};
+  const Connection c = connect_to(*listener, address);
+  CHECK(local_address(c.theirs.get()).value() == address);
+  CHECK(peer_address(c.theirs.get()).value() == local_address(c.ours.get()).value());
+}
+
 TEST_CASE("a port that is taken cannot be listened on, and the message names it") {
   const Fd first = listen_on({"127.0.0.1", 0}).value();
   const Address address = local_address(first.get()).value();
