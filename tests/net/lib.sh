@@ -29,6 +29,9 @@
 net=dt$$x$RANDOM
 net=${net:0:11}
 host_count=0
+# A bridge without an address of its own takes the lowest one of its ports. A later port may change it, and hosts that
+# have the old one in their ARP cache cannot reach this machine.
+bridge_address=02:00:0a:4d:00:fe
 
 launcher_home() { echo "$out/net/launcher/home"; }
 home_of() { echo "$out/net/node$1/home"; }
@@ -38,7 +41,7 @@ hosts_up() {
   if [[ $(id -u) -ne 0 ]]; then skip 'network namespaces need root'; fi
   if ! ip netns add "$net-l" 2>/dev/null; then skip 'no network namespaces here'; fi
   trap 'hosts_down; end_marked_processes' EXIT
-  if ! ip -n "$net-l" link add bridge type bridge 2>/dev/null ||
+  if ! ip -n "$net-l" link add bridge address "$bridge_address" type bridge 2>/dev/null ||
     ! ip -n "$net-l" link add probe0 type veth peer name probe1 2>/dev/null; then
     skip 'no bridges or veth pairs here'
   fi

@@ -31,7 +31,9 @@ slurm_up() {
   # A short name: it is part of the names of sockets.
   cluster=$(mktemp -d /tmp/dtrain-slurm.XXXXXX)
   trap 'slurm_down; end_marked_processes' EXIT
-  if ! ip -n "$net-l" link add bridge type bridge 2>/dev/null; then skip 'no bridges here'; fi
+  if ! ip -n "$net-l" link add bridge address "$bridge_address" type bridge 2>/dev/null; then
+    skip 'no bridges here'
+  fi
   # At SHLVL=5, bash reads no rc file, which may be slow.
   export SHLVL=5 SLURM_CONF=$cluster/slurm.conf
   mkdir -p "$cluster/state" "$cluster/home" "$cluster/own/login"
