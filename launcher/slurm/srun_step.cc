@@ -194,7 +194,9 @@ Result<SrunCommand> srun_command(const SrunStep& step, const Environment& enviro
                 format("no copy of this dtrain at {}; {}", step.executable, copy_remedy));
   }
   std::vector<std::string> options = {"srun"};
-  if (within_step || step.beside) options.emplace_back("--overlap");
+  // The step that copies would otherwise wait until Slurm knows the end of the step before, long
+  // after its tasks have ended where the controller is busy. No overlap shares a total of GPUs.
+  if (within_step || (copies && !total)) options.emplace_back("--overlap");
   std::vector<std::vector<std::string>> all;
   if (const auto size = find_variable(environment, "SLURM_HET_SIZE")) {
     all = TRY(words_of_groups(*size, step, copies ? step.nodes : step.hosts, std::move(options),

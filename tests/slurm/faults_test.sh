@@ -280,6 +280,32 @@ test_an_executable_that_nodes_lack_travels_by_sbcast() {
   expect_no_processes
 }
 
+# A busy controller may know the end of a step long after its tasks. Here, the task that names its host runs on.
+test_a_copy_does_not_wait_for_the_end_of_the_step_before() {
+  local options
+  slurm_gpus 4
+  slurm_up 2
+  mkdir bin
+  cat >bin/srun <<SRUN
+#!/bin/bash
+test ! -e order || exec $(command -v srun) "\$@"
+cat >order
+$(command -v srun) "\${@/exit; \}/sleep 600; \}}" <order >lacking 2>/dev/null &
+until grep -qs n2 lacking; do sleep 0.1; done
+cat lacking
+SRUN
+  chmod +x bin/srun
+  for options in '' '--gpus-per-node=2 --mem=500'; do
+    rm -f order lacking
+    # shellcheck disable=SC2086  # one word an option
+    run_batch_with_dtrain_on_n1 -N2 -n2 $options "PATH=$PWD/bin:\$PATH TMPDIR=$node_folder exec $PWD/dtrain run hostname"
+    expect_status 0
+    expect_stdout_lines '[0]<stdout>:n1' '[1]<stdout>:n2'
+    expect_no_processes
+    expect_node_folders_empty 2
+  done
+}
+
 test_a_copy_that_is_not_the_executable_is_not_run() {
   slurm_up 2
   mkdir bin

@@ -117,13 +117,14 @@ TEST_CASE("srun_command: sbcast copies to all nodes, and the step runs and remov
   REQUIRE(command->words.size() == 3);
   const std::string& script = command->words.back();
   CHECK(has_text(script, "sbcast /shared/dtrain '/my tmp/copy'"));
-  CHECK(has_text(script, "; printf %s \"$order\" | srun --nodes=3 --ntasks=3 "));
+  // The step before need not be over.
+  CHECK(has_text(script, "; printf %s \"$order\" | srun --overlap --nodes=3 --ntasks=3 "));
   CHECK(script.ends_with(
       " dtrain /shared/dtrain '/my tmp/copy' abc 'install dtrain in a folder that all hosts share, "
       "or give --ssh openssh' n1 n3; } & wait $!"));
   // Slurm 22.05 shares no total of GPUs between two steps.
+  CHECK(has_text(srun_command(step, {{"SLURM_GPUS", "6"}})->words.back(), "| srun --nodes=3 "));
   step.beside = true;
-  CHECK(has_text(srun_command(step, {})->words.back(), "| srun --overlap --nodes=3 "));
   CHECK(
       shown(step, {{"SLURM_GPUS", "6"}}) ==
       "no copy of this dtrain at /shared/dtrain; install dtrain in a folder that all hosts share, "
@@ -179,8 +180,8 @@ TEST_CASE("srun_command: a heterogeneous job has a step in each group with hosts
   SrunStep step = step_of({"n3"});
   step.copy = "/tmp/copy";
   const std::string copies = srun_command(step, environment)->words.back();
-  CHECK(has_text(copies, " srun --het-group=0 --nodes=2 "));
-  CHECK(has_text(copies, " & printf %s \"$order\" | srun --het-group=1 --nodes=1 "));
+  CHECK(has_text(copies, " srun --overlap --het-group=0 --nodes=2 "));
+  CHECK(has_text(copies, " & printf %s \"$order\" | srun --overlap --het-group=1 --nodes=1 "));
   CHECK(copies.ends_with(" & wait; } & wait $!"));
   environment.erase("SLURM_JOB_NODELIST_HET_GROUP_1");
   CHECK(shown(step_of(), environment).starts_with("SLURM_JOB_NODELIST_HET_GROUP_1"));
