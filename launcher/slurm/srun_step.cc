@@ -163,19 +163,31 @@ std::vector<std::string> with_order(const std::string& script) {
   return {"/bin/sh", "-c", "unset order; order=$(cat); " + script};
 }
 
+/// Returns true if this machine is a node that gets no agent by the step.
+bool is_node_without_agent(const SrunStep& step, const Environment& environment) {
+  const auto name = environment.find("SLURMD_NODENAME");
+  return name != environment.end() &&
+         std::ranges::find(step.hosts, name->second) == step.hosts.end();
+}
+
 /// Returns a script that runs sbcast first. The commands remove the copies, so they run even if the
-/// shell is killed, or if sbcast hangs.
-std::string after_sbcast(const SrunStep& step, const std::string& script) {
+/// shell is killed, or if sbcast hangs. A copy for no agent of this machine is removed before: the
+/// end of a job whose other agents fail need not wait for this machine's task of the step.
+std::string after_sbcast(const SrunStep& step, const Environment& environment,
+                         const std::string& script) {
   const int64_t seconds_max =
       std::clamp<int64_t>(step.patience / seconds(1), 1, sbcast_seconds_max);
   // In the foreground it stays in the group of the shell, which is killed as a whole.
   const std::string sbcast =
       format("SBCAST_SEND_LIBS=no timeout --foreground -k 5 {} sbcast {} {}", seconds_max,
              shell_quote(step.executable), shell_quote(step.copy));
+  const std::string removal = is_node_without_agent(step, environment)
+                                  ? format("rm -f {}; ", shell_quote(step.copy))
+                                  : std::string();
   return format(
       "{{ export dtrain_copy; dtrain_copy=$({{ {}; case $? in (124|137) "
-      "echo sbcast had not ended after {}s;; esac; }} 2>&1 | tr '\\n' ' '); {}; }} & wait $!",
-      sbcast, seconds_max, script);
+      "echo sbcast had not ended after {}s;; esac; }} 2>&1 | tr '\\n' ' '); {}{}; }} & wait $!",
+      sbcast, seconds_max, removal, script);
 }
 
 }  // namespace
@@ -206,7 +218,7 @@ Result<SrunCommand> srun_command(const SrunStep& step, const Environment& enviro
     all.push_back(words_for(total || copies ? step.nodes : step.hosts, std::move(options), step));
   }
   if (copies) {
-    command.words = with_order(after_sbcast(step, all_at_once(all)));
+    command.words = with_order(after_sbcast(step, environment, all_at_once(all)));
   } else {
     command.words = all.size() == 1 ? all.front() : with_order(all_at_once(all));
   }

@@ -1,5 +1,6 @@
 #include "launcher/slurm/srun_step.h"
 
+#include "base/format.h"
 #include "base/text.h"
 #include "tests/unit/temporary_folder.h"
 
@@ -131,31 +132,49 @@ TEST_CASE("srun_command: sbcast copies to all nodes, and the step runs and remov
       "or give --ssh openssh");
 }
 
-TEST_CASE("srun_command: an sbcast that hangs is ended, and is the reason of its hosts") {
+/// Runs the script for this step in a shell, with stand-ins for two programs. Returns its output.
+std::string run_copying(SrunStep step, const Environment& environment, const std::string& sbcast,
+                        const std::string& srun) {
   const TemporaryFolder folder;
   const auto write_program = [&](const char* name, const std::string& text) {
     const std::string path = folder.path() + "/" + name;
     std::ofstream(path) << "#!/bin/sh\n" << text << "\n";
     REQUIRE(::chmod(path.c_str(), 0700) == 0);
   };
-  write_program("sbcast", "echo started; exec sleep 600");
-  // Becomes the part of the step on n2: the words behind /bin/sh.
-  write_program("srun",
-                "while [ \"$1\" != /bin/sh ]; do shift; done; SLURMD_NODENAME=n2 exec \"$@\"");
-  SrunStep step = step_of({"n2"});
-  step.patience = seconds(2);
-  step.copy = folder.path() + "/copy";
-  const std::string script = srun_command(step, {}).value().words.back();
-  const std::string command = "exec </dev/null 2>&1; PATH=" + folder.path() + ":$PATH; " + script;
+  write_program("sbcast", sbcast);
+  write_program("srun", srun);
+  step.copy = "copy";
+  const std::string script = srun_command(step, environment).value().words.back();
+  const std::string command = format("exec </dev/null 2>&1; cd {}; PATH={}:$PATH; {}",
+                                     folder.path(), folder.path(), script);
   FILE* const shell = ::popen(command.c_str(), "r");
   REQUIRE(shell != nullptr);
   std::string output(4096, '\0');
   output.resize(std::fread(output.data(), 1, output.size(), shell));
   ::pclose(shell);
-  CHECK(output ==
-        "dtrain: n2: no copy of this dtrain at /shared/dtrain; install dtrain in a folder that all "
-        "hosts share, or give --ssh openssh (sbcast to " +
-            folder.path() + "/copy: started sbcast had not ended after 2s)\n");
+  return output;
+}
+
+TEST_CASE("srun_command: an sbcast that hangs is ended, and is the reason of its hosts") {
+  SrunStep step = step_of({"n2"});
+  step.patience = seconds(2);
+  // srun becomes the part of the step on n2: the words behind /bin/sh.
+  CHECK(
+      run_copying(step, {}, "echo started; exec sleep 600",
+                  "while [ \"$1\" != /bin/sh ]; do shift; done; SLURMD_NODENAME=n2 exec \"$@\"") ==
+      "dtrain: n2: no copy of this dtrain at /shared/dtrain; install dtrain in a folder that all "
+      "hosts share, or give --ssh openssh (sbcast to copy: started sbcast had not ended after "
+      "2s)\n");
+}
+
+TEST_CASE("srun_command: a launcher on a node without an agent removes the copy before the step") {
+  const SrunStep step = step_of({"n2"});
+  const std::string sbcast = "touch copy";
+  const std::string srun = "if test -e copy; then echo kept; else echo removed; fi";
+  CHECK(run_copying(step, {{"SLURMD_NODENAME", "n1"}}, sbcast, srun) == "removed\n");
+  CHECK(run_copying(step, {{"SLURMD_NODENAME", "n2"}}, sbcast, srun) == "kept\n");
+  // On a login node, a file of this name is another one.
+  CHECK(run_copying(step, {}, sbcast, srun) == "kept\n");
 }
 
 TEST_CASE("srun_command: a heterogeneous job has a step in each group with hosts") {
