@@ -33,6 +33,21 @@ bool is_scheduler_signal(int number) {
 
 }  // namespace
 
+AgentSession::Generation::Generation(AgentSession& session)
+    : preparation(
+          session.loop_,
+          [&session](MessageType type, ByteSpan payload) { session.link_.send(type, 0, payload); }),
+      run(session.loop_,
+          {.send = [&session](MessageType type, uint32_t stream,
+                              ByteSpan payload) { session.send_from_run(type, stream, payload); },
+           .owns_other = [&session](pid_t pid) { return session.diagnostics_.owns(pid); },
+           .on_ended = [&session](const Finished& finished) { session.tasks_ended(finished); }}) {
+}
+
+AgentSession::AgentSession(Loop& loop)
+    : loop_(loop), generation_(std::make_unique<Generation>(*this)) {
+}
+
 Result<> AgentSession::open(Fd in, Fd out, AgentPlace place, std::optional<Session> session) {
   scheduled_ = place.scheduled;
   become_subreaper();
@@ -47,7 +62,7 @@ Result<> AgentSession::open(Fd in, Fd out, AgentPlace place, std::optional<Sessi
 
 void AgentSession::signalled(int number) {
   if (number == SIGCHLD) {
-    reap_strangers([this](pid_t pid) { return run_.owns(pid); });
+    reap_strangers([this](pid_t pid) { return generation_->run.owns(pid); });
   } else if (is_from_scheduler(number)) {
     scheduler_signalled(number);
   } else if (number != SIGPIPE && number != SIGXFSZ) {
@@ -65,11 +80,11 @@ bool AgentSession::is_from_scheduler(int number) const {
 /// Before the launch the launcher takes no report. It gets SIGTERM itself from a scheduler that
 /// ends the whole job, but not from one that ends the agents alone.
 void AgentSession::scheduler_signalled(int number) {
-  if (!run_.tasks().launched()) {
+  if (!generation_->run.tasks().launched()) {
     stop_unreported_ = stop_unreported_ || number == SIGTERM;
     return;
   }
-  if (run_.tasks().all_started()) from_scheduler_.note(number, loop_.now());
+  if (generation_->run.tasks().all_started()) generation_->from_scheduler.note(number, loop_.now());
   link_.send(MessageType::signalled, 0, encode(Signalled{number}));
   send_held_ends();
   link_.flush();
@@ -78,32 +93,34 @@ void AgentSession::scheduler_signalled(int number) {
 void AgentSession::signal_tasks(const SignalAll& wanted) {
   if (wanted.only_caught) {
     signal_catching_descendants(wanted.number);
-  } else if (scheduled_ && run_.tasks().launched() &&
+  } else if (scheduled_ && generation_->run.tasks().launched() &&
              (is_scheduler_signal(wanted.number) || wanted.number == SIGKILL)) {
-    signal_timers_[wanted.number] =
+    generation_->signal_timers[wanted.number] =
         loop_.after(scheduler_patience, [this, number = wanted.number] { pass_on(number); });
   } else {
-    run_.tasks().signal(wanted.number);
+    generation_->run.tasks().signal(wanted.number);
   }
 }
 
 void AgentSession::pass_on(int number) {
-  if (from_scheduler_.has(number, loop_.now())) return;
-  stop_passed_on_ = stop_passed_on_ || number == SIGTERM;
-  run_.tasks().signal(number);
+  if (generation_->from_scheduler.has(number, loop_.now())) return;
+  generation_->stop_passed_on = generation_->stop_passed_on || number == SIGTERM;
+  generation_->run.tasks().signal(number);
 }
 
 void AgentSession::send_from_run(MessageType type, uint32_t stream, ByteSpan payload) {
-  const bool hold = scheduled_ && !stop_passed_on_ && type == MessageType::exited &&
-                    !from_scheduler_.has(SIGTERM, loop_.now()) && ended_by_stop(payload);
+  const bool hold = scheduled_ && !generation_->stop_passed_on && type == MessageType::exited &&
+                    !generation_->from_scheduler.has(SIGTERM, loop_.now()) &&
+                    ended_by_stop(payload);
   if (!hold) return link_.send(type, stream, payload);
-  held_ends_.emplace_back(payload.begin(), payload.end());
-  if (!held_timer_) held_timer_ = loop_.after(end_patience, [this] { send_held_ends(); });
+  generation_->held_ends.emplace_back(payload.begin(), payload.end());
+  if (!generation_->held_timer)
+    generation_->held_timer = loop_.after(end_patience, [this] { send_held_ends(); });
 }
 
 void AgentSession::send_held_ends() {
-  held_timer_ = Timer();
-  for (const Bytes& exited : std::exchange(held_ends_, {}))
+  generation_->held_timer = Timer();
+  for (const Bytes& exited : std::exchange(generation_->held_ends, {}))
     link_.send(MessageType::exited, 0, exited);
 }
 
@@ -112,7 +129,7 @@ Result<> AgentSession::handle(const FrameView& frame) {
   // These are meant for all tasks of the launch, also for those that have not been started yet.
   constexpr std::array to_all = {MessageType::signal, MessageType::pause, MessageType::finish,
                                  MessageType::input};
-  if (std::ranges::find(to_all, type) != to_all.end()) run_.tasks().start_rest();
+  if (std::ranges::find(to_all, type) != to_all.end()) generation_->run.tasks().start_rest();
   switch (type) {
     case MessageType::prepare: {
       auto wanted = TRY(decode<Prepare>(frame.payload));
@@ -120,7 +137,7 @@ Result<> AgentSession::handle(const FrameView& frame) {
     }
     case MessageType::probe: {
       auto wanted = TRY(decode<Probe>(frame.payload));
-      preparation_.probe(std::move(wanted));
+      generation_->preparation.probe(std::move(wanted));
       return {};
     }
     case MessageType::diagnose: {
@@ -135,7 +152,7 @@ Result<> AgentSession::handle(const FrameView& frame) {
     }
     case MessageType::resources_wanted: {
       const auto wanted = TRY(decode<ResourcesWanted>(frame.payload));
-      return preparation_.find_resources(wanted);
+      return generation_->preparation.find_resources(wanted);
     }
     case MessageType::launch: {
       auto wanted = TRY(decode<Launch>(frame.payload));
@@ -143,8 +160,8 @@ Result<> AgentSession::handle(const FrameView& frame) {
     }
     case MessageType::restart: {
       const auto wanted = TRY(decode<Restart>(frame.payload));
-      from_scheduler_ = {};  // the new attempt has got none of them
-      return run_.restart(wanted);
+      generation_->from_scheduler = {};  // the new attempt has got none of them
+      return generation_->run.restart(wanted);
     }
     case MessageType::signal: {
       const auto wanted = TRY(decode<SignalAll>(frame.payload));
@@ -159,12 +176,13 @@ Result<> AgentSession::handle(const FrameView& frame) {
       return {};
     case MessageType::finish: {
       const auto wanted = TRY(decode<Finish>(frame.payload));
-      run_.end(wanted.patience);
+      generation_->stays = wanted.stays;
+      generation_->run.end(wanted.patience);
       return {};
     }
     case MessageType::states_wanted: {
       const auto wanted = TRY(decode<StatesWanted>(frame.payload));
-      link_.send(MessageType::states, 0, encode(run_.tasks().states(wanted)));
+      link_.send(MessageType::states, 0, encode(generation_->run.tasks().states(wanted)));
       return {};
     }
     case MessageType::heartbeat:
@@ -176,7 +194,7 @@ Result<> AgentSession::handle(const FrameView& frame) {
 
 Result<> AgentSession::handle_stream_message(MessageType type, const FrameView& frame) {
   const uint32_t stream = frame.header.stream;
-  TaskProcess* const task = run_.tasks().find(stream);
+  TaskProcess* const task = generation_->run.tasks().find(stream);
   switch (type) {
     case MessageType::input:
       if (task == nullptr) return {};
@@ -194,7 +212,9 @@ Result<> AgentSession::handle_stream_message(MessageType type, const FrameView& 
     case MessageType::relay_bytes:
     case MessageType::relay_credit:
     case MessageType::relay_end:
-      return run_.receive_relayed(type, stream, frame.payload);
+      // Such a message can cross the end of a generation.
+      if (!generation_->run.tasks().launched()) return {};
+      return generation_->run.receive_relayed(type, stream, frame.payload);
     default:
       return fail(Errc::protocol, format("unknown message {}", frame.header.type));
   }
@@ -206,11 +226,11 @@ Result<> AgentSession::prepare(Prepare wanted) {
   link_.set_terms({.generation = wanted.generation,
                    .heartbeat = wanted.heartbeat,
                    .dead_after = wanted.dead_after});
-  const Prepared answer = preparation_.prepare(std::move(wanted));
+  const Prepared answer = generation_->preparation.prepare(std::move(wanted));
   link_.send(MessageType::prepared, 0, encode(answer));
   // Sent at once: the launcher prepares the launch while the cgroup is made.
   link_.flush();
-  if (answer.failure.empty()) run_.make_cgroup();
+  if (answer.failure.empty()) generation_->run.make_cgroup();
   link_.beat();
   return {};
 }
@@ -219,47 +239,59 @@ void AgentSession::diagnose(const DiagnoseRequest& wanted) {
   DiagnoseReply answer;
   answer.received_ns = wall_clock_ns();
   link_.set_terms({.heartbeat = wanted.heartbeat, .dead_after = wanted.dead_after});
-  preparation_.prepare_check(wanted, answer);
+  generation_->preparation.prepare_check(wanted, answer);
   link_.beat();
   diagnostics_.diagnose(wanted, std::move(answer), open_files_max_);
 }
 
 Result<> AgentSession::launch(Launch wanted) {
-  preparation_.end();
-  LocalTasks::Programs programs = preparation_.programs();
+  generation_->preparation.end();
+  LocalTasks::Programs programs = generation_->preparation.programs();
   programs.open_files_max = open_files_max_;
   if (stop_unreported_) link_.send(MessageType::signalled, 0, encode(Signalled{SIGTERM}));
-  return run_.launch(std::move(wanted), std::move(programs), preparation_.held_ports());
+  return generation_->run.launch(std::move(wanted), std::move(programs),
+                                 generation_->preparation.held_ports());
 }
 
 /// The launcher stops itself next.
 void AgentSession::pause() {
   link_.pause();
-  run_.tasks().signal(SIGSTOP);
+  generation_->run.tasks().signal(SIGSTOP);
   link_.send(MessageType::paused, 0, {});
 }
 
 void AgentSession::resume() {
-  run_.tasks().signal(SIGCONT);
+  generation_->run.tasks().signal(SIGCONT);
   link_.resume();
 }
 
 void AgentSession::launcher_lost() {
-  run_.drop_output();
-  if (run_.swept()) {
+  generation_->run.drop_output();
+  if (generation_->run.swept()) {
     loop_.stop();
   } else {
-    run_.end(Sweep::usual_patience);
+    generation_->run.end(Sweep::usual_patience);
   }
 }
 
 void AgentSession::tasks_ended(const Finished& finished) {
   if (link_.lost()) return loop_.stop();
   send_held_ends();
+  if (generation_->stays) {
+    // Not at once: the caller is a part of the generation.
+    renewal_ = loop_.after(Duration::zero(), [this, finished] { begin_anew(finished); });
+    return;
+  }
   link_.send(MessageType::finished, 0, encode(finished));
   link_.flush();
   // Otherwise the end of the link stops the loop: the launcher closes it when it has read this.
   if (link_.all_sent()) loop_.stop();
+}
+
+/// Nothing of the last generation is left when the launcher learns of its end.
+void AgentSession::begin_anew(const Finished& finished) {
+  generation_ = std::make_unique<Generation>(*this);
+  link_.send(MessageType::finished, 0, encode(finished));
 }
 
 }  // namespace dt

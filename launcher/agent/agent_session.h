@@ -26,10 +26,10 @@
 namespace dt {
 
 /// The agent: it takes each message of its launcher to the part that handles it, and ends with its
-/// launcher.
+/// launcher. Each generation of the job has parts of its own.
 class AgentSession {
  public:
-  explicit AgentSession(Loop& loop) : loop_(loop) {}
+  explicit AgentSession(Loop& loop);
   AgentSession(const AgentSession&) = delete;
   AgentSession& operator=(const AgentSession&) = delete;
 
@@ -40,6 +40,18 @@ class AgentSession {
   static constexpr std::array scheduler_signals = {SIGTERM, SIGUSR1, SIGUSR2};
 
  private:
+  /// All that belongs to one generation of the job.
+  struct Generation {
+    explicit Generation(AgentSession& session);
+    Preparation preparation;
+    TaskRun run;
+    RecentSignals from_scheduler;  ///< that reached all tasks
+    std::vector<Bytes> held_ends;  ///< messages `exited` that may follow from SIGTERM
+    Timer held_timer;
+    bool stop_passed_on = false;         ///< the launcher's SIGTERM
+    std::map<int, Timer> signal_timers;  ///< until a signal from the launcher is passed on
+    bool stays = false;                  ///< the agent, for the next generation
+  };
   void signalled(int number);
   bool is_from_scheduler(int number) const;
   void scheduler_signalled(int number);
@@ -57,32 +69,23 @@ class AgentSession {
   void resume();
   void launcher_lost();
   void tasks_ended(const Finished& finished);
+  void begin_anew(const Finished& finished);
 
   Loop& loop_;
   std::unique_ptr<Signals> signals_;
   LauncherLink link_{loop_,
                      {.on_message = [this](const FrameView& frame) { return handle(frame); },
-                      .on_beat = [this] { run_.tasks().check_execs(); },
+                      .on_beat = [this] { generation_->run.tasks().check_execs(); },
                       .on_lost = [this] { launcher_lost(); }}};
-  Preparation preparation_{
-      loop_, [this](MessageType type, ByteSpan payload) { link_.send(type, 0, payload); }};
   Diagnostics diagnostics_{
       loop_, [this](MessageType type, ByteSpan payload) { link_.send(type, 0, payload); }};
-  TaskRun run_{loop_,
-               {.send = [this](MessageType type, uint32_t stream,
-                               ByteSpan payload) { send_from_run(type, stream, payload); },
-                .owns_other = [this](pid_t pid) { return diagnostics_.owns(pid); },
-                .on_ended = [this](const Finished& finished) { tasks_ended(finished); }}};
   bool scheduled_ = false;  ///< as in AgentPlace
   pid_t parent_ = getppid();
-  RecentSignals from_scheduler_;  ///< that reached all tasks
-  std::vector<Bytes> held_ends_;  ///< messages `exited` that may follow from SIGTERM
-  Timer held_timer_;
-  bool stop_unreported_ = false;        ///< the scheduler's SIGTERM, before the launch
-  bool stop_passed_on_ = false;         ///< the launcher's SIGTERM
-  std::map<int, Timer> signal_timers_;  ///< until a signal from the launcher is passed on
+  bool stop_unreported_ = false;  ///< the scheduler's SIGTERM, before the launch
   uint64_t open_files_max_ =
       raise_open_files_limit();  ///< of tasks: the soft limit before we raised ours
+  std::unique_ptr<Generation> generation_;
+  Timer renewal_;
 };
 
 }  // namespace dt

@@ -82,6 +82,7 @@ struct RunConfig {
   std::vector<std::string> networks;    ///< names of interfaces, or ranges of addresses; none: all
   bool oversubscribe = false;
   bool continue_on_failure = false;
+  uint32_t max_restarts = 0;  ///< of the whole job
   bool dump_stacks = false;
   SuccessOptions success;
   StdinTarget stdin_target;

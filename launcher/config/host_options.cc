@@ -230,10 +230,10 @@ Result<> read_hosts(const OptionSources& sources, const Environment& environment
 }
 
 bool is_torchrun(const OptionSources& sources) {
-  constexpr std::array<std::string_view, 13> names = {
-      "nproc-per-node",  "nnodes",     "node-rank",    "max-restarts",  "redirects", "tee",
-      "no-python",       "standalone", "rdzv-backend", "rdzv-endpoint", "rdzv-id",   "rdzv-conf",
-      "monitor-interval"};
+  constexpr std::array<std::string_view, 12> names = {
+      "nproc-per-node", "nnodes",          "node-rank",    "redirects",     "tee",
+      "no-python",      "standalone",      "rdzv-backend", "rdzv-endpoint", "rdzv-id",
+      "rdzv-conf",      "monitor-interval"};
   return std::ranges::any_of(
       names, [&](std::string_view name) { return find_option(sources, name).has_value(); });
 }
@@ -242,15 +242,6 @@ Result<> read_torchrun_layout(const OptionSources& sources, RunConfig& config) {
   offer_resources(sources, config);
   TRY(check_nodes(sources, config));
   TRY(check_node_rank(sources, config));
-  if (const auto given = find_option(sources, "max-restarts")) {
-    const int64_t restarts = TRY(given->integer(0, std::numeric_limits<int32_t>::max()));
-    if (restarts > 0) {
-      config.warnings.push_back(
-          format("{}: dtrain restarts no group of workers, so the job ends with the first failure; "
-                 "--restart-role worker=N restarts single ones",
-                 given->origin));
-    }
-  }
   return {};
 }
 

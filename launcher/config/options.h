@@ -272,6 +272,13 @@ inline constexpr std::array own_options = {
         "Let the job continue without workers that fail, and succeed, while N of them are left. 1 "
         "is the default for --strategy parameter_server with --ps-mode async, sync:N or "
         "bounded:N. Without it, the failure of any worker is that of the job."},
+    Option{
+        "max-restarts", "--max-restarts --max_restarts", OptionKind::integer, "N",
+        OptionGroup::faults,
+        "When a process fails, end all of them and start all again, at most N times (default 0). "
+        "Scripts continue from their own checkpoints. The first restart is at once, later ones "
+        "wait 1s, 2s, 4s and so on, up to 30s. A lost host, a signal to dtrain and --timeout end "
+        "the job."},
     Option{"restart-role", "--restart-role", OptionKind::list, "NAME=N", OptionGroup::faults,
            "Restart a task of this role when it fails, at most N times each, for example worker=2. "
            "The first restart is at once, later ones wait 1s, 2s, 4s and so on, up to 30s. May be "

@@ -32,8 +32,6 @@ inline constexpr std::array rows = {
            "0, on one host. With several hosts dtrain is started once, and starts all of them."},
     Option{"module", "-m --module", flag, "", torchrun,
            "The command is a Python module: python3 -m COMMAND starts it."},
-    Option{"max-restarts", "--max-restarts --max_restarts", integer, "N", torchrun,
-           "Not in this version: a job that fails ends. --restart-role restarts single tasks."},
     Option{"redirects", "-r --redirects", text, "0|3", torchrun,
            "3: write the output of all processes to files only, as --quiet with --output-dir; "
            "without a folder, below /tmp."},

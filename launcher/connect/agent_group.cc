@@ -297,6 +297,7 @@ Result<std::vector<Prepared>> AgentGroup::prepare(const std::vector<Prepare>& wa
                                                   const Awaited& awaited) {
   for (size_t number = 0; number < agents_.size(); ++number) {
     generation_ = wanted[number].generation;
+    agents_[number]->prepared.reset();  // the answer of the generation before
     send(number, MessageType::prepare, 0, encode(wanted[number]));
   }
   restart_leases();

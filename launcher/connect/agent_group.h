@@ -83,7 +83,8 @@ class AgentGroup {
   Result<std::vector<HostResources>> resources(ResourceNeed need, const Awaited& awaited);
   /// Closes the agents for which the plan has no task, and numbers the others as the plan does.
   void retain(const Plan& plan);
-  /// Sends each agent its prepare and waits for the answers; leases begin.
+  /// Sends each agent its prepare and waits for the answers; leases begin. Again for each
+  /// generation, when the agents have finished the last one and stay.
   Result<std::vector<Prepared>> prepare(const std::vector<Prepare>& wanted, const Awaited& awaited);
   /// Sends each agent its probe and waits for the answers.
   Result<std::vector<Reached>> probe(const std::vector<Probe>& wanted, const Awaited& awaited);

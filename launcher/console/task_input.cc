@@ -1,5 +1,8 @@
 #include "launcher/console/task_input.h"
 
+#include "base/io/fd.h"
+
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +25,7 @@ void TaskInput::open(Loop& loop, Log& log,
                      const std::function<void(size_t task, ByteSpan bytes)>& send) {
   if (readers_.empty()) return;
   const auto send_all = [this, send](ByteSpan bytes) {
+    was_read_ = was_read_ || !bytes.empty();
     for (const size_t task : readers_)
       send(task, bytes);
   };
@@ -39,6 +43,13 @@ void TaskInput::taken(size_t task, uint32_t bytes) {
   const auto reader = std::ranges::find(readers_, task);
   if (!source_ || reader == readers_.end()) return;
   source_->taken(static_cast<size_t>(reader - readers_.begin()), bytes);
+}
+
+void TaskInput::end_generation(Log& log) const {
+  if (!was_read_) return;
+  const Fd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (nothing) ::dup2(nothing.get(), STDIN_FILENO);
+  log.print("standard input was read before the restart: from now on it is empty");
 }
 
 void TaskInput::warn_of_unread(Log& log) const {

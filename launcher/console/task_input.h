@@ -28,11 +28,15 @@ class TaskInput {
   void taken(size_t task, uint32_t bytes);
   /// Reading no longer waits for this task.
   void task_ended(size_t task);
+  /// All tasks start again. An input that has been read in part is not read again: the next
+  /// generation gets an empty one, and `log` a line.
+  void end_generation(Log& log) const;
   /// At the end of the job: warns of input that waits, unless --stdin was given.
   void warn_of_unread(Log& log) const;
 
  private:
   bool unsaid_;
+  bool was_read_ = false;
   std::vector<size_t> readers_;
   std::unique_ptr<InputReader> source_;
 };

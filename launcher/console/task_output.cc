@@ -83,7 +83,7 @@ Result<std::unique_ptr<TaskOutput>> TaskOutput::open(const Plan& plan, Options o
   for (const Task& task : plan.tasks) {
     TaskChannels channels;
     const Role* const role = find_role(plan.roles, task.id.role);
-    channels.restarts = role != nullptr && role->restarts > 0;
+    channels.restarts = all->options_.restarts || (role != nullptr && role->restarts > 0);
     channels.streams[TaskStream::output].tagger =
         LineTagger(all->lead(task, TaskStream::output), out.terminal());
     channels.streams[TaskStream::error].tagger =
@@ -170,6 +170,16 @@ void TaskOutput::restarted(size_t task) {
     if (std::exchange(to.ended, false) && exists(stream)) ++open_;
   }
   empty_file(channel(task, TaskStream::result));
+}
+
+void TaskOutput::begin_generation(const std::string& line) {
+  for (size_t task = 0; task < tasks_.size(); ++task) {
+    restarted(task);
+    for (const TaskStream stream : {TaskStream::output, TaskStream::error}) {
+      Channel& to = channel(task, stream);
+      write_file(to, as_bytes((to.in_line ? "\n" : "") + line + "\n"));
+    }
+  }
 }
 
 void TaskOutput::line_typed() {
@@ -269,6 +279,7 @@ bool TaskOutput::shows_last_errors(size_t task) const {
 size_t TaskOutput::write_file(Channel& channel, ByteSpan bytes) {
   const bool wanted = !channel.path.empty();
   if (!wanted) return 0;
+  if (!bytes.empty()) channel.in_line = bytes.back() != std::byte{'\n'};
   while (channel.file && !bytes.empty()) {
     const ssize_t n = ::write(channel.file.get(), bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;

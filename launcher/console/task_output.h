@@ -47,7 +47,8 @@ class TaskOutput {
     bool timestamps = false;  ///< a time before each line on the console
     bool colored_out = false;
     bool colored_err = false;
-    Loop* loop = nullptr;  ///< for the times of silence; null: only whole lines are written
+    Loop* loop = nullptr;   ///< for the times of silence; null: only whole lines are written
+    bool restarts = false;  ///< the streams of all tasks may continue after their end
   };
   /// Makes the files, if any, so that a bad folder fails before any task starts.
   static Result<std::unique_ptr<TaskOutput>> open(const Plan& plan, Options options, Sink& out,
@@ -58,6 +59,8 @@ class TaskOutput {
   void end(size_t task, TaskStream stream);
   /// The task was restarted: its streams continue, and its files grow. Its result begins anew.
   void restarted(size_t task);
+  /// All tasks start again, as by restarted(). `line` separates the generations in their files.
+  void begin_generation(const std::string& line);
   /// The user has typed a line, which the terminal shows behind a prompt: later bytes begin a new
   /// line.
   void line_typed();
@@ -79,6 +82,7 @@ class TaskOutput {
     std::string path;
     uint64_t lost = 0;  ///< bytes that the file lacks
     bool ended = false;
+    bool in_line = false;          ///< the file ends within a line
     std::optional<Time> flush_at;  ///< when the bytes that wait for their line's end are written
   };
   /// A stream of a task.

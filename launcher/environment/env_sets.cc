@@ -46,8 +46,8 @@ void torch_of_job(Environment& environment, const JobFacts& job, const Plan& /*p
   add_all(environment,
           {// Lightning reads its rank from Slurm or MPI unless torchrun seems to have started it.
            {"TORCHELASTIC_RUN_ID", job.job},
-           {"TORCHELASTIC_RESTART_COUNT", "0"},
-           {"TORCHELASTIC_MAX_RESTARTS", "0"},
+           {"TORCHELASTIC_RESTART_COUNT", format("{}", std::max(job.generation, 1U) - 1)},
+           {"TORCHELASTIC_MAX_RESTARTS", format("{}", job.restarts_max)},
            // Otherwise rank 0 would wait for torchrun's store instead of opening its own.
            {"TORCHELASTIC_USE_AGENT_STORE", "False"},
            {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"}});

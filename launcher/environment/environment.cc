@@ -195,11 +195,12 @@ Environment task_environment(const JobFacts& job, const Plan& plan, const Task& 
   return environment;
 }
 
-Environment attempt_environment(const EnvSets& sets, uint32_t attempt, int restarts) {
-  Environment changes = {{"DTRAIN_ATTEMPT", format("{}", attempt)}};
+Environment attempt_environment(const EnvSets& sets, const TaskStarts& starts) {
+  Environment changes = {{"DTRAIN_ATTEMPT", format("{}", starts.attempt)}};
   if (sets.contains(EnvSet::torch)) {
-    changes["TORCHELASTIC_RESTART_COUNT"] = format("{}", attempt - first_attempt);
-    changes["TORCHELASTIC_MAX_RESTARTS"] = format("{}", restarts);
+    const uint32_t earlier = starts.attempt - first_attempt + starts.generation - 1;
+    changes["TORCHELASTIC_RESTART_COUNT"] = format("{}", earlier);
+    changes["TORCHELASTIC_MAX_RESTARTS"] = format("{}", starts.restarts_max);
   }
   return changes;
 }

@@ -18,6 +18,7 @@ namespace dt {
 struct JobFacts {
   std::string job;
   uint32_t generation = 0;
+  uint32_t restarts_max = 0;   ///< of the whole job (--max-restarts)
   std::string token;           ///< 64 hex digits
   std::string rendezvous;      ///< host:port; empty: none that all tasks could use
   std::string master_address;  ///< by which peers reach rank 0's host; empty: no ranks
@@ -73,9 +74,15 @@ Environment common_environment(const JobFacts& job, const Plan& plan);
 /// Returns the variables that the launcher adds for one task. They are its name and, if it has a
 /// rank, its ranks and sizes.
 Environment task_environment(const JobFacts& job, const Plan& plan, const Task& task);
+/// The starts of a task so far, and how many more it may have had.
+struct TaskStarts {
+  uint32_t attempt = first_attempt;
+  uint32_t generation = 1;
+  uint32_t restarts_max = 0;  ///< of the whole job and of the task
+};
 /// Returns the variables of a task that change with its attempt. The values of the first attempt
 /// are in common_environment().
-Environment attempt_environment(const EnvSets& sets, uint32_t attempt, int restarts);
+Environment attempt_environment(const EnvSets& sets, const TaskStarts& starts);
 /// Returns both, and TF_CONFIG from the text of tf_cluster(). TF_CONFIG is left out when it exceeds
 /// the limit of a variable.
 Environment added_environment(const Environment& common, Environment task,

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/io/signals.h"
+#include "launcher/job/job_options.h"
 #include "launcher/job/last_checkpoints.h"
 
 #include <unistd.h>
@@ -18,32 +19,6 @@ namespace {
 /// TERM, KILL, and the time that the kernel needs.
 constexpr Duration collect_patience = Sweep::usual_patience + seconds(4);
 
-Supervisor::Options supervisor_options(const RunConfig& config, Time start_deadline,
-                                       std::function<bool()> writes_file) {
-  return {.grace = config.grace,
-          .timeout = config.timeout,
-          .start_deadline = start_deadline,
-          .start_timeout = config.start_timeout,
-          .continue_on_failure = config.continue_on_failure,
-          .dump_stacks = config.dump_stacks,
-          .success = config.success,
-          .writes_file = std::move(writes_file)};
-}
-
-/// How long agents wait between TERM and KILL for the processes that are left. With --clean all
-/// these include tasks, which get the whole grace.
-Duration finish_patience(const RunConfig& config) {
-  return config.success.clean == CleanUp::all ? config.grace : Sweep::usual_patience;
-}
-
-bool names_python(const RunConfig& config) {
-  const auto python = [](const std::string& word) {
-    return word.find("python") != std::string::npos || word.ends_with(".py");
-  };
-  const auto of_role = [&](const Role& role) { return std::ranges::any_of(role.command, python); };
-  return std::ranges::any_of(config.command, python) || std::ranges::any_of(config.roles, of_role);
-}
-
 tl::unexpected<Error> repeated_start(const TaskId& task) {
   return fail(Errc::protocol, format("reported the start of {} twice", task.text()));
 }
@@ -55,15 +30,15 @@ bool is_relay(MessageType type) {
 
 }  // namespace
 
-Job::Job(Dependencies parts, Plan plan, const RunConfig& config, Time start_deadline)
+Job::Job(Dependencies parts, Plan plan, const RunConfig& config, const Terms& terms)
     : parts_(std::move(parts)),
       plan_(std::move(plan)),
       config_(config),
       supervisor_(
           plan_,
-          supervisor_options(config, start_deadline,
+          supervisor_options(config, terms.start_deadline, terms.may_restart,
                              [this] { return any_writes_checkpoint(parts_.rendezvous, plan_); }),
-          parts_.loop.now()),
+          terms.limit_since),
       failures_({parts_.loop, supervisor_.verdict(), parts_.output, parts_.log, parts_.record,
                  config.stdin_target, names_python(config)},
                 config.merge_stderr ? "output" : "stderr"),
@@ -90,6 +65,10 @@ Job::Job(Dependencies parts, Plan plan, const RunConfig& config, Time start_dead
   parts_.agents.set_handlers(
       {.on_message = [this](size_t agent, const FrameView& m) { return message(agent, m); },
        .on_lost = [this](size_t agent, const std::string& why) { agent_lost(agent, why); }});
+}
+
+Job::~Job() {
+  parts_.agents.set_handlers({});
 }
 
 Result<> Job::launch(const LaunchFacts& facts) {
@@ -130,7 +109,11 @@ Result<> Job::supervise() {
     TRY(parts_.loop.run_once(Time::max()));
     check_end();
   }
-  input_.warn_of_unread(parts_.log);
+  if (starts_again()) {
+    input_.end_generation(parts_.log);
+  } else {
+    input_.warn_of_unread(parts_.log);
+  }
   return {};
 }
 
@@ -386,7 +369,7 @@ Result<> Job::on_states(size_t agent, ByteSpan payload) {
 }
 
 void Job::warn_of_mpi(const std::optional<std::string>& warning) {
-  if (warning) parts_.log.warn("{}", *warning);
+  if (warning && !std::exchange(parts_.record.mpi_noted, true)) parts_.log.warn("{}", *warning);
 }
 
 Result<Actions> Job::on_finished(size_t agent, ByteSpan payload) {
@@ -406,9 +389,10 @@ Result<Actions> Job::on_finished(size_t agent, ByteSpan payload) {
   for (const std::string& process : finished.unkillable) {
     parts_.log.warn("{}: {} cannot be killed (it waits in the kernel); it is left there", host,
                     process);
+    supervisor_.verdict().forbid_restart();
   }
   // From now on the end of its connection is no loss.
-  parts_.agents.close(agent);
+  if (!starts_again()) parts_.agents.close(agent);
   return supervisor_.agent_finished(agent);
 }
 
@@ -444,7 +428,8 @@ void Job::carry_out(const Actions& actions) {
         parts_.agents.send_all(MessageType::resume, {});
         break;
       case Action::Kind::finish:
-        parts_.agents.send_all(MessageType::finish, encode(Finish{finish_patience(config_)}));
+        parts_.agents.send_all(MessageType::finish,
+                               encode(Finish{finish_patience(config_), starts_again()}));
         break;
       case Action::Kind::stop_waiting:
         failures_.report_now();
@@ -471,9 +456,14 @@ void Job::restart(size_t task, uint32_t attempt) {
   parts_.log.info("{} restarts as attempt {}", which.id.text(), attempt);
   parts_.agents.send(
       static_cast<size_t>(which.agent), MessageType::restart, 0,
-      encode(Restart{.task = which.id,
-                     .attempt = attempt,
-                     .changes = attempt_environment(config_.env_sets, attempt, role->restarts)}));
+      encode(Restart{
+          .task = which.id,
+          .attempt = attempt,
+          .changes = attempt_environment(
+              config_.env_sets,
+              {.attempt = attempt,
+               .generation = static_cast<uint32_t>(parts_.record.generations.size()),
+               .restarts_max = config_.max_restarts + static_cast<uint32_t>(role->restarts)})}));
 }
 
 void Job::set_timer() {

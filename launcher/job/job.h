@@ -32,8 +32,8 @@
 
 namespace dt {
 
-/// A launched job: hands the messages of agents to the Supervisor, and carries out the actions that
-/// the Supervisor returns.
+/// A launched job, or one generation of it: hands the messages of agents to the Supervisor, and
+/// carries out the actions that the Supervisor returns.
 class Job {
  public:
   /// All of it outlives the job.
@@ -48,10 +48,17 @@ class Job {
     std::function<void()> suspend;  ///< stops this process; returns after SIGCONT
     std::vector<pid_t> spared;      ///< children of this process older than any agent
   };
-  /// `start_deadline`: when the last task must have started.
-  Job(Dependencies parts, Plan plan, const RunConfig& config, Time start_deadline);
+  struct Terms {
+    Time start_deadline;  ///< when the last task must have started
+    Time limit_since;     ///< the begin of --timeout
+    /// As in Supervisor::Options; empty: the job never starts again.
+    std::function<bool(const Outcome& failed)> may_restart = {};
+  };
+  Job(Dependencies parts, Plan plan, const RunConfig& config, const Terms& terms);
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
+  /// Messages of agents have no receiver from then on.
+  ~Job();
 
   /// Starts all tasks. When it fails, no agent has received an order.
   Result<> launch(const LaunchFacts& facts);
@@ -63,6 +70,8 @@ class Job {
   /// Called for each signal that dtrain receives.
   void signalled(int number);
   Outcome outcome() const { return supervisor_.outcome(); }
+  /// After supervise(): the agents have stayed, because all tasks start again.
+  bool starts_again() { return supervisor_.verdict().restarts(); }
 
  private:
   /// A stream of a task on its way to the console and to files.

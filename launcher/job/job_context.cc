@@ -35,4 +35,17 @@ void JobContext::warn(const std::vector<std::string>& warnings) {
     runtime.log().warn("{}", warning);
 }
 
+Result<> JobContext::wait(Duration time) {
+  const Time until = runtime.loop().now() + time;
+  while (!awaited.interrupted() && runtime.loop().now() < until)
+    TRY(runtime.loop().run_once(until));
+  if (awaited.interrupted()) return fail(Errc::interrupted, "interrupted");
+  return {};
+}
+
+void JobContext::renew_deadline() {
+  start_deadline = Clock::now() + config.start_timeout;
+  awaited.deadline = start_deadline;
+}
+
 }  // namespace dt

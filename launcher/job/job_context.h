@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/environment.h"
+#include "base/result.h"
 #include "launcher/config/config.h"
 #include "launcher/connect/agent_group.h"
 #include "launcher/console/runtime.h"
@@ -25,6 +26,10 @@ struct JobContext {
   JobContext& operator=(const JobContext&) = delete;
 
   void warn(const std::vector<std::string>& warnings);
+  /// Runs the loop for so long. Fails with Errc::interrupted after a signal that means stop.
+  Result<> wait(Duration time);
+  /// --start-timeout begins anew, for the next generation.
+  void renew_deadline();
 
   const RunConfig& config;
   Runtime& runtime;

@@ -3,6 +3,7 @@
 #include "base/crypto.h"
 #include "base/format.h"
 #include "launcher/environment/environment.h"
+#include "launcher/job/generations/restart_text.h"
 #include "launcher/job/prepare.h"
 #include "launcher/plan/some_of.h"
 
@@ -23,7 +24,8 @@ TaskOutput::Options output_options(const RunConfig& config, Runtime& runtime) {
           .timestamps = config.timestamp,
           .colored_out = runtime.colored_out(),
           .colored_err = runtime.colored_err(),
-          .loop = &runtime.loop()};
+          .loop = &runtime.loop(),
+          .restarts = config.max_restarts > 0};
 }
 
 /// The user's values would disagree between the tasks.
@@ -84,11 +86,37 @@ Result<PreparedJob> prepare_job(JobContext& context, const PlannedJob& planned) 
       job_facts(config, plan, table, {rendezvous->address(), token, sources.has_value()}, prepared);
   context.warn(overridden_warnings(config, plan, facts));
   return PreparedJob{.failure = {},
+                     .token = token,
                      .output = std::move(output),
                      .reach = std::move(reach),
                      .held_port = std::move(held_port),
                      .rendezvous = std::move(rendezvous),
                      .facts = std::move(facts)};
+}
+
+Result<> prepare_again(JobContext& context, const PlannedJob& planned, PreparedJob& prepared,
+                       const WorldRestart& restart, const Outcome& failed) {
+  const RunConfig& config = context.config;
+  const Plan& plan = planned.plan;
+  const std::string why = restart_text(restart, *failed.failure, plan);
+  context.runtime.log().print("{}", why);
+  prepared.output->begin_generation(why);
+  const uint32_t generation = prepared.facts.generation + 1;
+  const TaskTable table = task_table(plan, context.record.job, prepared.reach, generation);
+  prepared.rendezvous->set_table(table);
+  TRY(context.wait(restart.delay));
+
+  context.renew_deadline();
+  const auto orders = prepare_orders(config, plan, context.record.job, prepared.token,
+                                     planned.forwarded, generation);
+  const std::vector<Prepared> answers = TRY(context.agents.prepare(orders, context.awaited));
+  if (const auto failure = preparation_failure(plan, orders, answers))
+    return fail(Errc::refused, failure->reason);
+  context.record.planned(plan, context.record.job);
+  prepared.facts =
+      job_facts(config, plan, table,
+                {prepared.rendezvous->address(), prepared.token, prepared.facts.horovod}, answers);
+  return {};
 }
 
 }  // namespace dt

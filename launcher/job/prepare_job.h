@@ -1,8 +1,10 @@
 #pragma once
 
+#include "base/crypto.h"
 #include "base/result.h"
 #include "launcher/console/task_output.h"
 #include "launcher/environment/job_facts.h"
+#include "launcher/job/generations/restart_policy.h"
 #include "launcher/job/job_context.h"
 #include "launcher/job/plan_job.h"
 #include "launcher/job/reach.h"
@@ -15,9 +17,10 @@
 
 namespace dt {
 
-/// All that the launch needs beside the plan.
+/// All that the launch of a generation needs beside the plan.
 struct PreparedJob {
   std::optional<Outcome> failure;  ///< set: an agent cannot start its tasks, and the rest is empty
+  Token token = {};
   std::unique_ptr<TaskOutput> output = {};
   Reach reach = {};
   std::optional<HeldPort> held_port = {};  ///< keeps the port from other jobs of this machine
@@ -27,5 +30,11 @@ struct PreparedJob {
 
 /// Has the agents prepare, finds how hosts reach each other, and opens the rendezvous.
 Result<PreparedJob> prepare_job(JobContext& context, const PlannedJob& planned);
+
+/// Prepares the next generation on the agents that have stayed, after the restart's delay. `failed`
+/// is the outcome of the last one, whose tasks have ended and whose members the rendezvous forgets.
+/// Fails if an agent cannot start its tasks any more.
+Result<> prepare_again(JobContext& context, const PlannedJob& planned, PreparedJob& prepared,
+                       const WorldRestart& restart, const Outcome& failed);
 
 }  // namespace dt

@@ -6,8 +6,8 @@
 
 namespace dt {
 
-TaskTable task_table(const Plan& plan, std::string job, const Reach& reach) {
-  TaskTable table = {.job = std::move(job), .generation = first_generation, .tasks = {}};
+TaskTable task_table(const Plan& plan, std::string job, const Reach& reach, uint32_t generation) {
+  TaskTable table = {.job = std::move(job), .generation = generation, .tasks = {}};
   for (const Task& task : plan.tasks) {
     table.tasks.push_back({.id = task.id,
                            .rank = task.rank,

@@ -12,6 +12,7 @@
 #include "rendezvous/secure/address_set.h"
 #include "rendezvous/store/server.h"
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,11 +20,12 @@
 
 namespace dt {
 
-/// The generation of a job that never restarted: the launcher restarts none.
+/// The generation of a job that has not started again.
 constexpr uint32_t first_generation = 1;
 
 /// The tasks as the rendezvous sends them to each other, at the addresses that find_reach() chose.
-TaskTable task_table(const Plan& plan, std::string job, const Reach& reach);
+TaskTable task_table(const Plan& plan, std::string job, const Reach& reach,
+                     uint32_t generation = first_generation);
 
 /// Holds the first free port of --port-range, before agents of this machine take theirs; none
 /// without --port-range. Fails with Errc::refused when all ports are busy.

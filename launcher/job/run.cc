@@ -4,6 +4,7 @@
 #include "base/io/log.h"
 #include "launcher/config/allocation/allocation.h"
 #include "launcher/console/runtime.h"
+#include "launcher/job/generations/restart_policy.h"
 #include "launcher/job/job.h"
 #include "launcher/job/job_context.h"
 #include "launcher/job/last_checkpoints.h"
@@ -28,28 +29,61 @@ namespace {
 /// How long the launcher waits for a slow console after the job is to end.
 constexpr Duration drain_patience = seconds(2);
 
-/// Launches all tasks, and returns when they have ended and the agents have exited.
-Result<Outcome> run_to_end(JobContext& context, const PlannedJob& planned,
-                           const PreparedJob& prepared) {
+/// Returns the outcome of the last generation as that of the job, which counts what was lost.
+Outcome last_outcome(const JobContext& context, const PreparedJob& prepared, Outcome outcome) {
   const RunConfig& config = context.config;
-  Runtime& runtime = context.runtime;
-  Job job({runtime.loop(), context.agents, *prepared.rendezvous, *prepared.output, runtime.log(),
-           context.record, context.status, [] { Runtime::suspend(); }, context.own_children},
-          planned.plan, config, context.start_deadline);
-  const Runtime::SignalHandlerScope signals(runtime, [&job](int number) { job.signalled(number); });
-  TRY(job.launch({planned.forwarded, prepared.facts, planned.bindings, prepared.reach}));
-  ignore_openssl_config();  // now, because the launcher waits for the agents anyway
-  TRY(job.supervise());
-  TRY(job.collect());
-  // A reader that went away is noticed only by a write: the counts of lost output need that write.
-  if (config.report) runtime.drain(Clock::now() + drain_patience);
   context.record.output = prepared.output->counts();
   context.record.rendezvous = prepared.rendezvous->counters();
-  Outcome outcome = job.outcome();
   count_missing_checkpoints(*prepared.rendezvous, context.record, outcome);
   const auto& lost = prepared.output->lost();
   if (lost && config.end_on_lost_output.value_or(true)) count_lost_output(outcome, *lost);
   return outcome;
+}
+
+/// The end of a generation.
+struct GenerationEnd {
+  Outcome outcome;
+  bool starts_again = false;  ///< the agents have stayed
+};
+
+/// Launches all tasks, and returns when they have ended, and the agents have exited or stay.
+Result<GenerationEnd> run_generation(JobContext& context, const PlannedJob& planned,
+                                     const PreparedJob& prepared, const RestartPolicy& restarts) {
+  const RunConfig& config = context.config;
+  Runtime& runtime = context.runtime;
+  Job job({runtime.loop(), context.agents, *prepared.rendezvous, *prepared.output, runtime.log(),
+           context.record, context.status, [] { Runtime::suspend(); }, context.own_children},
+          planned.plan, config,
+          {.start_deadline = context.start_deadline,
+           .limit_since = context.record.generations.front().began,
+           .may_restart = [&](const Outcome& failed) { return restarts.allows(failed); }});
+  const Runtime::SignalHandlerScope signals(runtime, [&job](int number) { job.signalled(number); });
+  TRY(job.launch({planned.forwarded, prepared.facts, planned.bindings, prepared.reach}));
+  ignore_openssl_config();  // now, because the launcher waits for the agents anyway
+  TRY(job.supervise());
+  if (job.starts_again()) return GenerationEnd{job.outcome(), true};
+  TRY(job.collect());
+  // A reader that went away is noticed only by a write: the counts of lost output need that write.
+  if (config.report) runtime.drain(Clock::now() + drain_patience);
+  return GenerationEnd{job.outcome()};
+}
+
+/// Runs one generation after the other, until one ends well or for good.
+Result<Outcome> run_generations(JobContext& context, const PlannedJob& planned,
+                                PreparedJob& prepared) {
+  RestartPolicy restarts(context.config.max_restarts);
+  for (;;) {
+    context.record.begin_generation(Clock::now());
+    const GenerationEnd end = TRY(run_generation(context, planned, prepared, restarts));
+    const Duration lived = context.record.end_generation(end.outcome, Clock::now());
+    if (!end.starts_again) return last_outcome(context, prepared, end.outcome);
+    const WorldRestart restart = restarts.next(lived);
+    const auto ready = prepare_again(context, planned, prepared, restart, end.outcome);
+    if (ready) continue;
+    if (ready.error().code == Errc::interrupted) return tl::unexpected(ready.error());
+    context.runtime.log().error("the job cannot start again: {}", ready.error().message);
+    return last_outcome(context, prepared, end.outcome);
+  }
 }
 
 /// The whole program: hosts, agents, plan, rendezvous, launch, supervision.
@@ -62,9 +96,9 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
     runtime.out().write(plan_report(planned.plan, config), {});
     return Outcome();
   }
-  const PreparedJob prepared = TRY(prepare_job(context, planned));
+  PreparedJob prepared = TRY(prepare_job(context, planned));
   if (prepared.failure) return *prepared.failure;
-  return run_to_end(context, planned, prepared);
+  return run_generations(context, planned, prepared);
 }
 
 /// The outcome of a job that did not end by itself: an interruption before the launch, or an error.

@@ -130,6 +130,7 @@ void get(Reader& reader, SignalAll& message) {
 
 void get(Reader& reader, Finish& message) {
   message.patience = Duration(reader.number<int64_t>());
+  message.stays = reader.number<bool>();
 }
 
 void get(Reader& reader, Started& message) {
@@ -306,7 +307,7 @@ Bytes encode(const SignalAll& message) {
 }
 
 Bytes encode(const Finish& message) {
-  return Writer().number(int64_t{message.patience.count()}).take();
+  return Writer().number(int64_t{message.patience.count()}).number(message.stays).take();
 }
 
 Bytes encode(const Started& message) {

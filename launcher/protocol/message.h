@@ -237,9 +237,11 @@ struct SignalAll {
   bool operator==(const SignalAll&) const = default;
 };
 
-/// From the launcher: end the remaining processes, with `patience` between SIGTERM and SIGKILL.
+/// From the launcher: end the remaining processes, with `patience` between SIGTERM and SIGKILL. An
+/// agent that stays can be prepared again, for the next generation.
 struct Finish {
   Duration patience = {};
+  bool stays = false;
   bool operator==(const Finish&) const = default;
 };
 

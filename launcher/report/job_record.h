@@ -5,6 +5,7 @@
 #include "launcher/console/task_output.h"
 #include "launcher/plan/plan.h"
 #include "launcher/protocol/message.h"
+#include "launcher/report/outcome.h"
 #include "launcher/report/stall_record.h"
 #include "rendezvous/store/server.h"
 
@@ -44,6 +45,17 @@ struct TaskRecord {
   }
 };
 
+/// One start of all tasks, until all of them have ended.
+struct GenerationRecord {
+  Time began;
+  std::optional<Time> ended = {};
+  int world_size = 0;
+  std::vector<std::string> hosts = {};
+  std::optional<Failure> failure = {};        ///< the first one
+  std::vector<std::string> last_stderr = {};  ///< lines of the failed task
+  std::string reason = {};                    ///< Outcome::reason
+};
+
 /// The events of a job, recorded as they happen, for --report. A member is empty while it is not
 /// known, or if the job ended before.
 struct JobRecord {
@@ -51,19 +63,39 @@ struct JobRecord {
   Time began = Clock::now();
   std::string job;  ///< its id, known before all others
   Plan plan;
-  std::vector<TaskRecord> tasks;          ///< as in the plan
-  std::vector<OutputCount> output;        ///< by task
-  std::vector<std::string> contained_by;  ///< by host; empty: the host was lost
-  std::vector<std::string> last_stderr;   ///< lines of the first task that failed
-  std::optional<RendezvousServer::Counters> rendezvous;
+  std::vector<GenerationRecord> generations;
+  std::vector<TaskRecord> tasks;                         ///< of the last generation, as in the plan
+  std::vector<OutputCount> output;                       ///< by task
+  std::vector<std::string> contained_by;                 ///< by host; empty: the host was lost
+  std::vector<std::string> last_stderr;                  ///< lines of the first task that failed
+  std::optional<RendezvousServer::Counters> rendezvous;  ///< of all generations
   std::vector<StallRecord> stalls;  ///< in the order in which they were noticed
+  bool mpi_noted = false;           ///< the user knows that MPI programs run alone
 
-  /// Sets the plan and makes room for its tasks and hosts.
+  /// A generation begins: sets its plan, and makes room for its tasks and hosts.
   void planned(const Plan& made, const std::string& id) {
     plan = made;
     job = id;
-    tasks.resize(plan.tasks.size());
-    contained_by.resize(plan.hosts.size());
+    tasks.assign(plan.tasks.size(), {});
+    contained_by.assign(plan.hosts.size(), {});
+    last_stderr.clear();
+  }
+
+  /// The tasks of the plan are launched.
+  void begin_generation(Time now) {
+    generations.push_back({.began = now, .world_size = plan.world_size});
+    for (const PlannedHost& planned_host : plan.hosts)
+      generations.back().hosts.push_back(planned_host.host.name);
+  }
+
+  /// Its tasks have ended. Returns how long it ran.
+  Duration end_generation(const Outcome& outcome, Time now) {
+    GenerationRecord& generation = generations.back();
+    generation.ended = now;
+    generation.failure = outcome.failure;
+    generation.last_stderr = last_stderr;
+    generation.reason = outcome.reason;
+    return now - generation.began;
   }
 };
 

@@ -102,6 +102,24 @@ Json task_json(const JobRecord& record, size_t number) {
                       {"earlier_attempts", attempts_json(seen, record.began)}};
 }
 
+Json::Array generations_json(const JobRecord& record) {
+  Json::Array generations;
+  std::optional<Time> last_end;
+  for (const GenerationRecord& one : record.generations) {
+    generations.emplace_back(Json::Object{
+        {"number", static_cast<int64_t>(generations.size()) + 1},
+        {"began_at_s", in_seconds(one.began - record.began)},
+        {"ended_at_s", one.ended ? Json(in_seconds(*one.ended - record.began)) : Json()},
+        {"waited_s", last_end ? Json(in_seconds(one.began - *last_end)) : Json()},
+        {"world_size", one.world_size},
+        {"hosts", texts(one.hosts)},
+        {"failure", failure_json(one.failure, one.last_stderr)},
+        {"reason", text_or_null(one.reason)}});
+    last_end = one.ended;
+  }
+  return generations;
+}
+
 Json::Array hosts_json(const JobRecord& record) {
   Json::Array hosts;
   for (size_t agent = 0; agent < record.plan.hosts.size(); ++agent) {
@@ -152,6 +170,7 @@ Json report_document(const JobRecord& record, const std::vector<std::string>& co
       {"cluster", cluster_json(record.plan)},
       {"hosts", hosts_json(record)},
       {"tasks", std::move(tasks)},
+      {"generations", generations_json(record)},
       {"stalls", std::move(stalls)},
       {"counters", Json::Object{{"rendezvous", rendezvous_json(record.rendezvous)}}}};
 }

@@ -26,8 +26,21 @@ class JobVerdict {
   /// The time limit has ended the job.
   bool timed_out() const { return timed_out_; }
 
+  /// The outcome is a task's failure that has ended the job, and all hosts are there: the tasks can
+  /// start again.
+  bool can_restart() const {
+    return ended_by_failure_ && outcome_.reason.empty() && !restart_forbidden_;
+  }
+  /// All tasks start again, unless a signal comes before all of them have ended.
+  void restart() { restarts_ = true; }
+  bool restarts() const { return restarts_ && can_restart(); }
+
   /// The task has failed. The status counts unless there is one.
   void fail(size_t task, int status, Failure failure);
+  /// The failure of a task ends the job.
+  void end_by_failure() { ended_by_failure_ = true; }
+  /// A host cannot run tasks again, whether that decides or not.
+  void forbid_restart() { restart_forbidden_ = true; }
   /// A task counts as failed, but its failure decides nothing.
   void count_failed_task() { ++outcome_.failed_tasks; }
   /// Has no effect on what is decided.
@@ -53,6 +66,9 @@ class JobVerdict {
   Outcome outcome_;
   bool decided_ = false;
   bool timed_out_ = false;
+  bool ended_by_failure_ = false;
+  bool restart_forbidden_ = false;
+  bool restarts_ = false;
   bool failure_reported_ = false;
   size_t failed_task_ = 0;
 };

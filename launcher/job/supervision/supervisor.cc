@@ -131,6 +131,7 @@ Actions Supervisor::agent_lost(size_t agent, const std::string& why, Time now) {
   Actions actions;
   const PlannedHost& host = plan_.hosts[agent];
   std::string cause = format("agent on {} lost: {}", host.host.name, why);
+  verdict_.forbid_restart();
   const bool had_restarts =
       phase_ == Phase::running && std::ranges::any_of(host.tasks, [this](size_t task) {
         return !lives_.ended(task) && lives_.has_restart(task);
@@ -304,8 +305,10 @@ Time Supervisor::next_deadline() const {
   return std::min({options_.start_deadline, time_limit_, phase_deadline_, lives_.next_restart()});
 }
 
+/// The task's failure is that of the job, which cannot succeed without it.
 void Supervisor::fail_task(size_t task, int status, std::string cause,
                            const std::optional<TaskError>& error) {
+  if (phase_ == Phase::running && !options_.continue_on_failure) verdict_.end_by_failure();
   lives_.fail(task);
   Failure failure = failure_of(task, std::move(cause));
   failure.error = error;
@@ -345,7 +348,10 @@ void Supervisor::excuse_task(size_t task, int status, const std::string& cause,
   if (phase_ != Phase::running) return;
   needed_.excuse(task);
   if (plan_.tasks[task].rank == 0) {
-    fail_task(task, status, cause, error);
+    lives_.fail(task);
+    Failure failure = failure_of(task, cause);
+    failure.error = error;
+    verdict_.fail(task, status, std::move(failure));
     actions.push_back(
         warning(format("the training goes on without rank 0; the exit status will be {}", status)));
     return;
@@ -365,6 +371,8 @@ void Supervisor::end_task(size_t task, Time now, Actions& actions) {
 void Supervisor::finish(Actions& actions, Time now) {
   end_pause(now, actions);
   phase_ = Phase::finishing;
+  if (verdict_.can_restart() && options_.may_restart && options_.may_restart(outcome()))
+    verdict_.restart();
   // A job that ended by itself waits for a slow reader of its output without a limit.
   phase_deadline_ = outcome().reason.empty() ? Time::max() : now + agents_finish_patience;
   actions.push_back(plain(Action::Kind::finish));

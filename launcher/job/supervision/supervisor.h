@@ -63,6 +63,9 @@ using Actions = std::vector<Action>;
 ///   Killing ────▶ finishing:  all tasks have exited, or the kernel could not end them in time.
 ///   Finishing ──▶ the end:    all agents have finished.
 ///
+/// The end may be that of a generation: after a task's failure all tasks start again, if the
+/// options allow it (JobVerdict::restarts).
+///
 /// While the job runs, a failed task with restarts (TaskLives) waits a moment, and starts again as
 /// its next attempt. When the job leaves this phase, a task that waits has failed.
 ///
@@ -85,6 +88,8 @@ class Supervisor {
     SuccessOptions success = {};
     /// True while a task writes a file that SIGKILL would lose; empty: never.
     std::function<bool()> writes_file = {};
+    /// Called when a task's failure has ended the job: true if all tasks start again; empty: never.
+    std::function<bool(const Outcome& failed)> may_restart = {};
   };
   Supervisor(Plan plan, Options options, Time now);
 

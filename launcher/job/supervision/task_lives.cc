@@ -1,21 +1,11 @@
 #include "launcher/job/supervision/task_lives.h"
 
+#include "launcher/job/generations/restart_delay.h"
+
 #include <algorithm>
 #include <utility>
 
 namespace dt {
-
-namespace {
-
-/// Returns the wait before the n-th restart. It doubles from 1 s to 30 s, and the first has none.
-Duration restart_delay(uint32_t restart) {
-  constexpr Duration longest = seconds(30);
-  constexpr uint32_t doublings_max = 5;
-  if (restart <= 1) return Duration::zero();
-  return std::min<Duration>(longest, seconds(1) * (1 << std::min(restart - 2, doublings_max)));
-}
-
-}  // namespace
 
 TaskLives::TaskLives(const Plan& plan) : tasks_(plan.tasks.size()) {
   for (size_t task = 0; task < tasks_.size(); ++task) {

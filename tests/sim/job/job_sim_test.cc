@@ -7,6 +7,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
+#include <vector>
 
 namespace dt {
 
@@ -128,6 +130,53 @@ TEST_CASE("a task that fails twice is restarted twice, and the job ends well") {
     CHECK(world.judge().story().find("failed: killed by SIGKILL; restart 1 of ") !=
           std::string::npos);
   }
+}
+
+/// A job of three hosts in which a rank fails so often.
+Scenario failing_scenario(Random& random, int failures, uint32_t max_restarts) {
+  Scenario scenario = large_scenario(random, 3, 2);
+  scenario.config.max_restarts = max_restarts;
+  TaskFate& failing = scenario.hosts[1].tasks[1];
+  failing.end = TaskFate::End::training;
+  failing.status = {.signal = SIGKILL};
+  failing.failures = failures;
+  return scenario;
+}
+
+TEST_CASE("a job with a rank that fails twice starts again twice, and ends well") {
+  for (const uint32_t restarts : {1U, 2U}) {
+    Random random(1);
+    JobWorld world("a rank fails twice", random, failing_scenario(random, 2, restarts));
+    world.judge().want_story();
+    world.run();
+    CHECK_MESSAGE(world.judge().complaint().empty(), world.judge().complaint());
+    CHECK(world.outcome().exit_status == (restarts == 2 ? 0 : 137));
+    const std::vector<GenerationRecord>& generations = world.record().generations;
+    REQUIRE(generations.size() == restarts + 1);
+    CHECK(generations[0].failure->rank == 3);
+    CHECK(generations[1].failure.has_value());
+    CHECK(world.judge().story().find(
+              "restart 1 of " + std::to_string(restarts) +
+              " after rank 3 on node0001: killed by SIGKILL; 6 ranks on node[0000-0002]") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("a thousand hosts start again within a second after a death") {
+  Random random(1);
+  Scenario scenario = large_scenario(random, 1000, 1);
+  scenario.config.max_restarts = 1;
+  TaskFate& failing = scenario.hosts[500].tasks[0];
+  failing.end = TaskFate::End::training;
+  failing.status = {.code = 3};
+  JobWorld world("a thousand hosts start again", random, std::move(scenario));
+  world.run();
+  CHECK_MESSAGE(world.judge().complaint().empty(), world.judge().complaint());
+  CHECK(world.outcome() == Outcome());
+  REQUIRE(world.record().generations.size() == 2);
+  const Time failed = *world.record().generations[0].ended;
+  for (const TaskRecord& task : world.record().tasks)
+    CHECK(*task.started - failed < seconds(1));
 }
 
 TEST_CASE("a host receives the environments of its own roles only") {

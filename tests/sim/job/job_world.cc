@@ -85,7 +85,11 @@ SimulatedHost::Handlers JobWorld::handlers_of(size_t host) {
           },
       .on_exit = [this](const SimulatedHost::Running& task, const ExitStatus& status,
                         std::optional<Time> arrives) { task_exited(task, status, arrives); },
-      .on_started = [this] { reached(Phase::started); },
+      .on_started =
+          [this] {
+            judge_.one_generation(hosts_);
+            reached(Phase::started);
+          },
       .on_barrier =
           [this] {
             reached(Phase::joined);
@@ -95,10 +99,8 @@ SimulatedHost::Handlers JobWorld::handlers_of(size_t host) {
           },
       .on_call = [this](const TaskId& task) { called(task); },
       .awaited = [this] { return not_called(); },
-      .on_notice =
-          [this](const SimulatedHost::Running& listener, const Notice& notice) {
-            judge_.heard({listener.id, listener.attempt}, notice);
-          },
+      .on_notice = [this](const SimulatedHost::Running& listener,
+                          const Notice& notice) { judge_.heard(attempt_of(listener), notice); },
   };
 }
 
@@ -115,11 +117,10 @@ void JobWorld::run() {
   for (const PlannedHost& host : launcher_->plan().hosts)
     planned.push_back(&host_named(host.host.name));
   judge_.at_end({.outcome = outcome,
-                 .success = scenario_.config.success,
+                 .config = scenario_.config,
                  .plan = launcher_->plan(),
                  .record = launcher_->record(),
                  .hosts = planned,
-                 .stall_after = scenario_.config.stall_report,
                  .undisturbed = scenario_.undisturbed(),
                  .ended = time_.now,
                  .took = time_.now - began_});
@@ -171,6 +172,10 @@ void JobWorld::suspended() {
 }
 
 void JobWorld::reached(Phase phase) {
+  if (phase == Phase::restarting) {
+    past_barrier_ = 0;
+    called_.clear();
+  }
   if (!launcher_->ended()) troubles_->reached(phase);
 }
 
@@ -204,7 +209,7 @@ void JobWorld::task_exited(const SimulatedHost::Running& running, const ExitStat
   if (fate.end != TaskFate::End::well && fate.end != TaskFate::End::hangs && status == fate.status)
     judge_.allow(status.shell_status());
   reached(Phase::ending);
-  if (arrives && !status.good()) death_known({running.id, running.attempt}, *arrives);
+  if (arrives && !status.good()) death_known(attempt_of(running), *arrives);
 }
 
 bool JobWorld::is_cut_off(const TaskId& id) const {
@@ -220,7 +225,7 @@ void JobWorld::death_known(const Judge::Attempt& dead, Time known) {
     std::vector<Judge::Attempt> all;
     for (const auto& host : hosts_)
       for (const SimulatedHost::Running& running : host->tasks())
-        if (running.task->listening()) all.push_back({running.id, running.attempt});
+        if (running.task->listening()) all.push_back(attempt_of(running));
     return all;
   };
   checks_.push_back(far_->at(known, [this, dead, known, listeners] {

@@ -70,7 +70,8 @@ void Judge::called(int rank, bool all, Time now) {
 
 void Judge::heard(const Attempt& who, const Notice& notice) {
   if (notice.kind != Notice::Kind::dead) return;
-  if (!heard_.emplace(who, Attempt{notice.task, notice.attempt}, notice.returns).second)
+  const Attempt dead = {notice.task, notice.attempt, who.generation};
+  if (!heard_.emplace(who, dead, notice.returns).second)
     complain(format("{} heard twice of the death of {}", who.task.text(), notice.task.text()));
 }
 
@@ -120,6 +121,7 @@ void Judge::at_end(const End& end) {
   one_report(end);
   one_stall(end);
   restarts_used(end);
+  generations_used(end);
   if (end.hosts.empty()) return;
   all_accounted(end);
   output_whole(end);
@@ -128,7 +130,8 @@ void Judge::at_end(const End& end) {
 
 void Judge::ends_in_time(const End& end) {
   const bool restarts = restarts_of(end, {"worker", 0}) > 0;
-  if (end.took - still_ > longest_job + (restarts ? longest_restarts : Duration::zero()))
+  const auto starts = static_cast<int>(std::max<size_t>(1, end.record.generations.size()));
+  if (end.took - still_ > starts * longest_job + (restarts ? longest_restarts : Duration::zero()))
     complain(format("it took {}", duration_text(std::chrono::round<milliseconds>(end.took))));
 }
 
@@ -136,7 +139,7 @@ void Judge::right_status(const End& end) {
   const int status = end.outcome.exit_status;
   if (status == 0 && !allowed_.empty()) {
     // A disturbance may come too late to have an effect, such as a signal after the last exit.
-    const std::vector<TaskRule> parts = success_rule(end.plan, end.success);
+    const std::vector<TaskRule> parts = success_rule(end.plan, end.config.success);
     for (size_t task = 0; task < end.record.tasks.size(); ++task) {
       const TaskRecord& record = end.record.tasks[task];
       // When the job is done, a task that does not decide may end in any way; so may its host. Or
@@ -157,7 +160,7 @@ void Judge::right_status(const End& end) {
 
 void Judge::done_stays_done(const End& end) {
   if (!end.outcome.failure) return;
-  const std::vector<TaskRule> parts = success_rule(end.plan, end.success);
+  const std::vector<TaskRule> parts = success_rule(end.plan, end.config.success);
   Time done = Time::min();
   Time failed = Time::min();
   for (size_t task = 0; task < end.record.tasks.size(); ++task) {
@@ -173,7 +176,9 @@ void Judge::done_stays_done(const End& end) {
 }
 
 void Judge::one_report(const End& end) {
-  const int wanted = end.outcome.failure ? 1 : 0;
+  const auto wanted = static_cast<int>(std::ranges::count_if(
+      end.record.generations,
+      [](const GenerationRecord& generation) { return generation.failure.has_value(); }));
   if (reports_ != wanted) complain(format("{} failures reported, not {}", reports_, wanted));
   if (mpi_warnings_ > 1) complain(format("{} warnings of MPI", mpi_warnings_));
 }
@@ -181,12 +186,13 @@ void Judge::one_report(const End& end) {
 void Judge::one_stall(const End& end) {
   const Duration waited =
       first_call_ ? last_call_.value_or(end.ended) - *first_call_ : Duration::zero();
-  const bool possible = end.stall_after > Duration::zero() && waited >= end.stall_after;
+  const bool possible =
+      end.config.stall_report > Duration::zero() && waited >= end.config.stall_report;
   if (stalls_.size() > (possible ? 1 : 0))
     complain(format("{} stalls reported in {}", stalls_.size(),
                     duration_text(std::chrono::round<milliseconds>(waited))));
   if (!possible || !end.undisturbed) return;
-  if (stalls_.empty() && waited > end.stall_after + stall_noticed_within)
+  if (stalls_.empty() && waited > end.config.stall_report + stall_noticed_within)
     return complain("a stall was not reported: " +
                     duration_text(std::chrono::round<milliseconds>(waited)));
   if (stalls_.empty()) return;
@@ -210,6 +216,26 @@ void Judge::restarts_used(const End& end) {
     if (failed && end.outcome.failure->pid > 0 && used < most)
       complain(format("{} failed for good with {} of {} restarts", id.text(), used, most));
   }
+}
+
+void Judge::generations_used(const End& end) {
+  const auto starts = end.record.generations.size();
+  if (starts > end.config.max_restarts + 1)
+    complain(format("{} starts with --max-restarts {}", starts, end.config.max_restarts));
+  const bool wrong_path =
+      starts == 1 && (end.outcome.exit_status == 126 || end.outcome.exit_status == 127);
+  if (end.undisturbed && end.outcome.failure && !end.config.timeout &&
+      !end.config.continue_on_failure && !wrong_path && starts <= end.config.max_restarts)
+    complain(format("failed for good after {} starts", starts));
+}
+
+void Judge::one_generation(const std::vector<std::unique_ptr<SimulatedHost>>& hosts) {
+  std::set<uint32_t> alive;
+  for (const auto& host : hosts) {
+    for (const SimulatedHost::Running& running : host->tasks())
+      if (running.task && running.task->alive()) alive.insert(running.generation);
+  }
+  if (alive.size() > 1) complain(format("tasks of {} generations live", alive.size()));
 }
 
 void Judge::all_accounted(const End& end) {

@@ -29,6 +29,10 @@ namespace dt {
 ///   `all_notified`      Each live task that has joined is notified of a death within a second.
 ///   `restarts_used`     The failure of the job is that of a task that has no restart left. No task
 ///                       has more restarts than its role.
+///   `one_generation`    While a task lives, no task of another generation does. The job starts
+///   again
+///                       at most as often as --max-restarts allows, and ends by a failure only when
+///                       it may not start again.
 ///   `output_whole`      All output of hosts that are not lost has arrived.
 ///   `lines_whole`       Each line of the console is of one task or of dtrain. Both streams are one
 ///                       pipe.
@@ -61,6 +65,7 @@ class Judge {
   struct Attempt {
     TaskId task;
     uint32_t number = first_attempt;
+    uint32_t generation = 1;
     auto operator<=>(const Attempt&) const = default;
   };
   void heard(const Attempt& listener, const Notice& notice);
@@ -71,15 +76,16 @@ class Judge {
 
   /// Checks that these tasks received the notice of a death, which the launcher knew at `known`.
   void all_notified(const Attempt& dead, Time known, const std::vector<Attempt>& listening);
+  /// A task has started: no task of another generation lives.
+  void one_generation(const std::vector<std::unique_ptr<SimulatedHost>>& hosts);
   void stands_still(const std::vector<std::unique_ptr<SimulatedHost>>& hosts);
 
   struct End {
     const Outcome& outcome;
-    const SuccessOptions& success;
+    const RunConfig& config;
     const Plan& plan;
     const JobRecord& record;
     const std::vector<SimulatedHost*>& hosts;  ///< as in the plan
-    Duration stall_after;
     bool undisturbed;
     Time ended;
     Duration took;
@@ -96,6 +102,7 @@ class Judge {
   void one_report(const End& end);
   void one_stall(const End& end);
   void restarts_used(const End& end);
+  void generations_used(const End& end);
   void all_accounted(const End& end);
   void output_whole(const End& end);
   void line_whole(std::string_view line);
@@ -120,5 +127,9 @@ class Judge {
   /// The listener and the dead attempt; `true` when it was to return.
   std::set<std::tuple<Attempt, Attempt, bool>> heard_;
 };
+
+inline Judge::Attempt attempt_of(const SimulatedHost::Running& running) {
+  return {.task = running.id, .number = running.attempt, .generation = running.generation};
+}
 
 }  // namespace dt

@@ -4,6 +4,7 @@ namespace dt {
 
 bool MessageOrder::accepts(MessageType type) {
   const bool right = fits(type);
+  if (right && type == MessageType::prepare && finish_asked_) *this = {};  // the next generation
   prepared_ |= type == MessageType::prepare;
   launched_ |= type == MessageType::launch;
   finish_asked_ |= type == MessageType::finish;
@@ -15,8 +16,9 @@ bool MessageOrder::accepts(MessageType type) {
 bool MessageOrder::fits(MessageType type) const {
   switch (type) {
     case MessageType::resources_wanted:
-    case MessageType::prepare:
       return !prepared_;
+    case MessageType::prepare:
+      return !prepared_ || finish_asked_;
     case MessageType::launch:
       return prepared_ && !launched_;
     case MessageType::restart:

@@ -4,8 +4,9 @@
 
 namespace dt {
 
-/// The order of the launcher's messages to one agent. The messages prepare, probe and launch come
-/// once and in this order, pause and resume in turn. After `finish` no message is for tasks.
+/// The order of the launcher's messages to one agent. In each generation the messages prepare,
+/// probe and launch come once and in this order, pause and resume in turn. After `finish` no
+/// message is for tasks.
 class MessageOrder {
  public:
   /// Returns false when a message of this type may not come now.

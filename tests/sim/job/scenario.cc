@@ -179,6 +179,20 @@ void add_restarts(Random& random, Scenario& scenario) {
   }
 }
 
+/// The whole job starts again after a failure. Its programs fail a few times.
+void add_generations(Random& random, Scenario& scenario) {
+  scenario.config.max_restarts = static_cast<uint32_t>(random.between(1, 4));
+  for (HostFate& host : scenario.hosts)
+    for (TaskFate& task : host.tasks)
+      task.failures = random.between(1, 4);
+  HostFate& host = scenario.hosts[random.below(scenario.hosts.size())];
+  TaskFate& task = host.tasks[random.below(host.tasks.size())];
+  if (task.end == TaskFate::End::well && random.percent(70)) {
+    task.end = TaskFate::End::training;
+    task.status = random_death(random);
+  }
+}
+
 bool has_collective(const Scenario& scenario) {
   return scenario.hosts.front().tasks.front().meets;
 }
@@ -188,6 +202,7 @@ bool has_collective(const Scenario& scenario) {
 Scenario random_scenario(Random& random) {
   Scenario scenario = scenario_without_restarts(random);
   if (!has_collective(scenario) && random.percent(40)) add_restarts(random, scenario);
+  if (!has_collective(scenario) && random.percent(40)) add_generations(random, scenario);
   return scenario;
 }
 

@@ -10,8 +10,17 @@
 namespace dt {
 
 /// How far a job has come. A trouble begins some time after one of these.
-enum class Phase : uint8_t { connecting, greeted, prepared, launched, started, joined, ending };
-inline constexpr int phases = 7;
+enum class Phase : uint8_t {
+  connecting,
+  greeted,
+  prepared,
+  launched,
+  started,
+  joined,
+  ending,
+  restarting
+};
+inline constexpr int phases = 8;
 
 /// Something that disturbs a job from outside.
 struct Trouble {

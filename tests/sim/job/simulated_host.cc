@@ -133,13 +133,16 @@ void SimulatedHost::handle(const FrameView& message) {
       signal_all(SIGCONT);
       return beat();
     case MessageType::finish:
-      return end_everything();
+      return end_everything(decode<Finish>(message.payload).value());
     default:
       return;
   }
 }
 
 void SimulatedHost::prepare(Prepare wanted) {
+  if (prepared_ && !std::exchange(finished_, false))
+    handlers_.on_broken_promise("prepared again before its tasks have ended");
+  kill_timer_ = Timer();
   prepared_ = std::move(wanted);
   lease_ = Lease(prepared_->heartbeat, prepared_->dead_after, site_.loop.now());
   Prepared answer = {.failure = fate_.prepare_failure, .status = fate_.prepare_status};
@@ -163,9 +166,15 @@ void SimulatedHost::launch(const Launch& wanted) {
           format("received the environment of {}, but has no task of it", role));
     }
   }
-  tasks_.resize(wanted.tasks.size());
+  std::vector<size_t> written;
+  for (const Running& before : tasks_)
+    written.push_back(before.written());
+  written.resize(wanted.tasks.size());
+  tasks_ = std::vector<Running>(wanted.tasks.size());
   for (size_t index = 0; index < tasks_.size(); ++index) {
     tasks_[index].id = wanted.tasks[index].id;
+    tasks_[index].generation = prepared_->generation;
+    tasks_[index].written_before = written[index];
     start_task(index);
   }
   mpi_timer_ = site_.loop.after(seconds(1), [this] { report_mpi(); });
@@ -202,7 +211,8 @@ void SimulatedHost::start_task(size_t index) {
                        .self = running.id,
                        .attempt = running.attempt};
   TaskFate fate = fate_.tasks[index % fate_.tasks.size()];
-  if (running.attempt > static_cast<uint32_t>(fate.failures)) fate.end = TaskFate::End::well;
+  const uint32_t starts = running.attempt + running.generation - 1;
+  if (starts > static_cast<uint32_t>(fate.failures)) fate.end = TaskFate::End::well;
   running.task = std::make_unique<SimulatedTask>(
       site_, fate, claim, handlers_.dial_rendezvous, fate_.nature,
       SimulatedTask::Handlers{
@@ -327,12 +337,13 @@ void SimulatedHost::launcher_lost() {
   if (!agent_alive_ || std::exchange(lost_, true)) return;
   note("launcher lost");
   heartbeat_ = Timer();
-  end_everything();
+  end_everything({});
 }
 
 /// TERM, a short wait, KILL.
-void SimulatedHost::end_everything() {
-  if (!std::exchange(ending_, true)) {
+void SimulatedHost::end_everything(const Finish& how) {
+  if (!ending_) {
+    ending_ = how;
     signal_all(SIGTERM);
     kill_timer_ = site_.loop.after(short_patience, [this] { signal_all(SIGKILL); });
   }
@@ -349,6 +360,11 @@ void SimulatedHost::finish_if_ended() {
     end_agent();
   } else if (!std::exchange(finished_, true)) {
     send(MessageType::finished, 0, encode(Finished{.contained_by = "cgroup"}));
+    // The next launch replaces the tasks.
+    if (!ending_->stays) return;
+    ending_.reset();
+    dumped_ = false;
+    mpi_timer_ = Timer();
   }
 }
 

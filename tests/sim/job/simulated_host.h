@@ -55,7 +55,8 @@ class SimulatedHost {
     bool output_ended = false;
     bool stopped = false;  ///< by its scheduler
     uint32_t attempt = first_attempt;
-    size_t written_before = 0;  ///< by earlier attempts
+    uint32_t generation = 1;
+    size_t written_before = 0;  ///< by earlier attempts and generations
     size_t written() const { return written_before + task->written(); }
   };
   /// Called for the events of this host.
@@ -123,7 +124,7 @@ class SimulatedHost {
   void exited(size_t index, ExitStatus status);
   void beat();
   void launcher_lost();
-  void end_everything();
+  void end_everything(const Finish& how);
   void finish_if_ended();
   void send(MessageType type, uint32_t stream, ByteSpan payload);
   void note(const std::string& event) { handlers_.on_event(event); }
@@ -144,8 +145,8 @@ class SimulatedHost {
   Timer kill_timer_;
   Timer mpi_timer_;
   std::vector<Running> tasks_;
-  bool ending_ = false;
-  bool dumped_ = false;  ///< it was asked for the stacks
+  std::optional<Finish> ending_;  ///< the order by which the tasks end
+  bool dumped_ = false;           ///< it was asked for the stacks
   bool finished_ = false;
   bool lost_ = false;
 };

@@ -3,6 +3,7 @@
 #include "base/finally.h"
 #include "base/format.h"
 #include "launcher/environment/job_facts.h"
+#include "launcher/job/generations/restart_text.h"
 #include "launcher/job/prepare.h"
 #include "launcher/job/rendezvous.h"
 #include "launcher/plan/binding.h"
@@ -68,7 +69,8 @@ void SimulatedLauncher::run(uint64_t noise) {
 }
 
 Claim SimulatedLauncher::claim_of(const TaskId& task) const {
-  return {.token = token_, .job = job_name, .generation = 1, .self = task};
+  const auto generation = static_cast<uint32_t>(record_.generations.size());
+  return {.token = token_, .job = job_name, .generation = generation, .self = task};
 }
 
 Result<Outcome> SimulatedLauncher::run_job(uint64_t noise) {
@@ -90,7 +92,9 @@ Result<Outcome> SimulatedLauncher::run_job(uint64_t noise) {
 
   token_ = TRY(Token::random());
   record_.planned(plan_, job_name);
-  const auto output = TRY(TaskOutput::open(plan_, {}, console_.out(), console_.err(), log_));
+  const bool restarts = config.max_restarts > 0;
+  const auto output =
+      TRY(TaskOutput::open(plan_, {.restarts = restarts}, console_.out(), console_.err(), log_));
   agents.retain(plan_);
   const std::vector<Prepare> orders = prepare_orders(config, plan_, job_name, token_, forwarded);
   const std::vector<Prepared> prepared = TRY(agents.prepare(orders, answers));
@@ -106,18 +110,82 @@ Result<Outcome> SimulatedLauncher::run_job(uint64_t noise) {
                                     .engine = {.stall_after = config.stall_report}},
                                    log_));
   rendezvous_ = rendezvous.get();
-  const JobFacts facts = job_facts(config, plan_, table,
-                                   {.address = rendezvous->address(), .token = token_}, prepared);
+  const Finally close([this] { rendezvous_ = nullptr; });
+  JobFacts facts = job_facts(config, plan_, table,
+                             {.address = rendezvous->address(), .token = token_}, prepared);
+  return run_generations({agents, *rendezvous, *output, status, forwarded, bindings, reach, facts},
+                         answers);
+}
 
-  Job job({*loop_, agents, *rendezvous, *output, log_, record_, status, handlers_.on_suspended, {}},
-          plan_, config, start_deadline);
+Result<Outcome> SimulatedLauncher::run_generations(const Parts& parts,
+                                                   AgentGroup::Awaited awaited) {
+  RestartPolicy restarts(scenario_.config.max_restarts);
+  for (;;) {
+    record_.begin_generation(loop_->now());
+    const Outcome outcome = TRY(run_generation(parts, awaited.deadline, restarts));
+    const Duration lived = record_.end_generation(outcome, loop_->now());
+    if (!std::exchange(starts_again_, false)) {
+      record_.output = parts.output.counts();
+      return outcome;
+    }
+    handlers_.on_phase(Phase::restarting);
+    const WorldRestart restart = restarts.next(lived);
+    const auto ready = prepare_again(parts, awaited, restart, outcome);
+    if (ready) continue;
+    if (ready.error().code == Errc::interrupted) return tl::unexpected(ready.error());
+    log_.error("the job cannot start again: {}", ready.error().message);
+    record_.output = parts.output.counts();
+    return outcome;
+  }
+}
+
+Result<Outcome> SimulatedLauncher::run_generation(const Parts& parts, Time start_deadline,
+                                                  const RestartPolicy& restarts) {
+  Job job({*loop_,
+           parts.agents,
+           parts.rendezvous,
+           parts.output,
+           log_,
+           record_,
+           parts.status,
+           handlers_.on_suspended,
+           {}},
+          plan_, scenario_.config,
+          {.start_deadline = start_deadline,
+           .limit_since = record_.generations.front().began,
+           .may_restart = [&](const Outcome& failed) { return restarts.allows(failed); }});
   const SignalHandlerScope taker(*this, job);
-  TRY(job.launch({forwarded, facts, bindings, reach}));
+  TRY(job.launch({parts.forwarded, parts.facts, parts.bindings, parts.reach}));
   handlers_.on_phase(Phase::launched);
   TRY(job.supervise());
-  TRY(job.collect());
-  record_.output = output->counts();
+  starts_again_ = job.starts_again();
+  if (!starts_again_) TRY(job.collect());
   return job.outcome();
+}
+
+/// As in launcher/job/prepare_job.cc.
+Result<> SimulatedLauncher::prepare_again(const Parts& parts, AgentGroup::Awaited& awaited,
+                                          const WorldRestart& restart, const Outcome& failed) {
+  const std::string why = restart_text(restart, *failed.failure, plan_);
+  log_.print("{}", why);
+  parts.output.begin_generation(why);
+  const auto generation = static_cast<uint32_t>(record_.generations.size()) + 1;
+  const TaskTable table = task_table(plan_, job_name, parts.reach, generation);
+  parts.rendezvous.set_table(table);
+  const Time until = loop_->now() + restart.delay;
+  while (!awaited.interrupted() && loop_->now() < until)
+    TRY(loop_->run_once(until));
+  if (awaited.interrupted()) return fail(Errc::interrupted, "interrupted");
+  awaited.deadline = loop_->now() + scenario_.config.start_timeout;
+  const auto orders =
+      prepare_orders(scenario_.config, plan_, job_name, token_, parts.forwarded, generation);
+  const std::vector<Prepared> answers = TRY(parts.agents.prepare(orders, awaited));
+  if (const auto failure = preparation_failure(plan_, orders, answers))
+    return fail(Errc::refused, failure->reason);
+  record_.planned(plan_, job_name);
+  parts.facts = job_facts(scenario_.config, plan_, table,
+                          {.address = parts.rendezvous.address(), .token = token_}, answers);
+  return {};
 }
 
 AgentGroup::Options SimulatedLauncher::agent_options(uint64_t noise) {
@@ -163,7 +231,6 @@ SimulatedLauncher::SignalHandlerScope::SignalHandlerScope(SimulatedLauncher& lau
 
 SimulatedLauncher::SignalHandlerScope::~SignalHandlerScope() {
   launcher_.job_ = nullptr;
-  launcher_.rendezvous_ = nullptr;
   launcher_.console_.forget_writers();
 }
 

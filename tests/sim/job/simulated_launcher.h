@@ -3,6 +3,7 @@
 #include "base/io/log.h"
 #include "launcher/connect/agent_group.h"
 #include "launcher/console/console.h"
+#include "launcher/job/generations/restart_policy.h"
 #include "launcher/job/job.h"
 #include "launcher/job/reach.h"
 #include "rendezvous/secure/handshake.h"
@@ -58,7 +59,23 @@ class SimulatedLauncher {
   bool read_terminal();
 
  private:
+  /// All that lives through all generations.
+  struct Parts {
+    AgentGroup& agents;
+    RendezvousServer& rendezvous;
+    TaskOutput& output;
+    StatusLine& status;
+    const Environment& forwarded;
+    const Bindings& bindings;
+    const Reach& reach;
+    JobFacts& facts;  ///< of the generation
+  };
   Result<Outcome> run_job(uint64_t noise);
+  Result<Outcome> run_generations(const Parts& parts, AgentGroup::Awaited awaited);
+  Result<Outcome> run_generation(const Parts& parts, Time start_deadline,
+                                 const RestartPolicy& restarts);
+  Result<> prepare_again(const Parts& parts, AgentGroup::Awaited& awaited,
+                         const WorldRestart& restart, const Outcome& failed);
   AgentGroup::Options agent_options(uint64_t noise);
   Result<Reach> probe(AgentGroup& agents, const std::vector<Prepared>& prepared,
                       const AgentGroup::Awaited& answers);
@@ -88,6 +105,7 @@ class SimulatedLauncher {
   AgentGroup* agents_ = nullptr;
   std::vector<Timer> dials_;
   Job* job_ = nullptr;
+  bool starts_again_ = false;  ///< after the generation that has ended
   int interrupted_ = 0;
   bool pause_wanted_ = false;
   std::optional<Outcome> outcome_;

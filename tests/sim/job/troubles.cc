@@ -103,7 +103,7 @@ void Troubles::cut_for(SimulatedHost& host, Duration time) {
 void Troubles::kill_agent(SimulatedHost& host) {
   std::vector<Judge::Attempt> dying;
   for (const SimulatedHost::Running& running : host.tasks())
-    if (running.task->alive()) dying.push_back({running.id, running.attempt});
+    if (running.task->alive()) dying.push_back(attempt_of(running));
   const bool heard = host.agent_alive() && !host.is_cut();
   host.kill_agent();
   for (const Judge::Attempt& task : dying)

@@ -423,5 +423,40 @@ TEST_CASE_FIXTURE(ScheduledFixture,
   end();
 }
 
+TEST_CASE_FIXTURE(Fixture, "AgentSession that stays runs the next generation") {
+  const Prepared first = prepare({"sh", "-c", "sleep 60 & exit 3"}, 1);
+  REQUIRE(first.ports.size() == 1);
+  const Launch order = {.forwarded = {{"PATH", "/usr/bin:/bin"}},
+                        .tasks = {{.id = {"worker", 0}, .environment = {}}}};
+  send(MessageType::launch, encode(order));
+  await(MessageType::started);
+  CHECK(decode<Exited>(await(MessageType::exited)).value().status == ExitStatus{.code = 3});
+  send(MessageType::finish, encode(Finish{.patience = seconds(10), .stays = true}));
+  CHECK(decode<Finished>(await(MessageType::finished)).value().strays_ended == 1);
+
+  // Late messages for tasks that have ended.
+  send(MessageType::credit, encode_credit(1), StreamId{0, TaskStream::output}.number());
+  send(MessageType::relay_end, {}, 1);
+  send(MessageType::signal, encode(SignalAll{SIGTERM}));
+  const auto port_is_free = hold_this_port(first.ports.front());
+  CHECK(port_is_free.has_value());
+
+  const pid_t pid = launch("exec sleep 60");
+  CHECK(alive(pid));
+  send(MessageType::finish, encode(Finish{.patience = seconds(10)}));
+  const auto second = decode<Exited>(await(MessageType::exited)).value();
+  CHECK(second.status == ExitStatus{.signal = SIGTERM});
+  await(MessageType::finished);
+  run_to_end();
+}
+
+TEST_CASE_FIXTURE(Fixture, "AgentSession that stays ends with its launcher") {
+  launch("exit 3");
+  send(MessageType::finish, encode(Finish{.patience = seconds(10), .stays = true}));
+  await(MessageType::finished);
+  link.reset();
+  run_to_end();
+}
+
 }  // namespace
 }  // namespace dt

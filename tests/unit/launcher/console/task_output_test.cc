@@ -235,5 +235,28 @@ TEST_CASE_FIXTURE(Fixture, "TaskOutput: the streams and files of a restarted tas
   CHECK(output->counts()[0].stdout_bytes == 12);
 }
 
+TEST_CASE_FIXTURE(Fixture, "TaskOutput: the files of a rank continue in the next generation") {
+  const std::string logs = folder.path() + "/logs";
+  const auto output =
+      TaskOutput::open(plan, {.folder = logs, .results = logs, .restarts = true}, *out, *err, log)
+          .value();
+  add(*output, 3, TaskStream::output, "epoch 1\n");
+  add(*output, 3, TaskStream::error, "torn");
+  add(*output, 3, TaskStream::result, "{}");
+  for (size_t task = 0; task < plan.tasks.size(); ++task)
+    for (const TaskStream stream : written_streams)
+      output->end(task, stream);
+  output->begin_generation("restart 1 of 2");
+  CHECK_FALSE(output->ended(3, TaskStream::output));
+  CHECK(output->last_errors(3).empty());
+  add(*output, 3, TaskStream::output, "epoch 2\n");
+  CHECK(folder.read("logs/rank.03/stdout") == "epoch 1\nrestart 1 of 2\nepoch 2\n");
+  CHECK(folder.read("logs/rank.03/stderr") == "torn\nrestart 1 of 2\n");
+  CHECK(folder.read("logs/rank.03/result").empty());
+  CHECK(folder.read("logs/rank.04/stdout") == "restart 1 of 2\n");
+  CHECK(folder.read("out") == "[3]<stdout>:epoch 1\n[3]<stdout>:epoch 2\n");
+  CHECK(output->counts()[3].stdout_bytes == 16);
+}
+
 }  // namespace
 }  // namespace dt

@@ -40,6 +40,7 @@ Environment added(JobFacts job, const Plan& plan, const Task& task) {
 JobFacts facts(EnvSets sets = default_env_sets()) {
   return {.job = "job-1",
           .generation = 7,
+          .restarts_max = 9,
           .token = std::string(64, 'f'),
           .rendezvous = "[fe80::5]:4000",
           .master_address = "10.0.0.1",
@@ -176,8 +177,8 @@ TEST_CASE("a task finds its rank and the job's addresses under every framework's
                                    {"ROLE_RANK", "2"},
                                    {"ROLE_WORLD_SIZE", "3"},
                                    {"TORCHELASTIC_RUN_ID", "job-1"},
-                                   {"TORCHELASTIC_RESTART_COUNT", "0"},
-                                   {"TORCHELASTIC_MAX_RESTARTS", "0"},
+                                   {"TORCHELASTIC_RESTART_COUNT", "6"},
+                                   {"TORCHELASTIC_MAX_RESTARTS", "9"},
                                    {"TORCHELASTIC_USE_AGENT_STORE", "False"},
                                    {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},
                                    {"MASTER_ADDR", "10.0.0.1"},
@@ -488,11 +489,11 @@ TEST_CASE("tasks of a partial plan get no variables that need the whole job") {
 }
 
 TEST_CASE("a restarted task finds its attempt, also under torchrun's names") {
-  CHECK(attempt_environment({EnvSet::torch}, 3, 5) ==
+  CHECK(attempt_environment({EnvSet::torch}, {.attempt = 3, .generation = 4, .restarts_max = 5}) ==
         Environment{{"DTRAIN_ATTEMPT", "3"},
-                    {"TORCHELASTIC_RESTART_COUNT", "2"},
+                    {"TORCHELASTIC_RESTART_COUNT", "5"},
                     {"TORCHELASTIC_MAX_RESTARTS", "5"}});
-  CHECK(attempt_environment({}, 2, 5) == Environment{{"DTRAIN_ATTEMPT", "2"}});
+  CHECK(attempt_environment({}, {.attempt = 2}) == Environment{{"DTRAIN_ATTEMPT", "2"}});
 }
 
 }  // namespace

@@ -113,7 +113,7 @@ TEST_CASE("messages are read back as they were written") {
                           .error = TaskError{"ValueError: x\ny", "/a/b.py:12", 77},
                           .sent_ns = 78,
                           .own_name = "node2 is 127.0.1.1"});
-  check_round_trip(Finish{seconds(7)});
+  check_round_trip(Finish{.patience = seconds(7), .stays = true});
   check_round_trip(Finished{2, "sweep", {"python (pid 7)"}});
 }
 

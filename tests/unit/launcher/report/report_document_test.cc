@@ -44,7 +44,7 @@ TEST_CASE("report_document: a job without a plan has its reason, and all members
       R"({"report_version":1,"version":"0.1.0","job":null,"command":["true"],)"
       R"("start":"1970-01-01T00:00:00.000Z","end":"1970-01-01T00:00:01.500Z",)"
       R"("duration_s":1.5,"exit_status":3,"reason":"no host","failure":null,)"
-      R"("failed_tasks":0,"world_size":0,"roles":[],"cluster":null,"hosts":[],"tasks":[],"stalls":[],)"
+      R"("failed_tasks":0,"world_size":0,"roles":[],"cluster":null,"hosts":[],"tasks":[],"generations":[],"stalls":[],)"
       R"("counters":{"rendezvous":null}})");
 }
 
@@ -143,6 +143,34 @@ TEST_CASE("report_document: a restarted task has its last attempt, and the earli
   CHECK(at(at(json, "tasks", 0), "earlier_attempts").text() ==
         R"([{"pid":77,"started_at_s":1.0,"ended_at_s":2.0,)"
         R"("exit":{"code":null,"signal":"SIGKILL","oom":false}}])");
+}
+
+TEST_CASE("report_document: each start of the tasks is a generation") {
+  JobRecord record = planned_record();
+  record.begin_generation(record.began + seconds(1));
+  record.last_stderr = {"no memory"};
+  const Outcome failed = {
+      .exit_status = 137,
+      .failure = Failure{.task = {"worker", 1}, .rank = 1, .host = "node1", .cause = "killed"}};
+  CHECK(record.end_generation(failed, record.began + seconds(4)) == seconds(3));
+  record.planned(record.plan, "j1");
+  CHECK(record.last_stderr.empty());
+  record.begin_generation(record.began + seconds(6));
+  const Json json = report_document(record, {"true"}, {}, record.began + seconds(7));
+  const Json& first = at(json, "generations", 0);
+  CHECK(at(first, "number") == Json(1));
+  CHECK(at(first, "began_at_s") == Json(1.0));
+  CHECK(at(first, "ended_at_s") == Json(4.0));
+  CHECK(at(first, "waited_s") == Json());
+  CHECK(at(first, "world_size") == Json(2));
+  CHECK(at(first, "hosts").text() == R"(["node1"])");
+  CHECK(at(at(first, "failure"), "rank") == Json(1));
+  CHECK(at(at(first, "failure"), "last_stderr").text() == R"(["no memory"])");
+  const Json& second = at(json, "generations", 1);
+  CHECK(at(second, "number") == Json(2));
+  CHECK(at(second, "ended_at_s") == Json());
+  CHECK(at(second, "waited_s") == Json(2.0));
+  CHECK(at(second, "failure") == Json());
 }
 
 }  // namespace

@@ -50,5 +50,37 @@ TEST_CASE("a limit after a failure gives the reason, but not the status") {
   CHECK(verdict.outcome().reason == "time limit of 1m reached");
 }
 
+TEST_CASE("only a task's failure that ended the job lets it start again") {
+  const auto failed = [] {
+    JobVerdict verdict;
+    verdict.end_by_failure();
+    verdict.fail(1, 3, failure_of(1, {}));
+    return verdict;
+  };
+  CHECK(failed().can_restart());
+  CHECK_FALSE(failed().restarts());
+  JobVerdict verdict = failed();
+  verdict.restart();
+  CHECK(verdict.restarts());
+  SUBCASE("a signal comes before all tasks have ended") {
+    verdict.end(130, "interrupted by SIGINT");
+    CHECK_FALSE(verdict.restarts());
+    CHECK(verdict.outcome().exit_status == 3);
+  }
+  SUBCASE("the time limit") {
+    verdict.time_out("time limit of 1m reached");
+    CHECK_FALSE(verdict.restarts());
+  }
+  SUBCASE("a lost host") {
+    verdict.forbid_restart();
+    CHECK_FALSE(verdict.restarts());
+  }
+  SUBCASE("a failure that has not ended the job") {
+    JobVerdict other;
+    other.fail(1, 3, failure_of(1, {}));
+    CHECK_FALSE(other.can_restart());
+  }
+}
+
 }  // namespace
 }  // namespace dt

@@ -217,5 +217,79 @@ TEST_CASE_FIXTURE(RestartFixture, "a restart is no further start of the job") {
   CHECK(job.outcome().reason == "only 1 of 2 tasks had started after 30s; see --start-timeout");
 }
 
+/// A job that may start again after every failure.
+struct WorldFixture : SupervisorFixture {
+  WorldFixture() {
+    options.may_restart = [this](const Outcome& failed) {
+      asked.push_back(failed.exit_status);
+      return allowed;
+    };
+  }
+  bool allowed = true;
+  std::vector<int> asked;
+};
+
+TEST_CASE_FIXTURE(WorldFixture, "a failure ends all tasks, and then they may start again") {
+  Supervisor supervisor = start();
+  supervisor.exited(1, {.code = 3}, now);
+  CHECK_FALSE(supervisor.verdict().restarts());
+  supervisor.exited(0, {.signal = SIGTERM}, now);
+  CHECK(supervisor.finishing());
+  CHECK(supervisor.verdict().restarts());
+  CHECK(asked == std::vector<int>{3});
+  SUBCASE("unless a signal comes before the agents have finished") {
+    CHECK(supervisor.interrupted(SIGINT, now) == Actions{plain(Action::Kind::stop_waiting)});
+    CHECK_FALSE(supervisor.verdict().restarts());
+  }
+  SUBCASE("unless a host is lost meanwhile") {
+    supervisor.agent_lost(0, "no heartbeat for 5s", now);
+    CHECK_FALSE(supervisor.verdict().restarts());
+  }
+}
+
+TEST_CASE_FIXTURE(WorldFixture, "only the failure of a task starts a job again") {
+  SUBCASE("it ends well") {
+    Supervisor supervisor = start();
+    supervisor.exited(0, {}, now);
+    supervisor.exited(1, {}, now);
+    CHECK_FALSE(supervisor.verdict().restarts());
+  }
+  SUBCASE("a signal ends it") {
+    Supervisor supervisor = start();
+    supervisor.interrupted(SIGTERM, now);
+    supervisor.exited(0, {.signal = SIGTERM}, now);
+    supervisor.exited(1, {.code = 1}, now);
+    CHECK_FALSE(supervisor.verdict().restarts());
+  }
+  SUBCASE("a host is lost") {
+    Supervisor supervisor = start(2);
+    supervisor.agent_lost(1, "no heartbeat for 5s", now);
+    supervisor.exited(0, {.code = 1}, now);
+    supervisor.exited(1, {.code = 1}, now);
+    CHECK_FALSE(supervisor.verdict().restarts());
+  }
+  SUBCASE("a failure that does not end it") {
+    options.continue_on_failure = true;
+    Supervisor supervisor = start();
+    supervisor.exited(0, {.code = 3}, now);
+    supervisor.exited(1, {}, now);
+    CHECK(supervisor.outcome().exit_status == 3);
+    CHECK_FALSE(supervisor.verdict().restarts());
+  }
+  CHECK(asked.empty());
+}
+
+TEST_CASE_FIXTURE(WorldFixture, "a job of one task may start again, if it is allowed") {
+  options.success.by = SuccessBy::worker_0;
+  for (const bool may : {false, true}) {
+    allowed = may;
+    Supervisor supervisor = start();
+    supervisor.start_failed(0, 126, "not executable", now);
+    supervisor.exited(1, {.signal = SIGTERM}, now);
+    CHECK(supervisor.verdict().restarts() == may);
+  }
+  CHECK(asked == std::vector<int>{126, 126});
+}
+
 }  // namespace
 }  // namespace dt

@@ -1,0 +1,32 @@
+#include "launcher/job/generations/restart_policy.h"
+
+#include "launcher/job/generations/restart_delay.h"
+
+#include <chrono>
+
+namespace dt {
+
+namespace {
+
+/// A generation that ran so long has made progress: its failure is not one of a series.
+constexpr Duration long_life = std::chrono::minutes(10);
+
+/// A shell's statuses for programs that it cannot execute, or does not find.
+bool is_wrong_path(int status) {
+  return status == 126 || status == 127;
+}
+
+}  // namespace
+
+bool RestartPolicy::allows(const Outcome& failed) const {
+  const bool is_first = count_ == 0;
+  return count_ < max_ && !(is_first && is_wrong_path(failed.exit_status));
+}
+
+WorldRestart RestartPolicy::next(Duration lived) {
+  ++count_;
+  in_a_row_ = lived >= long_life ? 1 : in_a_row_ + 1;
+  return {.number = count_, .of = max_, .delay = restart_delay(in_a_row_)};
+}
+
+}  // namespace dt

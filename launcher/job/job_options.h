@@ -1,0 +1,24 @@
+#pragma once
+
+#include "base/clock.h"
+#include "launcher/config/config.h"
+#include "launcher/job/supervision/supervisor.h"
+#include "launcher/report/outcome.h"
+
+#include <functional>
+
+namespace dt {
+
+/// Returns the options of a Supervisor. The functions are those of Supervisor::Options.
+Supervisor::Options supervisor_options(const RunConfig& config, Time start_deadline,
+                                       std::function<bool(const Outcome& failed)> may_restart,
+                                       std::function<bool()> writes_file);
+
+/// Returns how long agents wait between TERM and KILL for the processes that are left. With --clean
+/// all these include tasks, which get the whole grace.
+Duration finish_patience(const RunConfig& config);
+
+/// True if the command of a task names Python or a script of it.
+bool names_python(const RunConfig& config);
+
+}  // namespace dt

@@ -1,0 +1,30 @@
+#include "launcher/job/generations/restart_text.h"
+
+#include <doctest/doctest.h>
+
+namespace dt {
+namespace {
+
+Plan plan_on(const std::vector<std::string>& names, int world_size) {
+  Plan plan;
+  for (const std::string& name : names)
+    plan.hosts.push_back({.host = {.name = name}});
+  plan.world_size = world_size;
+  return plan;
+}
+
+TEST_CASE("restart_text: the task, its host and end, and what starts again") {
+  const Failure failure = {
+      .task = {"worker", 3}, .rank = 3, .host = "n2", .pid = 7, .cause = "killed by SIGKILL"};
+  CHECK(restart_text({.number = 1, .of = 5}, failure, plan_on({"n1", "n2", "n3", "b"}, 16)) ==
+        "restart 1 of 5 after rank 3 on n2: killed by SIGKILL; 16 ranks on n[1-3],b");
+}
+
+TEST_CASE("restart_text: a delay, and a task without a rank") {
+  const Failure failure = {.task = {"ps", 0}, .host = "a", .cause = "exit status 3"};
+  CHECK(restart_text({.number = 3, .of = 4, .delay = seconds(2)}, failure, plan_on({"a"}, 1)) ==
+        "restart 3 of 4 in 2s after ps:0 on a: exit status 3; 1 rank on a");
+}
+
+}  // namespace
+}  // namespace dt
