@@ -2,6 +2,7 @@
 
 #include "launcher/process/sweep.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace dt {
@@ -36,11 +37,17 @@ void JobContext::warn(const std::vector<std::string>& warnings) {
 }
 
 Result<> JobContext::wait(Duration time) {
-  const Time until = runtime.loop().now() + time;
+  const Time limit = time_limit();
+  const Time until = std::min(runtime.loop().now() + time, limit);
   while (!awaited.interrupted() && runtime.loop().now() < until)
     TRY(runtime.loop().run_once(until));
   if (awaited.interrupted()) return fail(Errc::interrupted, "interrupted");
+  if (until == limit) return fail(Errc::timeout, "the time limit of the job is reached");
   return {};
+}
+
+Time JobContext::time_limit() const {
+  return config.timeout ? record.generations.front().began + *config.timeout : Time::max();
 }
 
 void JobContext::renew_deadline() {

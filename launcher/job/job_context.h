@@ -26,8 +26,11 @@ struct JobContext {
   JobContext& operator=(const JobContext&) = delete;
 
   void warn(const std::vector<std::string>& warnings);
-  /// Runs the loop for so long. Fails with Errc::interrupted after a signal that means stop.
+  /// Runs the loop for so long. Fails with Errc::interrupted after a signal that means stop, and
+  /// with Errc::timeout at the time limit of the job.
   Result<> wait(Duration time);
+  /// When --timeout ends the job; Time::max() without one. Requires a launched generation.
+  Time time_limit() const;
   /// --start-timeout begins anew, for the next generation.
   void renew_deadline();
 

@@ -68,6 +68,14 @@ Result<GenerationEnd> run_generation(JobContext& context, const PlannedJob& plan
   return GenerationEnd{job.outcome()};
 }
 
+/// Returns the outcome of a job that does not start again, for the reason `why`, after `failed`.
+Outcome outcome_without_restart(const JobContext& context, const Error& why, Outcome failed) {
+  if (why.code == Errc::interrupted) return interrupted_outcome(context.runtime.interrupted());
+  if (Clock::now() >= context.time_limit()) return time_limit_outcome(*context.config.timeout);
+  context.runtime.log().error("the job cannot start again: {}", why.message);
+  return failed;
+}
+
 /// Runs one generation after the other, until one ends well or for good.
 Result<Outcome> run_generations(JobContext& context, const PlannedJob& planned,
                                 PreparedJob& prepared) {
@@ -79,10 +87,9 @@ Result<Outcome> run_generations(JobContext& context, const PlannedJob& planned,
     if (!end.starts_again) return last_outcome(context, prepared, end.outcome);
     const WorldRestart restart = restarts.next(lived);
     const auto ready = prepare_again(context, planned, prepared, restart, end.outcome);
-    if (ready) continue;
-    if (ready.error().code == Errc::interrupted) return tl::unexpected(ready.error());
-    context.runtime.log().error("the job cannot start again: {}", ready.error().message);
-    return last_outcome(context, prepared, end.outcome);
+    if (!ready)
+      return last_outcome(context, prepared,
+                          outcome_without_restart(context, ready.error(), end.outcome));
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/io/signals.h"
+#include "base/text.h"
 
 #include <csignal>
 
@@ -20,6 +21,11 @@ void count_lost_output(Outcome& outcome, const Error& lost) {
 
 Outcome interrupted_outcome(int number) {
   return {.exit_status = 128 + number, .reason = "interrupted by " + signal_name(number)};
+}
+
+Outcome time_limit_outcome(Duration limit) {
+  return {.exit_status = status_time_limit,
+          .reason = format("time limit of {} reached", duration_text(limit))};
 }
 
 }  // namespace dt

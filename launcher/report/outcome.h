@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "launcher/protocol/task_error.h"
 #include "rendezvous/cluster/task.h"
@@ -41,5 +42,9 @@ inline constexpr std::string_view reader_gone_text =
 
 /// Returns the outcome of a job that a signal to dtrain ended.
 Outcome interrupted_outcome(int number);
+
+inline constexpr int status_time_limit = 124;
+/// Returns the outcome of a job that --timeout ended.
+Outcome time_limit_outcome(Duration limit);
 
 }  // namespace dt

@@ -130,6 +130,10 @@ test_a_signal_ends_the_wait() {
     expect_soon 1000
     expect_stderr_contains "dtrain: interrupted by SIG$name"
     expect test "$(failures)" = 4
+    expect python3 -c 'import json
+report = json.load(open("report.json"))
+assert report["reason"].startswith("interrupted by SIG") and len(report["generations"]) == 4
+assert report["counters"] is not None and all(t["output"] is not None for t in report["tasks"])'
     expect_no_processes
   done
 }
@@ -138,6 +142,17 @@ test_a_time_limit_counts_from_the_first_generation() {
   run_dtrain run -np 1 --max-restarts 9 --timeout 2s sh -c '[ $DTRAIN_GENERATION = 1 ] || exec sleep 60; sleep 1; exit 3'
   expect_status 124
   expect_stderr_contains 'dtrain: time limit of 2s reached'
+  expect_no_processes
+}
+
+test_a_time_limit_ends_the_wait() {
+  run_dtrain run -np 1 --max-restarts 9 --timeout 4s --report report.json sh -c 'exit 3'
+  expect_status 124
+  expect_stderr_contains 'restart 4 of 9 in 4s'
+  expect_stderr_contains 'dtrain: time limit of 4s reached'
+  expect python3 -c 'import json
+report = json.load(open("report.json"))
+assert report["exit_status"] == 124 and len(report["generations"]) == 4'
   expect_no_processes
 }
 

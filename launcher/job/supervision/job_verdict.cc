@@ -4,12 +4,6 @@
 
 namespace dt {
 
-namespace {
-
-constexpr int status_time_limit = 124;
-
-}  // namespace
-
 bool JobVerdict::by_lost_host() const {
   return !outcome_.failure && outcome_.exit_status == status_host_lost;
 }

@@ -264,7 +264,7 @@ Actions Supervisor::tick(Time now) {
                         lives_.started(), lives_.size(), duration_text(options_.start_timeout)));
     send_stop(SIGTERM, now, actions);
   } else if (not_stopped() && now >= time_limit_) {
-    verdict_.time_out(format("time limit of {} reached", duration_text(*options_.timeout)));
+    verdict_.time_out(time_limit_outcome(*options_.timeout).reason);
     stop_on_request(SIGTERM, now, actions);
   }
   if (phase_ == Phase::running) restart_due(now, actions);
