@@ -284,13 +284,21 @@ Result<> check_command(const OptionSources& sources, const RunConfig& config) {
                      cut ? "\nWithout quotes a shell takes each | and ; for itself." : ""));
 }
 
-Result<> read_max_restarts(const OptionSources& sources, RunConfig& config) {
-  const auto given = find_option(sources, "max-restarts");
-  if (!given) return {};
-  const int64_t number = TRY(given->integer(0, std::numeric_limits<int32_t>::max()));
-  config.max_restarts = static_cast<uint32_t>(number);
-  if (config.max_restarts > 0 && config.external_cluster)
-    return given->refuse("others start a part of the cluster's tasks, which dtrain cannot restart");
+Result<> read_restarts(const OptionSources& sources, RunConfig& config) {
+  const auto most = find_option(sources, "max-restarts");
+  if (most) {
+    const int64_t number = TRY(most->integer(0, std::numeric_limits<int32_t>::max()));
+    config.restarts.max = static_cast<uint32_t>(number);
+    if (number > 0 && config.external_cluster)
+      return most->refuse(
+          "others start a part of the cluster's tasks, which dtrain cannot restart");
+  }
+  const auto on = find_option(sources, "restart-on");
+  if (!on) return {};
+  if (config.restarts.max == 0) return on->refuse("without --max-restarts N, no job starts again");
+  const auto statuses = parse_statuses(on->value());
+  if (!statuses) return on->expected("exit statuses of failures, such as 42,143,128-255");
+  config.restarts.on = *statuses;
   return {};
 }
 
@@ -333,7 +341,7 @@ Result<RunConfig> make_run_config(const OptionSources& by_precedence,
   TRY(read_texts(by_precedence, config));
   TRY(read_success(by_precedence, config.success));
   TRY(read_min_workers(by_precedence, config));
-  TRY(read_max_restarts(by_precedence, config));
+  TRY(read_restarts(by_precedence, config));
   warn_of_unused_server_options(by_precedence, config);
   TRY(read_color(by_precedence, config));
   TRY(read_ssh(by_precedence, config.ssh));

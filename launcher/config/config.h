@@ -11,6 +11,7 @@
 #include "launcher/config/hosts/port_range.h"
 #include "launcher/config/option_source.h"
 #include "launcher/config/placement_options.h"
+#include "launcher/config/restarts/restart_options.h"
 #include "launcher/config/role.h"
 #include "launcher/config/success_options.h"
 #include "launcher/ssh/login_options.h"
@@ -82,7 +83,7 @@ struct RunConfig {
   std::vector<std::string> networks;    ///< names of interfaces, or ranges of addresses; none: all
   bool oversubscribe = false;
   bool continue_on_failure = false;
-  uint32_t max_restarts = 0;  ///< of the whole job
+  RestartOptions restarts;  ///< of the whole job
   bool dump_stacks = false;
   SuccessOptions success;
   StdinTarget stdin_target;

@@ -279,6 +279,9 @@ inline constexpr std::array own_options = {
         "Scripts continue from their own checkpoints. The first restart is at once, later ones "
         "wait 1s, 2s, 4s and so on, up to 30s. A lost host, a signal to dtrain and --timeout end "
         "the job."},
+    Option{"restart-on", "--restart-on", OptionKind::text, "STATUSES", OptionGroup::faults,
+           "With --max-restarts, start again only after a failure with one of these exit statuses, "
+           "for example 42,143 or 128-255 (any signal)."},
     Option{"restart-role", "--restart-role", OptionKind::list, "NAME=N", OptionGroup::faults,
            "Restart a task of this role when it fails, at most N times each, for example worker=2. "
            "The first restart is at once, later ones wait 1s, 2s, 4s and so on, up to 30s. May be "

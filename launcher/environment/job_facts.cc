@@ -54,7 +54,7 @@ JobFacts job_facts(const RunConfig& config, const Plan& plan, const TaskTable& t
   };
   JobFacts facts = {.job = table.job,
                     .generation = table.generation,
-                    .restarts_max = config.max_restarts,
+                    .restarts_max = config.restarts.max,
                     .token = rendezvous.token.text(),
                     .rendezvous = rendezvous.address.text(),
                     .master_address = table.tasks.front().addresses.front(),

@@ -71,7 +71,7 @@ std::string FailureReporter::name_advice(const Failure& failure) const {
 std::string FailureReporter::advice(const Failure& failure) const {
   // The exit status of TensorFlow's PreemptionCheckpointHandler.
   const ExitStatus saved_and_left{.code = 42};
-  if (parts_.python && failure.cause == saved_and_left.text())
+  if (parts_.advises_restart && failure.cause == saved_and_left.text())
     return "\nPreemptionCheckpointHandler exits with it when its work is saved and its host is "
            "being taken away: start the job again";
   if (std::ranges::any_of(parts_.record.last_stderr, is_wrong_name)) return name_advice(failure);

@@ -23,7 +23,7 @@ class FailureReporter {
     Log& log;
     JobRecord& record;
     StdinTarget input = {};
-    bool python = false;  ///< the tasks' command names Python
+    bool advises_restart = false;  ///< of Python programs that have saved their work
   };
   /// `stream_name`: the stream that the last lines come from, "stderr" or "output".
   FailureReporter(Dependencies parts, std::string stream_name)

@@ -40,7 +40,7 @@ Job::Job(Dependencies parts, Plan plan, const RunConfig& config, const Terms& te
                              [this] { return any_writes_checkpoint(parts_.rendezvous, plan_); }),
           terms.limit_since),
       failures_({parts_.loop, supervisor_.verdict(), parts_.output, parts_.log, parts_.record,
-                 config.stdin_target, names_python(config)},
+                 config.stdin_target, names_python(config) && config.restarts.max == 0},
                 config.merge_stderr ? "output" : "stderr"),
       stalls_({parts_.loop,
                [this](size_t agent, const StatesWanted& wanted) { ask_agent(agent, wanted); },
@@ -463,7 +463,7 @@ void Job::restart(size_t task, uint32_t attempt) {
               config_.env_sets,
               {.attempt = attempt,
                .generation = static_cast<uint32_t>(parts_.record.generations.size()),
-               .restarts_max = config_.max_restarts + static_cast<uint32_t>(role->restarts)})}));
+               .restarts_max = config_.restarts.max + static_cast<uint32_t>(role->restarts)})}));
 }
 
 void Job::set_timer() {

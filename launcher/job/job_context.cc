@@ -42,6 +42,8 @@ Result<> JobContext::wait(Duration time) {
   while (!awaited.interrupted() && runtime.loop().now() < until)
     TRY(runtime.loop().run_once(until));
   if (awaited.interrupted()) return fail(Errc::interrupted, "interrupted");
+  const auto& lost = runtime.lost_output();
+  if (lost && config.ends_on_lost_output()) return tl::unexpected(*lost);
   if (until == limit) return fail(Errc::timeout, "the time limit of the job is reached");
   return {};
 }

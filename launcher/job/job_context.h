@@ -26,8 +26,8 @@ struct JobContext {
   JobContext& operator=(const JobContext&) = delete;
 
   void warn(const std::vector<std::string>& warnings);
-  /// Runs the loop for so long. Fails with Errc::interrupted after a signal that means stop, and
-  /// with Errc::timeout at the time limit of the job.
+  /// Runs the loop for so long. Fails with Errc::interrupted after a signal that means stop, with
+  /// Errc::timeout at the time limit of the job, and when the reader of its output has gone.
   Result<> wait(Duration time);
   /// When --timeout ends the job; Time::max() without one. Requires a launched generation.
   Time time_limit() const;

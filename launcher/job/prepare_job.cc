@@ -25,7 +25,7 @@ TaskOutput::Options output_options(const RunConfig& config, Runtime& runtime) {
           .colored_out = runtime.colored_out(),
           .colored_err = runtime.colored_err(),
           .loop = &runtime.loop(),
-          .restarts = config.max_restarts > 0};
+          .restarts = config.restarts.max > 0};
 }
 
 /// The user's values would disagree between the tasks.
@@ -100,7 +100,7 @@ Result<> prepare_again(JobContext& context, const PlannedJob& planned, PreparedJ
   const Plan& plan = planned.plan;
   const std::string why = restart_text(restart, *failed.failure, plan);
   context.runtime.log().print("{}", why);
-  prepared.output->begin_generation(why);
+  prepared.output->begin_generation("dtrain: " + why);
   const uint32_t generation = prepared.facts.generation + 1;
   const TaskTable table = task_table(plan, context.record.job, prepared.reach, generation);
   prepared.rendezvous->set_table(table);

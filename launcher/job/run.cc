@@ -29,14 +29,17 @@ namespace {
 /// How long the launcher waits for a slow console after the job is to end.
 constexpr Duration drain_patience = seconds(2);
 
+/// Returns why files lack output, if that ends the job.
+std::optional<Error> lost_files(const RunConfig& config, const PreparedJob& prepared) {
+  return config.end_on_lost_output.value_or(true) ? prepared.output->lost() : std::nullopt;
+}
+
 /// Returns the outcome of the last generation as that of the job, which counts what was lost.
 Outcome last_outcome(const JobContext& context, const PreparedJob& prepared, Outcome outcome) {
-  const RunConfig& config = context.config;
   context.record.output = prepared.output->counts();
   context.record.rendezvous = prepared.rendezvous->counters();
   count_missing_checkpoints(*prepared.rendezvous, context.record, outcome);
-  const auto& lost = prepared.output->lost();
-  if (lost && config.end_on_lost_output.value_or(true)) count_lost_output(outcome, *lost);
+  if (const auto lost = lost_files(context.config, prepared)) count_lost_output(outcome, *lost);
   return outcome;
 }
 
@@ -56,7 +59,9 @@ Result<GenerationEnd> run_generation(JobContext& context, const PlannedJob& plan
           planned.plan, config,
           {.start_deadline = context.start_deadline,
            .limit_since = context.record.generations.front().began,
-           .may_restart = [&](const Outcome& failed) { return restarts.allows(failed); }});
+           .may_restart = [&](const Outcome& failed) {
+             return !lost_files(config, prepared) && restarts.allows(failed);
+           }});
   const Runtime::SignalHandlerScope signals(runtime, [&job](int number) { job.signalled(number); });
   TRY(job.launch({planned.forwarded, prepared.facts, planned.bindings, prepared.reach}));
   ignore_openssl_config();  // now, because the launcher waits for the agents anyway
@@ -79,7 +84,7 @@ Outcome outcome_without_restart(const JobContext& context, const Error& why, Out
 /// Runs one generation after the other, until one ends well or for good.
 Result<Outcome> run_generations(JobContext& context, const PlannedJob& planned,
                                 PreparedJob& prepared) {
-  RestartPolicy restarts(context.config.max_restarts);
+  RestartPolicy restarts(context.config.restarts);
   for (;;) {
     context.record.begin_generation(Clock::now());
     const GenerationEnd end = TRY(run_generation(context, planned, prepared, restarts));

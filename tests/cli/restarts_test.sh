@@ -48,10 +48,10 @@ test_files_of_output_continue_with_a_line_between() {
     sh -c 'echo "out $DTRAIN_GENERATION"; printf "no end of line" >&2; [ $RANK$DTRAIN_GENERATION != 11 ] || exit 3; [ $DTRAIN_GENERATION = 2 ] || exec sleep 60'
   expect_status 0
   expect_file logs/rank.1/stdout 'out 1
-restart 1 of 1 after rank 1 on localhost: exit status 3; 2 ranks on localhost
+dtrain: restart 1 of 1 after rank 1 on localhost: exit status 3; 2 ranks on localhost
 out 2'
   expect_file logs/rank.1/stderr 'no end of line
-restart 1 of 1 after rank 1 on localhost: exit status 3; 2 ranks on localhost
+dtrain: restart 1 of 1 after rank 1 on localhost: exit status 3; 2 ranks on localhost
 no end of line'
 }
 
@@ -211,6 +211,23 @@ test_input_that_was_read_is_empty_after_a_restart() {
   expect_stdout 'generation 1: one two 
 generation 2: '
   expect test "$(grep -c 'standard input was read before the restart: from now on it is empty' "$out/stderr")" = 1
+}
+
+test_only_some_statuses_restart_the_job() {
+  run_dtrain run -np 1 --max-restarts 5 --restart-on 42,128-255 --no-tag \
+    sh -c 'case $DTRAIN_GENERATION in 1) exit 42 ;; 2) kill -9 $$ ;; *) exit 3 ;; esac'
+  expect_status 3
+  expect test "$(grep -c 'dtrain: restart ' "$out/stderr")" = 2
+  local value
+  for value in 0 300 5-3 x ''; do
+    run_dtrain run -np 1 --max-restarts 1 --restart-on "$value" touch started
+    expect_status 2
+    expect_stderr "dtrain: --restart-on: expected exit statuses of failures, such as 42,143,128-255, got \"$value\""
+    expect_not test -e started
+  done
+  run_dtrain run -np 1 --restart-on 42 touch started
+  expect_status 2
+  expect_stderr 'dtrain: --restart-on: without --max-restarts N, no job starts again'
 }
 
 test_wrong_values_are_named() {

@@ -2,6 +2,7 @@
 
 #include "launcher/job/generations/restart_delay.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace dt {
@@ -19,14 +20,17 @@ bool is_wrong_path(int status) {
 }  // namespace
 
 bool RestartPolicy::allows(const Outcome& failed) const {
-  const bool is_first = count_ == 0;
-  return count_ < max_ && !(is_first && is_wrong_path(failed.exit_status));
+  if (count_ >= options_.max) return false;
+  const int status = failed.exit_status;
+  if (count_ == 0 && is_wrong_path(status)) return false;
+  const auto has_it = [status](const StatusRange& range) { return range.contains(status); };
+  return options_.on.empty() || std::ranges::any_of(options_.on, has_it);
 }
 
 WorldRestart RestartPolicy::next(Duration lived) {
   ++count_;
   in_a_row_ = lived >= long_life ? 1 : in_a_row_ + 1;
-  return {.number = count_, .of = max_, .delay = restart_delay(in_a_row_)};
+  return {.number = count_, .of = options_.max, .delay = restart_delay(in_a_row_)};
 }
 
 }  // namespace dt

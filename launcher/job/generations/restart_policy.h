@@ -1,9 +1,11 @@
 #pragma once
 
 #include "base/clock.h"
+#include "launcher/config/restarts/restart_options.h"
 #include "launcher/report/outcome.h"
 
 #include <cstdint>
+#include <utility>
 
 namespace dt {
 
@@ -18,8 +20,7 @@ struct WorldRestart {
 /// Decides whether a job starts again after a failed generation, and when. No I/O, no clock.
 class RestartPolicy {
  public:
-  /// `restarts_max`: of --max-restarts.
-  explicit RestartPolicy(uint32_t restarts_max) : max_(restarts_max) {}
+  explicit RestartPolicy(RestartOptions options) : options_(std::move(options)) {}
 
   /// True if the job starts again after this outcome of a generation. A program that cannot be
   /// executed at the first start is not tried again: its path is wrong.
@@ -29,7 +30,7 @@ class RestartPolicy {
   WorldRestart next(Duration lived);
 
  private:
-  uint32_t max_;
+  RestartOptions options_;
   uint32_t count_ = 0;
   uint32_t in_a_row_ = 0;  ///< restarts without 10 minutes of life between them
 };

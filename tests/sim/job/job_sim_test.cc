@@ -135,7 +135,7 @@ TEST_CASE("a task that fails twice is restarted twice, and the job ends well") {
 /// A job of three hosts in which a rank fails so often.
 Scenario failing_scenario(Random& random, int failures, uint32_t max_restarts) {
   Scenario scenario = large_scenario(random, 3, 2);
-  scenario.config.max_restarts = max_restarts;
+  scenario.config.restarts.max = max_restarts;
   TaskFate& failing = scenario.hosts[1].tasks[1];
   failing.end = TaskFate::End::training;
   failing.status = {.signal = SIGKILL};
@@ -165,7 +165,7 @@ TEST_CASE("a job with a rank that fails twice starts again twice, and ends well"
 TEST_CASE("a thousand hosts start again within a second after a death") {
   Random random(1);
   Scenario scenario = large_scenario(random, 1000, 1);
-  scenario.config.max_restarts = 1;
+  scenario.config.restarts.max = 1;
   TaskFate& failing = scenario.hosts[500].tasks[0];
   failing.end = TaskFate::End::training;
   failing.status = {.code = 3};

@@ -220,12 +220,12 @@ void Judge::restarts_used(const End& end) {
 
 void Judge::generations_used(const End& end) {
   const auto starts = end.record.generations.size();
-  if (starts > end.config.max_restarts + 1)
-    complain(format("{} starts with --max-restarts {}", starts, end.config.max_restarts));
+  if (starts > end.config.restarts.max + 1)
+    complain(format("{} starts with --max-restarts {}", starts, end.config.restarts.max));
   const bool wrong_path =
       starts == 1 && (end.outcome.exit_status == 126 || end.outcome.exit_status == 127);
   if (end.undisturbed && end.outcome.failure && !end.config.timeout &&
-      !end.config.continue_on_failure && !wrong_path && starts <= end.config.max_restarts)
+      !end.config.continue_on_failure && !wrong_path && starts <= end.config.restarts.max)
     complain(format("failed for good after {} starts", starts));
 }
 

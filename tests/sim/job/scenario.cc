@@ -181,7 +181,7 @@ void add_restarts(Random& random, Scenario& scenario) {
 
 /// The whole job starts again after a failure. Its programs fail a few times.
 void add_generations(Random& random, Scenario& scenario) {
-  scenario.config.max_restarts = static_cast<uint32_t>(random.between(1, 4));
+  scenario.config.restarts.max = static_cast<uint32_t>(random.between(1, 4));
   for (HostFate& host : scenario.hosts)
     for (TaskFate& task : host.tasks)
       task.failures = random.between(1, 4);

@@ -92,7 +92,7 @@ Result<Outcome> SimulatedLauncher::run_job(uint64_t noise) {
 
   token_ = TRY(Token::random());
   record_.planned(plan_, job_name);
-  const bool restarts = config.max_restarts > 0;
+  const bool restarts = config.restarts.max > 0;
   const auto output =
       TRY(TaskOutput::open(plan_, {.restarts = restarts}, console_.out(), console_.err(), log_));
   agents.retain(plan_);
@@ -119,7 +119,7 @@ Result<Outcome> SimulatedLauncher::run_job(uint64_t noise) {
 
 Result<Outcome> SimulatedLauncher::run_generations(const Parts& parts,
                                                    AgentGroup::Awaited awaited) {
-  RestartPolicy restarts(scenario_.config.max_restarts);
+  RestartPolicy restarts(scenario_.config.restarts);
   for (;;) {
     record_.begin_generation(loop_->now());
     const Outcome outcome = TRY(run_generation(parts, awaited.deadline, restarts));

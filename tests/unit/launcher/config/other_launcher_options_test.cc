@@ -63,7 +63,7 @@ TEST_CASE("a command line of torchrun runs as typed") {
   REQUIRE(named.warnings.size() == 1);
   CHECK(named.warnings[0] ==
         "--role trainer: a label of torchrun; these processes are worker here");
-  CHECK(named.max_restarts == 3);
+  CHECK(named.restarts.max == 3);
   const RunConfig files = typed({{"nproc-per-node", {"2"}}, {"redirects", {"3"}}}, {"a"});
   CHECK(files.quiet);
   CHECK(files.output_dir == "/tmp/dtrain-logs-{job_id}");

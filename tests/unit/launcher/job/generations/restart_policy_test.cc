@@ -15,7 +15,7 @@ Outcome failed_with(int status) {
 }
 
 TEST_CASE("RestartPolicy: a job starts again as often as the user allows") {
-  RestartPolicy policy(2);
+  RestartPolicy policy({.max = 2});
   for (uint32_t number = 1; number <= 2; ++number) {
     REQUIRE(policy.allows(failed_with(1)));
     const WorldRestart restart = policy.next(seconds(1));
@@ -23,11 +23,11 @@ TEST_CASE("RestartPolicy: a job starts again as often as the user allows") {
     CHECK(restart.of == 2);
   }
   CHECK_FALSE(policy.allows(failed_with(1)));
-  CHECK_FALSE(RestartPolicy(0).allows(failed_with(1)));
+  CHECK_FALSE(RestartPolicy({.max = 0}).allows(failed_with(1)));
 }
 
 TEST_CASE("RestartPolicy: a program that cannot be executed is tried once, unless it ran before") {
-  RestartPolicy policy(9);
+  RestartPolicy policy({.max = 9});
   for (const int status : {126, 127})
     CHECK_FALSE(policy.allows(failed_with(status)));
   CHECK(policy.allows(failed_with(125)));
@@ -37,8 +37,16 @@ TEST_CASE("RestartPolicy: a program that cannot be executed is tried once, unles
     CHECK(policy.allows(failed_with(status)));
 }
 
+TEST_CASE("RestartPolicy: only after the statuses that the user names, if any") {
+  const RestartPolicy policy({.max = 9, .on = {{42, 42}, {127, 255}}});
+  for (const int status : {42, 128, 143, 255})
+    CHECK(policy.allows(failed_with(status)));
+  for (const int status : {1, 41, 43, 126, 127})
+    CHECK_FALSE(policy.allows(failed_with(status)));
+}
+
 TEST_CASE("RestartPolicy: the first restart is at once, later ones wait up to 30 s") {
-  RestartPolicy policy(100);
+  RestartPolicy policy({.max = 100});
   std::vector<Duration> delays;
   for (int i = 0; i < 8; ++i)
     delays.push_back(policy.next(seconds(1)).delay);
@@ -48,7 +56,7 @@ TEST_CASE("RestartPolicy: the first restart is at once, later ones wait up to 30
 }
 
 TEST_CASE("RestartPolicy: ten minutes of life reset the delay, but not the number") {
-  RestartPolicy policy(100);
+  RestartPolicy policy({.max = 100});
   for (int i = 0; i < 5; ++i)
     policy.next(seconds(1));
   CHECK(policy.next(std::chrono::minutes(10) - seconds(1)).delay == seconds(16));
