@@ -72,6 +72,8 @@ class Job {
   Outcome outcome() const { return supervisor_.outcome(); }
   /// After supervise(): the agents have stayed, because all tasks start again.
   bool starts_again() { return supervisor_.verdict().restarts(); }
+  /// When --timeout ends the job, later by each pause; Time::max() without one.
+  Time time_limit() const { return supervisor_.time_limit(); }
 
  private:
   /// A stream of a task on its way to the console and to files.

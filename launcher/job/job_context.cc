@@ -49,7 +49,7 @@ Result<> JobContext::wait(Duration time) {
 }
 
 Time JobContext::time_limit() const {
-  return config.timeout ? record.generations.front().began + *config.timeout : Time::max();
+  return config.timeout ? limit_since + *config.timeout : Time::max();
 }
 
 void JobContext::renew_deadline() {

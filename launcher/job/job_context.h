@@ -29,7 +29,7 @@ struct JobContext {
   /// Runs the loop for so long. Fails with Errc::interrupted after a signal that means stop, with
   /// Errc::timeout at the time limit of the job, and when the reader of its output has gone.
   Result<> wait(Duration time);
-  /// When --timeout ends the job; Time::max() without one. Requires a launched generation.
+  /// When --timeout ends the job; Time::max() without one.
   Time time_limit() const;
   /// --start-timeout begins anew, for the next generation.
   void renew_deadline();
@@ -38,6 +38,7 @@ struct JobContext {
   Runtime& runtime;
   JobRecord& record;
   Time start_deadline;
+  Time limit_since = Clock::now();  ///< the begin of --timeout, later by each pause
   AgentGroup::Awaited awaited;      ///< for every answer of agents before the launch
   std::vector<pid_t> own_children;  ///< that this process had before it started any agent
   StatusLine status;

@@ -58,7 +58,7 @@ Result<GenerationEnd> run_generation(JobContext& context, const PlannedJob& plan
            context.record, context.status, [] { Runtime::suspend(); }, context.own_children},
           planned.plan, config,
           {.start_deadline = context.start_deadline,
-           .limit_since = context.record.generations.front().began,
+           .limit_since = context.limit_since,
            .may_restart = [&](const Outcome& failed) {
              return !lost_files(config, prepared) && restarts.allows(failed);
            }});
@@ -66,7 +66,10 @@ Result<GenerationEnd> run_generation(JobContext& context, const PlannedJob& plan
   TRY(job.launch({planned.forwarded, prepared.facts, planned.bindings, prepared.reach}));
   ignore_openssl_config();  // now, because the launcher waits for the agents anyway
   TRY(job.supervise());
-  if (job.starts_again()) return GenerationEnd{job.outcome(), true};
+  if (job.starts_again()) {
+    if (config.timeout) context.limit_since = job.time_limit() - *config.timeout;
+    return GenerationEnd{job.outcome(), true};
+  }
   TRY(job.collect());
   // A reader that went away is noticed only by a write: the counts of lost output need that write.
   if (config.report) runtime.drain(Clock::now() + drain_patience);
@@ -85,6 +88,7 @@ Outcome outcome_without_restart(const JobContext& context, const Error& why, Out
 Result<Outcome> run_generations(JobContext& context, const PlannedJob& planned,
                                 PreparedJob& prepared) {
   RestartPolicy restarts(context.config.restarts);
+  context.limit_since = Clock::now();
   for (;;) {
     context.record.begin_generation(Clock::now());
     const GenerationEnd end = TRY(run_generation(context, planned, prepared, restarts));

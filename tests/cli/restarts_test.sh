@@ -156,11 +156,35 @@ assert report["exit_status"] == 124 and len(report["generations"]) == 4'
   expect_no_processes
 }
 
+test_a_pause_does_not_count_for_the_time_limit_of_the_next_generation() {
+  [[ $(long_or short long) == long ]] || skip 'pauses for 20 s; make test-long runs it'
+  start_dtrain run -np 2 --max-restarts 1 --timeout 19s --no-tag sh -c "$(first_of 'echo ready; exec sleep 60' '[ -e others ]')"
+  wait_for stdout_has ready
+  signal TSTP
+  wait_for states_are T "$pid"
+  sleep 20
+  touch others
+  signal CONT
+  finish
+  expect_status 0
+  expect test "$(grep -cx again "$out/stdout")" = 2
+}
+
 test_a_launcher_killed_in_the_wait_leaves_nothing() {
   waits_for_restart
   signal KILL
   finish
   expect_status 137
+  expect_no_processes
+}
+
+# The agent's keeper knows the tasks of the second generation, too.
+test_an_agent_killed_in_the_second_generation_leaves_nothing() {
+  run_dtrain run -np 2 --max-restarts 3 sh -c '[ $DTRAIN_GENERATION = 2 ] || exit 3
+    trap "" TERM; [ $RANK = 0 ] || kill -KILL $PPID; while :; do sleep 0.1; done'
+  expect_status 3
+  expect_stderr_contains 'dtrain: agent on localhost lost: '
+  expect test "$(grep -c '^dtrain: restart ' "$out/stderr")" = 1
   expect_no_processes
 }
 
