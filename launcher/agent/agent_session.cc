@@ -277,7 +277,7 @@ void AgentSession::launcher_lost() {
 void AgentSession::tasks_ended(const Finished& finished) {
   if (link_.lost()) return loop_.stop();
   send_held_ends();
-  if (generation_->stays) {
+  if (generation_->stays && finished.unkillable.empty()) {
     // Not at once: the caller is a part of the generation.
     renewal_ = loop_.after(Duration::zero(), [this, finished] { begin_anew(finished); });
     return;

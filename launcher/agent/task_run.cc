@@ -85,6 +85,7 @@ void TaskRun::all_ended(Sweep::Report report) {
 void TaskRun::await_output_ends() {
   constexpr int quiet_checks_max = 10;
   constexpr int output_checks_max = 250;
+  constexpr int cgroup_checks_max = 50;
   const bool blocked = tasks_.output_waits_for_credit();
   quiet_checks_ = blocked || tasks_.take_had_output() ? 0 : quiet_checks_ + 1;
   output_checks_ += blocked ? 0 : 1;
@@ -92,7 +93,9 @@ void TaskRun::await_output_ends() {
   // the pipe has been read.
   const bool read = !tasks_.output_open() || quiet_checks_ > quiet_checks_max ||
                     output_checks_ > output_checks_max;
-  if (read || !output_wanted_) {
+  // The kernel may take a moment to end the processes of the cgroup.
+  const bool emptied = !cgroup_ || !cgroup_->populated() || output_checks_ > cgroup_checks_max;
+  if ((read || !output_wanted_) && emptied) {
     handlers_.on_ended(Finished{.strays_ended = swept_->ended,
                                 .contained_by = cgroup_ ? "cgroup" : "sweep",
                                 .unkillable = swept_->unkillable});

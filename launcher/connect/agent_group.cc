@@ -147,6 +147,8 @@ Result<> AgentGroup::handle(Agent& agent, const FrameView& message) {
       agent.link->lose("nothing from here reached it for too long; see --dead-after");
       return {};
     default:
+      // It can cross the end of its generation.
+      if (message.header.generation < generation_) return {};
       if (!handlers_.on_message) return fail(Errc::protocol, "a message before its time");
       return handlers_.on_message(agent.number, message);
   }
@@ -376,6 +378,10 @@ bool AgentGroup::owns(pid_t pid) const {
   const auto owned = [pid](const auto& agent) { return agent->link->owns(pid); };
   return std::ranges::any_of(agents_, owned) || std::ranges::any_of(unneeded_, owned) ||
          (dialed_ && dialed_->owns(pid));
+}
+
+bool AgentGroup::any_closed() const {
+  return std::ranges::any_of(agents_, [](const auto& agent) { return agent->link->closed(); });
 }
 
 bool AgentGroup::any_left() const {

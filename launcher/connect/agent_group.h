@@ -104,6 +104,8 @@ class AgentGroup {
   void send_all(MessageType type, ByteSpan payload);
   /// Restarts all leases: the silence until now, on either side, was intended (a pause).
   void restart_leases();
+  /// True if an agent is lost or was closed.
+  bool any_closed() const;
   /// Closes the link of an agent that has finished; on_lost is not called for it.
   void close(size_t agent);
   /// Closes all agents and waits until their processes have ended; kills those that run longer. An

@@ -68,7 +68,8 @@ Job::Job(Dependencies parts, Plan plan, const RunConfig& config, const Terms& te
 }
 
 Job::~Job() {
-  parts_.agents.set_handlers({});
+  // A message may cross the end of the generation.
+  parts_.agents.set_handlers({.on_message = [](size_t, const FrameView&) { return Result<>(); }});
 }
 
 Result<> Job::launch(const LaunchFacts& facts) {

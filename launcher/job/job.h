@@ -57,7 +57,7 @@ class Job {
   Job(Dependencies parts, Plan plan, const RunConfig& config, const Terms& terms);
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
-  /// Messages of agents have no receiver from then on.
+  /// Messages of agents are dropped from then on.
   ~Job();
 
   /// Starts all tasks. When it fails, no agent has received an order.

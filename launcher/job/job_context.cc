@@ -39,12 +39,11 @@ void JobContext::warn(const std::vector<std::string>& warnings) {
 Result<> JobContext::wait(Duration time) {
   const Time limit = time_limit();
   const Time until = std::min(runtime.loop().now() + time, limit);
-  while (!awaited.interrupted() && runtime.loop().now() < until)
+  while (!awaited.interrupted() && !agents.any_closed() && runtime.loop().now() < until)
     TRY(runtime.loop().run_once(until));
   if (awaited.interrupted()) return fail(Errc::interrupted, "interrupted");
-  const auto& lost = runtime.lost_output();
-  if (lost && config.ends_on_lost_output()) return tl::unexpected(*lost);
-  if (until == limit) return fail(Errc::timeout, "the time limit of the job is reached");
+  if (runtime.loop().now() >= limit)
+    return fail(Errc::timeout, "the time limit of the job is reached");
   return {};
 }
 
@@ -54,7 +53,7 @@ Time JobContext::time_limit() const {
 
 void JobContext::renew_deadline() {
   start_deadline = Clock::now() + config.start_timeout;
-  awaited.deadline = start_deadline;
+  awaited.deadline = std::min(start_deadline, time_limit());
 }
 
 }  // namespace dt

@@ -34,6 +34,12 @@ std::optional<Error> lost_files(const RunConfig& config, const PreparedJob& prep
   return config.end_on_lost_output.value_or(true) ? prepared.output->lost() : std::nullopt;
 }
 
+/// A job whose output is lost does not start again.
+bool has_lost_output(const JobContext& context, const PreparedJob& prepared) {
+  const bool reader_gone = context.config.ends_on_lost_output() && context.runtime.lost_output();
+  return reader_gone || lost_files(context.config, prepared);
+}
+
 /// Returns the outcome of the last generation as that of the job, which counts what was lost.
 Outcome last_outcome(const JobContext& context, const PreparedJob& prepared, Outcome outcome) {
   context.record.output = prepared.output->counts();
@@ -60,7 +66,7 @@ Result<GenerationEnd> run_generation(JobContext& context, const PlannedJob& plan
           {.start_deadline = context.start_deadline,
            .limit_since = context.limit_since,
            .may_restart = [&](const Outcome& failed) {
-             return !lost_files(config, prepared) && restarts.allows(failed);
+             return !has_lost_output(context, prepared) && restarts.allows(failed);
            }});
   const Runtime::SignalHandlerScope signals(runtime, [&job](int number) { job.signalled(number); });
   TRY(job.launch({planned.forwarded, prepared.facts, planned.bindings, prepared.reach}));
@@ -99,6 +105,7 @@ Result<Outcome> run_generations(JobContext& context, const PlannedJob& planned,
     if (!ready)
       return last_outcome(context, prepared,
                           outcome_without_restart(context, ready.error(), end.outcome));
+    if (has_lost_output(context, prepared)) return last_outcome(context, prepared, end.outcome);
   }
 }
 

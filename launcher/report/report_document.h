@@ -40,7 +40,7 @@ namespace dt {
 ///   `generations`     [{number, began_at_s, ended_at_s, waited_s, world_size, hosts, failure,
 ///                     reason}]: the starts of all tasks. `hosts` are names. `waited_s` is the time
 ///                     from the end of the one before, or null. The members above are about the
-///                     last one. Empty when the job ended before the launch.
+///                     last one, except for `output`. Empty when the job ended before the launch.
 ///
 /// These are the members of a task that may be null.
 ///

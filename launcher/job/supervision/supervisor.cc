@@ -131,6 +131,8 @@ Actions Supervisor::agent_lost(size_t agent, const std::string& why, Time now) {
   Actions actions;
   const PlannedHost& host = plan_.hosts[agent];
   std::string cause = format("agent on {} lost: {}", host.host.name, why);
+  const bool could_restart =
+      verdict_.can_restart() && options_.may_restart && options_.may_restart(outcome());
   verdict_.forbid_restart();
   const bool had_restarts =
       phase_ == Phase::running && std::ranges::any_of(host.tasks, [this](size_t task) {
@@ -152,6 +154,8 @@ Actions Supervisor::agent_lost(size_t agent, const std::string& why, Time now) {
   }
   if (needed_none) {
     actions.push_back(warning(cause + "; the job was done without it"));
+  } else if (could_restart) {
+    actions.push_back(warning(cause + "; the job does not start again without it"));
   } else if (had_tasks && verdict_.on_request()) {
     actions.push_back(warning(cause));
   }
@@ -240,7 +244,10 @@ Actions Supervisor::agent_signalled(int number, Time now) {
   // After a stop signal, reports of it must not hide a second one to dtrain.
   if (number != SIGTERM || stop_signal_ == 0) from_scheduler_.note(number, now);
   if (number != SIGTERM) return known ? actions : Actions{signal_all(number)};
-  if (!not_stopped()) return actions;
+  if (!not_stopped()) {
+    verdict_.forbid_restart();
+    return actions;
+  }
   verdict_.end(128 + number, interrupted_outcome(number).reason);
   stop_signal_ = number;
   stop_on_request(number, now, actions);

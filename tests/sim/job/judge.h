@@ -29,10 +29,9 @@ namespace dt {
 ///   `all_notified`      Each live task that has joined is notified of a death within a second.
 ///   `restarts_used`     The failure of the job is that of a task that has no restart left. No task
 ///                       has more restarts than its role.
-///   `one_generation`    While a task lives, no task of another generation does. The job starts
-///   again
-///                       at most as often as --max-restarts allows, and ends by a failure only when
-///                       it may not start again.
+///   `one_generation`    While a task lives, no task of another generation does. There are at most
+///                       as many restarts as --max-restarts allows, and a failure ends the job only
+///                       when it may not start again.
 ///   `output_whole`      All output of hosts that are not lost has arrived.
 ///   `lines_whole`       Each line of the console is of one task or of dtrain. Both streams are one
 ///                       pipe.

@@ -242,9 +242,23 @@ TEST_CASE_FIXTURE(WorldFixture, "a failure ends all tasks, and then they may sta
     CHECK_FALSE(supervisor.verdict().restarts());
   }
   SUBCASE("unless a host is lost meanwhile") {
-    supervisor.agent_lost(0, "no heartbeat for 5s", now);
+    const Actions actions = supervisor.agent_lost(0, "no heartbeat for 5s", now);
     CHECK_FALSE(supervisor.verdict().restarts());
+    REQUIRE(actions.size() == 1);
+    CHECK(actions[0].text ==
+          "agent on node0 lost: no heartbeat for 5s; the job does not start again without it");
   }
+}
+
+TEST_CASE_FIXTURE(WorldFixture, "a scheduler that ends a job after a failure ends it for good") {
+  Supervisor supervisor = start();
+  supervisor.exited(1, {.code = 3}, now);
+  supervisor.agent_signalled(SIGTERM, now);
+  supervisor.interrupted(SIGTERM, now);
+  supervisor.exited(0, {.signal = SIGTERM}, now);
+  CHECK(supervisor.finishing());
+  CHECK_FALSE(supervisor.verdict().restarts());
+  CHECK(supervisor.outcome().exit_status == 3);
 }
 
 TEST_CASE_FIXTURE(WorldFixture, "only the failure of a task starts a job again") {
