@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "launcher/environment/cluster_variables.h"
 #include "launcher/environment/slurm_environment.h"
+#include "launcher/job/rendezvous.h"
 #include "launcher/process/argument_space.h"
 #include "rendezvous/cluster/tf_config.h"
 
@@ -97,18 +98,18 @@ Result<> check_launcher_files(const RunConfig& config, const Plan& plan) {
 }
 
 std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
-                                    const std::string& job, const Token& token,
-                                    const Environment& forwarded, uint32_t generation) {
+                                    const Claim& generation, const Environment& forwarded) {
   // Later generations have the same hosts.
-  const bool probe = generation == first_generation && needs_probe(plan, config.networks);
+  const bool is_first = generation.generation == first_generation;
+  const bool probe = is_first && needs_probe(plan, config.networks);
   const std::string path = value_of(forwarded, "PATH", default_path);
   const uint64_t environment_bytes = argument_bytes(forwarded) + task_part_bytes(config, plan) +
                                      role_part_bytes(plan) + macro_growth_max(config, plan);
   std::vector<Prepare> orders;
   for (const PlannedHost& host : plan.hosts) {
-    orders.push_back({.token = token.text(),
-                      .job = job,
-                      .generation = generation,
+    orders.push_back({.token = generation.token.text(),
+                      .job = generation.job,
+                      .generation = generation.generation,
                       .command = {},
                       .cwd = folder_of_tasks(config),
                       .home_instead = !config.chdir && !host.host.here,

@@ -1,15 +1,13 @@
 #pragma once
 
-#include "base/crypto.h"
 #include "base/environment.h"
 #include "base/result.h"
 #include "launcher/config/config.h"
-#include "launcher/job/rendezvous.h"
 #include "launcher/plan/plan.h"
 #include "launcher/protocol/message.h"
 #include "launcher/report/outcome.h"
+#include "rendezvous/secure/handshake.h"
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,14 +20,12 @@ std::string folder_of_tasks(const RunConfig& config);
 /// Fails with Errc::input when this process may not open as many files as the job needs here.
 Result<> check_launcher_files(const RunConfig& config, const Plan& plan);
 
-/// The orders for agents, by number, before any task of a generation starts. Agents check that the
-/// command can run in the folder, and hold ports. A task has one port for the ClusterSpec, or the
-/// port of the address that the user gave. Rank 0's host holds two more, unless others start some
-/// tasks.
+/// The orders for agents, by number, before any task of a generation starts. `generation` has the
+/// token, the job and the number. Agents check that the command can run in the folder, and hold
+/// ports. A task has one port for the ClusterSpec, or the port of the address that the user gave.
+/// Rank 0's host holds two more, unless others start some tasks.
 std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
-                                    const std::string& job, const Token& token,
-                                    const Environment& forwarded,
-                                    uint32_t generation = first_generation);
+                                    const Claim& generation, const Environment& forwarded);
 
 /// Why no task can start: each cause once, with its hosts. None when all agents are prepared.
 std::optional<Outcome> preparation_failure(const Plan& plan, const std::vector<Prepare>& orders,

@@ -57,7 +57,9 @@ Result<PreparedJob> prepare_job(JobContext& context, const PlannedJob& planned) 
   context.agents.retain(plan);
   auto held_port = TRY(hold_rendezvous_port(config));
   const uint16_t port = held_port ? held_port->number : uint16_t{0};
-  const auto orders = prepare_orders(config, plan, job_name, token, planned.forwarded);
+  const auto orders = prepare_orders(
+      config, plan, {.token = token, .job = job_name, .generation = first_generation},
+      planned.forwarded);
   const std::vector<Prepared> prepared = TRY(context.agents.prepare(orders, context.awaited));
   if (const auto failure = preparation_failure(plan, orders, prepared))
     return PreparedJob{.failure = failure};
@@ -107,8 +109,9 @@ Result<> prepare_again(JobContext& context, const PlannedJob& planned, PreparedJ
   TRY(context.wait(restart.delay));
 
   context.renew_deadline();
-  const auto orders = prepare_orders(config, plan, context.record.job, prepared.token,
-                                     planned.forwarded, generation);
+  const auto orders = prepare_orders(
+      config, plan, {.token = prepared.token, .job = context.record.job, .generation = generation},
+      planned.forwarded);
   const std::vector<Prepared> answers = TRY(context.agents.prepare(orders, context.awaited));
   if (const auto failure = preparation_failure(plan, orders, answers))
     return fail(Errc::refused, failure->reason);

@@ -62,7 +62,8 @@ void prepare_orders_of_all(benchmark::State& state) {
   size_t bytes = 0;
   for (auto _ : state) {
     bytes = 0;
-    for (const Prepare& order : prepare_orders(config, plan, "job", token, forwarded())) {
+    for (const Prepare& order : prepare_orders(
+             config, plan, {.token = token, .job = "job", .generation = 1}, forwarded())) {
       const Bytes encoded = encode(order);
       bytes += encoded.size();
       benchmark::DoNotOptimize(must(decode<Prepare>(encoded)));

@@ -96,7 +96,8 @@ Result<Outcome> SimulatedLauncher::run_job(uint64_t noise) {
   const auto output =
       TRY(TaskOutput::open(plan_, {.restarts = restarts}, console_.out(), console_.err(), log_));
   agents.retain(plan_);
-  const std::vector<Prepare> orders = prepare_orders(config, plan_, job_name, token_, forwarded);
+  const std::vector<Prepare> orders = prepare_orders(
+      config, plan_, {.token = token_, .job = job_name, .generation = first_generation}, forwarded);
   const std::vector<Prepared> prepared = TRY(agents.prepare(orders, answers));
   if (const auto failed = preparation_failure(plan_, orders, prepared)) return *failed;
   const Reach reach = TRY(probe(agents, prepared, answers));
@@ -178,7 +179,8 @@ Result<> SimulatedLauncher::prepare_again(const Parts& parts, AgentGroup::Awaite
   if (awaited.interrupted()) return fail(Errc::interrupted, "interrupted");
   awaited.deadline = loop_->now() + scenario_.config.start_timeout;
   const auto orders =
-      prepare_orders(scenario_.config, plan_, job_name, token_, parts.forwarded, generation);
+      prepare_orders(scenario_.config, plan_,
+                     {.token = token_, .job = job_name, .generation = generation}, parts.forwarded);
   const std::vector<Prepared> answers = TRY(parts.agents.prepare(orders, awaited));
   if (const auto failure = preparation_failure(plan_, orders, answers))
     return fail(Errc::refused, failure->reason);

@@ -18,8 +18,8 @@ TEST_CASE("job_facts gives each held port to one user only") {
   RunConfig config;
   config.command = {"true"};
   config.chdir = "sub folder";
-  const std::vector<Prepare> orders =
-      prepare_orders(config, plan, "job", token, {{"PATH", "/bin"}});
+  const std::vector<Prepare> orders = prepare_orders(
+      config, plan, {.token = token, .job = "job", .generation = 1}, {{"PATH", "/bin"}});
   REQUIRE(orders.size() == 1);
   CHECK(orders[0].ports == 5);
   CHECK_FALSE(orders[0].probe);
@@ -91,7 +91,8 @@ TEST_CASE("MASTER_PORT and JAX's are held on rank 0's host, be it first or not")
   const Token token;
   RunConfig config;
   config.command = {"true"};
-  const std::vector<Prepare> orders = prepare_orders(config, plan, "job", token, {});
+  const std::vector<Prepare> orders =
+      prepare_orders(config, plan, {.token = token, .job = "job", .generation = 1}, {});
   CHECK(orders[0].ports == 1);
   CHECK(orders[1].ports == 3);
   const std::vector<Prepared> prepared = {{.ports = {1001}}, {.ports = {2001, 2002, 2003}}};

@@ -16,7 +16,8 @@ TEST_CASE("a host gets the commands of its roles, each with its PATH") {
   const Plan plan = make_plan(request).value();
   RunConfig config;
   config.command = {"train"};
-  const auto orders = prepare_orders(config, plan, "job", Token(), {{"PATH", "/bin"}});
+  const auto orders =
+      prepare_orders(config, plan, {.job = "job", .generation = 1}, {{"PATH", "/bin"}});
   REQUIRE(orders.size() == 2);
   CHECK(plan.roles_on(plan.hosts[0]) == std::vector{&plan.roles[0], &plan.roles[1]});
   CHECK(plan.roles_on(plan.hosts[1]) == std::vector{&plan.roles[2]});
@@ -56,7 +57,7 @@ TEST_CASE("preparation_failure: an agent that holds fewer ports than asked canno
 TEST_CASE("only another host may use its home folder, and only without --chdir") {
   Plan plan = plan_of(1);
   const auto allowed = [&plan](const RunConfig& config) {
-    return prepare_orders(config, plan, "job", Token(), {}).front().home_instead;
+    return prepare_orders(config, plan, {.job = "job", .generation = 1}, {}).front().home_instead;
   };
   RunConfig config;
   CHECK_FALSE(allowed(config));
@@ -70,7 +71,7 @@ TEST_CASE("the agent of this machine has a lease of its own") {
   Plan plan = plan_of(1);
   const RunConfig config = {.dead_after = seconds(2), .local_dead_after = seconds(30)};
   const auto lease = [&] {
-    return prepare_orders(config, plan, "job", Token(), {}).front().dead_after;
+    return prepare_orders(config, plan, {.job = "job", .generation = 1}, {}).front().dead_after;
   };
   CHECK(lease() == seconds(30));
   plan.hosts.front().host.here = false;

@@ -117,12 +117,12 @@ TEST_CASE("the agent holds the ports of the given addresses, and no others") {
   config.command = {"true"};
   config.external_cluster = cluster_of("worker|node1:11;h2:12;node1:13");
   const Plan part = plan_of(*config.external_cluster).value();
-  const Prepare order = prepare_orders(config, part, "job", Token(), {}).front();
+  const Prepare order = prepare_orders(config, part, {.job = "job", .generation = 1}, {}).front();
   CHECK(order.addresses == std::vector<std::string>{"node1:11", "node1:13"});
   CHECK(order.ports == 0);
   config.external_cluster = cluster_of("worker|node1:11;node1:13");
   const Plan whole = plan_of(*config.external_cluster).value();
-  CHECK(prepare_orders(config, whole, "job", Token(), {}).front().ports == 2);
+  CHECK(prepare_orders(config, whole, {.job = "job", .generation = 1}, {}).front().ports == 2);
 }
 
 TEST_CASE("the rendezvous answers Horovod's workers only in complete jobs that run Horovod") {
