@@ -49,7 +49,7 @@ test_agents_relay_the_rendezvous_of_each_generation() {
 waits_for_restart() {
   start_on_launcher "$DTRAIN" run -H node1:1,node2:1 --max-restarts 9 --output-dir logs \
     sh -c '[ $RANK = 1 ] || exec sleep 60; exit 42'
-  wait_for stderr_has 'restart 5 of 9 in 8s'
+  wait_for stderr_has 'restart 6 of 9 in 16s'
 }
 
 test_an_agent_killed_in_the_wait_ends_the_job_with_its_failure() {
