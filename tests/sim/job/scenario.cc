@@ -162,6 +162,16 @@ Scenario scenario_without_restarts(Random& random) {
   return scenario;
 }
 
+/// Perhaps one more task fails while it trains.
+void let_one_fail(Random& random, Scenario& scenario) {
+  HostFate& host = scenario.hosts[random.below(scenario.hosts.size())];
+  TaskFate& task = host.tasks[random.below(host.tasks.size())];
+  if (task.end == TaskFate::End::well && random.percent(70)) {
+    task.end = TaskFate::End::training;
+    task.status = random_death(random);
+  }
+}
+
 /// Failed tasks are restarted. The programs survive the end of others, and fail a few times.
 void add_restarts(Random& random, Scenario& scenario) {
   scenario.config.roles = {{.name = "worker", .restarts = random.between(1, 3)}};
@@ -171,12 +181,7 @@ void add_restarts(Random& random, Scenario& scenario) {
       task.failures = random.between(1, 4);
     }
   }
-  HostFate& host = scenario.hosts[random.below(scenario.hosts.size())];
-  TaskFate& task = host.tasks[random.below(host.tasks.size())];
-  if (task.end == TaskFate::End::well && random.percent(70)) {
-    task.end = TaskFate::End::training;
-    task.status = random_death(random);
-  }
+  let_one_fail(random, scenario);
 }
 
 /// The whole job starts again after a failure. Its programs fail a few times.
@@ -185,12 +190,7 @@ void add_generations(Random& random, Scenario& scenario) {
   for (HostFate& host : scenario.hosts)
     for (TaskFate& task : host.tasks)
       task.failures = random.between(1, 4);
-  HostFate& host = scenario.hosts[random.below(scenario.hosts.size())];
-  TaskFate& task = host.tasks[random.below(host.tasks.size())];
-  if (task.end == TaskFate::End::well && random.percent(70)) {
-    task.end = TaskFate::End::training;
-    task.status = random_death(random);
-  }
+  let_one_fail(random, scenario);
 }
 
 bool has_collective(const Scenario& scenario) {
