@@ -48,8 +48,10 @@ Result<> HandshakeDial::step() {
   std::array<std::byte, handshake_bytes_max> buffer;
   const size_t wanted = std::min(handshake_->wanted(), buffer.size());
   const size_t got = TRY(read_ready(fd_.get(), std::span(buffer).first(wanted)));
-  TRY(handshake_->receive(ByteSpan(buffer).first(got)));
-  return send_small(fd_.get(), handshake_->take_output());
+  const Result<size_t> used = handshake_->receive(ByteSpan(buffer).first(got));
+  TRY(send_small(fd_.get(), handshake_->take_output()));
+  TRY(used);
+  return {};
 }
 
 void HandshakeDial::end(Result<Dialed> result) {

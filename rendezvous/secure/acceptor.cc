@@ -120,13 +120,13 @@ void Acceptor::readable(uint64_t id) {
   Pending& pending = pending_.at(id);
   Handshake& handshake = pending.handshake;
   const int fd = pending.connection.get();
-  if (!send_unsent(pending)) return reject(id, "hung up");
+  if (!send_unsent(pending)) return hung_up(id);
   while (handshake.wanted() > 0) {
     std::array<std::byte, handshake_bytes_max> buffer;
     assert(handshake.wanted() <= buffer.size());
     const ssize_t n = ::read(fd, buffer.data(), handshake.wanted());
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (n <= 0) return reject(id, n < 0 ? errno_text(errno) : "hung up during the handshake");
+    if (n <= 0) return hung_up(id);
     const ByteSpan received = ByteSpan(buffer).first(static_cast<size_t>(n));
     const bool first = std::exchange(pending.silent, false);
     if (first && options_.unauthenticated.take &&
@@ -137,7 +137,7 @@ void Acceptor::readable(uint64_t id) {
     if (!used) return reject(id, used.error().message);
     const Bytes output = handshake.take_output();
     pending.unsent.insert(pending.unsent.end(), output.begin(), output.end());
-    if (!send_unsent(pending)) return reject(id, "hung up");
+    if (!send_unsent(pending)) return hung_up(id);
   }
   if (!pending.unsent.empty()) return;  // until the socket takes it
   Pending proved = take(id);
@@ -168,10 +168,19 @@ bool Acceptor::send_unsent(Pending& pending) {
   return true;
 }
 
+/// A task that ends, or a check whether the port is open, is no failed authentication. A dialer
+/// that rejects our proof sends a wrong one before it hangs up.
+void Acceptor::hung_up(uint64_t id) {
+  const Pending pending = take(id);
+  ++rejected_;
+  log_.info("{}: {} hung up during the handshake", options_.name,
+            peer_text(pending.connection.get(), pending.from));
+}
+
 void Acceptor::reject(uint64_t id, const std::string& why) {
   const Pending pending = take(id);
   ++rejected_;
-  // A connection without a byte is a check whether the port is open, and no failed authentication.
+  // A connection without a byte is no failed authentication.
   if (!pending.silent) {
     warn(format("authentication failed from {}: {}",
                 peer_text(pending.connection.get(), pending.from), why));

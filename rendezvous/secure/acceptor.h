@@ -79,6 +79,7 @@ class Acceptor {
   Pending take(uint64_t id);
   void readable(uint64_t id);
   void hand_over(uint64_t id, ByteSpan begun);
+  void hung_up(uint64_t id);
   void reject(uint64_t id, const std::string& why);
   void warn(std::string text);
 

@@ -67,7 +67,10 @@ Result<> shake_hands(int fd, Handshake& handshake, Deadline& deadline) {
     std::array<std::byte, 2 * handshake_bytes_max> buffer;
     const ssize_t n = ::read(fd, buffer.data(), std::min(handshake.wanted(), buffer.size()));
     if (n > 0) {
-      TRY(handshake.receive(ByteSpan(buffer).first(static_cast<size_t>(n))));
+      const Result<size_t> used = handshake.receive(ByteSpan(buffer).first(static_cast<size_t>(n)));
+      if (used) continue;
+      (void)send_all(fd, handshake.take_output(), deadline);
+      return tl::unexpected(used.error());
     } else if (n == 0) {
       return fail(Errc::closed, "it hung up during the handshake");
     } else if (errno == EAGAIN) {

@@ -257,6 +257,7 @@ Result<> Handshake::step_hello_body(ByteSpan message) {
 Result<> Handshake::step_challenge(ByteSpan message) {
   peer_nonce_ = to_digest(message.first(digest_bytes));
   if (!equal_in_constant_time(proof(from_acceptor), message.subspan(digest_bytes))) {
+    output_.resize(digest_bytes);  // a wrong proof, which tells nothing of the token
     return fail(Errc::refused, format("{} does not know this job's token, or is of another job or "
                                       "generation",
                                       peer_.text()));

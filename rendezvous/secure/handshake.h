@@ -106,8 +106,8 @@ class Handshake {
   /// Returns how many more bytes the handshake needs; 0 when this side must act. A caller that
   /// reads no more than these leaves the first frame in the connection.
   size_t wanted() const;
-  /// Consumes received bytes; returns how many. An error is final: the caller must close the
-  /// connection without a reply.
+  /// Consumes received bytes; returns how many. An error is final: the caller may send
+  /// take_output(), which tells the acceptor that its proof is wrong, and closes the connection.
   Result<size_t> receive(ByteSpan bytes);
   /// Returns the bytes to send now, and clears them.
   Bytes take_output();

@@ -149,7 +149,9 @@ TEST_CASE_FIXTURE(Fixture, "DialedHosts refuses a second agent of a host by name
   DialOrder strange = all;
   strange.token = Token::random().value();
   CHECK_FALSE(dial(strange, "n1").has_value());
-  CHECK(logged.find("port of the agents: authentication failed from") != std::string::npos);
+  run_until(*loop, [&] {
+    return logged.find("port of the agents: authentication failed from") != std::string::npos;
+  });
   CHECK(hosts->listening());
 }
 

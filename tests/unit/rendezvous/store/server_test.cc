@@ -120,6 +120,19 @@ TEST_CASE("a check whether the port is open is counted and not logged") {
   CHECK(server.log_text().empty());
 }
 
+TEST_CASE("a task that ends during its handshake is counted and not logged") {
+  RendezvousFixture server(table_of_workers(1));
+  Handshake handshake =
+      Handshake::dial(server.claim({"worker", 0}), {std::string(launcher_role), 0}).value();
+  const Bytes hello = handshake.take_output();
+  for (const size_t sent : {size_t{1}, hello.size() - 1, hello.size()}) {
+    const Fd task = plain_connection(server.address());
+    send_bytes(task.get(), ByteSpan(hello).first(sent));
+  }
+  server.until([](const Counters& counters) { return counters.rejected == 3; });
+  CHECK(server.log_text().empty());
+}
+
 TEST_CASE("wrong token, job and generation are counted, and no line holds the token") {
   RendezvousFixture server(table_of_workers(1, 1, 7));
   const auto right = server.client_options({"worker", 0});
@@ -132,6 +145,9 @@ TEST_CASE("wrong token, job and generation are counted, and no line holds the to
   for (const auto& options : {wrong_token, wrong_job, old_generation})
     CHECK(!RendezvousClient::connect(options, soon()));
   server.until([](const Counters& counters) { return counters.rejected == 3; });
+  CHECK(
+      server.log_text().starts_with("dtrain: warning: rendezvous: authentication failed from "
+                                    "127.0.0.1: wrong token, job or generation\n"));
   CHECK(server.log_text().find(server.token().text()) == std::string::npos);
   CHECK(server.log_text().find(wrong_token.claim.token.text()) == std::string::npos);
 }
