@@ -31,7 +31,7 @@ FLOORS = {
     "launcher": ("ssh", "config", "process", "protocol", "plan", "environment", "network", "agent",
                  "connect", "slurm", "console", "report", "job", "check"),
     "launcher/ssh": ("config", "keys", ""),
-    "launcher/job": ("generations", "supervision", ""),
+    "launcher/job": ("start", "generations", "supervision", ""),
     "launcher/config": ("hosts", "allocation", "restarts", "", "files"),
 }
 

@@ -8,7 +8,7 @@
 #include "launcher/console/runtime.h"
 #include "launcher/console/status_line.h"
 #include "launcher/job/own_names.h"
-#include "launcher/job/prepare.h"
+#include "launcher/job/start/prepare.h"
 #include "launcher/plan/resolve_hosts.h"
 #include "launcher/process/exit_status.h"
 #include "launcher/report/outcome.h"

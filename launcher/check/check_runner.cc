@@ -2,7 +2,7 @@
 
 #include "base/io/network.h"
 #include "launcher/config/hosts/networks.h"
-#include "launcher/job/reach.h"
+#include "launcher/job/start/reach.h"
 
 #include <algorithm>
 #include <iterator>

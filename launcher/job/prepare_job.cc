@@ -4,7 +4,7 @@
 #include "base/format.h"
 #include "launcher/environment/environment.h"
 #include "launcher/job/generations/restart_text.h"
-#include "launcher/job/prepare.h"
+#include "launcher/job/start/prepare.h"
 #include "launcher/plan/some_of.h"
 
 #include <string>

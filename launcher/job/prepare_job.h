@@ -7,8 +7,8 @@
 #include "launcher/job/generations/restart_policy.h"
 #include "launcher/job/job_context.h"
 #include "launcher/job/plan_job.h"
-#include "launcher/job/reach.h"
-#include "launcher/job/rendezvous.h"
+#include "launcher/job/start/reach.h"
+#include "launcher/job/start/rendezvous.h"
 #include "launcher/report/outcome.h"
 #include "rendezvous/store/server.h"
 

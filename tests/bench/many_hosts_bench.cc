@@ -1,5 +1,5 @@
-#include "launcher/job/prepare.h"
-#include "launcher/job/rendezvous.h"
+#include "launcher/job/start/prepare.h"
+#include "launcher/job/start/rendezvous.h"
 #include "rendezvous/cluster/cluster_spec.h"
 #include "rendezvous/store/store.h"
 #include "tests/sim/job/job_world.h"

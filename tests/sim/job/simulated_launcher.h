@@ -5,7 +5,7 @@
 #include "launcher/console/console.h"
 #include "launcher/job/generations/restart_policy.h"
 #include "launcher/job/job.h"
-#include "launcher/job/reach.h"
+#include "launcher/job/start/reach.h"
 #include "rendezvous/secure/handshake.h"
 #include "tests/sim/job/scenario.h"
 #include "tests/sim/job/virtual_loop.h"

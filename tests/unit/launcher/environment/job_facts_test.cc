@@ -1,7 +1,7 @@
 #include "launcher/environment/job_facts.h"
 
-#include "launcher/job/prepare.h"
-#include "launcher/job/rendezvous.h"
+#include "launcher/job/start/prepare.h"
+#include "launcher/job/start/rendezvous.h"
 #include "tests/unit/launcher/job/local_plan.h"
 
 #include <doctest/doctest.h>

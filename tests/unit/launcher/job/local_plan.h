@@ -1,6 +1,6 @@
 #pragma once
 
-#include "launcher/job/reach.h"
+#include "launcher/job/start/reach.h"
 #include "launcher/plan/plan.h"
 
 namespace dt {

@@ -3,8 +3,8 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "launcher/environment/job_facts.h"
-#include "launcher/job/prepare.h"
-#include "launcher/job/rendezvous.h"
+#include "launcher/job/start/prepare.h"
+#include "launcher/job/start/rendezvous.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "launcher/job/prepare.h"
+#include "launcher/job/start/prepare.h"
 
 #include "tests/unit/launcher/job/local_plan.h"
 

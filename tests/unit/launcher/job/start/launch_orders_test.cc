@@ -1,4 +1,4 @@
-#include "launcher/job/launch_orders.h"
+#include "launcher/job/start/launch_orders.h"
 
 #include "launcher/protocol/message.h"
 

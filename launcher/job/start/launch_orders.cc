@@ -1,4 +1,4 @@
-#include "launcher/job/launch_orders.h"
+#include "launcher/job/start/launch_orders.h"
 
 #include "base/format.h"
 #include "launcher/console/task_input.h"

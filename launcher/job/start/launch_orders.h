@@ -5,7 +5,7 @@
 #include "base/result.h"
 #include "launcher/config/config.h"
 #include "launcher/environment/environment.h"
-#include "launcher/job/reach.h"
+#include "launcher/job/start/reach.h"
 #include "launcher/plan/binding.h"
 #include "launcher/plan/plan.h"
 

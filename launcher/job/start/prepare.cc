@@ -1,11 +1,11 @@
-#include "launcher/job/prepare.h"
+#include "launcher/job/start/prepare.h"
 
 #include "base/format.h"
 #include "base/io/open_files.h"
 #include "base/text.h"
 #include "launcher/environment/cluster_variables.h"
 #include "launcher/environment/slurm_environment.h"
-#include "launcher/job/rendezvous.h"
+#include "launcher/job/start/rendezvous.h"
 #include "launcher/process/argument_space.h"
 #include "rendezvous/cluster/tf_config.h"
 

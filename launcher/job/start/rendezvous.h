@@ -5,7 +5,7 @@
 #include "base/result.h"
 #include "launcher/config/config.h"
 #include "launcher/config/hosts/port_range.h"
-#include "launcher/job/reach.h"
+#include "launcher/job/start/reach.h"
 #include "launcher/plan/plan.h"
 #include "launcher/protocol/message.h"
 #include "rendezvous/cluster/task.h"

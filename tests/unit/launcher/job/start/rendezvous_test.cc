@@ -1,4 +1,4 @@
-#include "launcher/job/rendezvous.h"
+#include "launcher/job/start/rendezvous.h"
 
 #include "tests/unit/launcher/job/local_plan.h"
 

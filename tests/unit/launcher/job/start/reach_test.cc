@@ -1,4 +1,4 @@
-#include "launcher/job/reach.h"
+#include "launcher/job/start/reach.h"
 
 #include <doctest/doctest.h>
 
