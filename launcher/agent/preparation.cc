@@ -44,6 +44,7 @@ Result<std::string> folder_to_enter(const Prepare& wanted) {
 
 Prepared Preparation::prepare(Prepare wanted) {
   wanted_ = std::move(wanted);
+  held_ports_.clear();  // of an earlier order
   Prepared answer;
   if (const auto checked = check(answer); !checked) {
     answer.failure = checked.error().message;

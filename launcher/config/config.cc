@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -284,7 +285,8 @@ Result<> check_command(const OptionSources& sources, const RunConfig& config) {
                      cut ? "\nWithout quotes a shell takes each | and ; for itself." : ""));
 }
 
-Result<> read_restarts(const OptionSources& sources, RunConfig& config) {
+Result<> read_restarts(const OptionSources& sources, const TextReader& read_text,
+                       RunConfig& config) {
   const auto most = find_option(sources, "max-restarts");
   if (most) {
     const int64_t number = TRY(most->integer(0, std::numeric_limits<int32_t>::max()));
@@ -292,6 +294,13 @@ Result<> read_restarts(const OptionSources& sources, RunConfig& config) {
     if (number > 0 && config.external_cluster)
       return most->refuse(
           "others start a part of the cluster's tasks, which dtrain cannot restart");
+  }
+  if (const auto spare = find_option(sources, "spare")) {
+    if (config.restarts.max == 0)
+      return spare->refuse("without --max-restarts N, no job starts again on other hosts");
+    HostList list = TRY(parse_host_list(join(*spare->values, ","), spare->origin, read_text));
+    config.restarts.spares = std::move(list.hosts);
+    std::ranges::move(list.warnings, std::back_inserter(config.warnings));
   }
   const auto on = find_option(sources, "restart-on");
   if (!on) return {};
@@ -341,7 +350,7 @@ Result<RunConfig> make_run_config(const OptionSources& by_precedence,
   TRY(read_texts(by_precedence, config));
   TRY(read_success(by_precedence, config.success));
   TRY(read_min_workers(by_precedence, config));
-  TRY(read_restarts(by_precedence, config));
+  TRY(read_restarts(by_precedence, read_text, config));
   warn_of_unused_server_options(by_precedence, config);
   TRY(read_color(by_precedence, config));
   TRY(read_ssh(by_precedence, config.ssh));

@@ -275,13 +275,17 @@ inline constexpr std::array own_options = {
     Option{
         "max-restarts", "--max-restarts --max_restarts", OptionKind::integer, "N",
         OptionGroup::faults,
-        "When a process fails, end all of them and start all again, at most N times (default 0). "
-        "Scripts continue from their own checkpoints. The first restart is at once, later ones "
-        "wait 1s, 2s, 4s and so on, up to 30s. A lost host, a signal to dtrain and --timeout end "
+        "When a process fails or a host is lost, end all of them and start all again, at most N "
+        "times (default 0). Scripts continue from their own checkpoints. The first restart is at "
+        "once, later ones wait 1s, 2s, 4s and so on, up to 30s. A lost host is tried again for "
+        "--start-timeout, unless --spare has another one. A signal to dtrain and --timeout end "
         "the job."},
     Option{"restart-on", "--restart-on", OptionKind::text, "STATUSES", OptionGroup::faults,
            "With --max-restarts, start again only after a failure with one of these exit statuses, "
            "for example 42,143 or 128-255 (any signal)."},
+    Option{"spare", "--spare", OptionKind::list, "HOST[:SLOTS],...", OptionGroup::faults,
+           "With --max-restarts, hosts that wait without processes, and take the places of lost "
+           "hosts. They are connected and checked at the start. May be given again."},
     Option{"restart-role", "--restart-role", OptionKind::list, "NAME=N", OptionGroup::faults,
            "Restart a task of this role when it fails, at most N times each, for example worker=2. "
            "The first restart is at once, later ones wait 1s, 2s, 4s and so on, up to 30s. May be "

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace dt {
 
@@ -19,6 +20,8 @@ namespace {
 /// The longest pause between heartbeats before agents know the terms of the lease. Agents wait for
 /// 60 s then (LauncherLink::unprepared_patience).
 constexpr Duration first_beats = seconds(10);
+/// How long a call waits for spares after all others have answered.
+constexpr Duration spare_patience = seconds(5);
 /// After this time without a hello, a user would like to know from which hosts.
 constexpr Duration missing_patience = seconds(5);
 
@@ -88,7 +91,18 @@ Result<> AgentGroup::open_shared(const std::vector<Host>& hosts) {
   return {};
 }
 
-Result<> AgentGroup::connect(const std::vector<Host>& hosts) {
+Result<std::unique_ptr<AgentGroup::Agent>> AgentGroup::start(const Host& host) {
+  auto agent = std::make_unique<Agent>();
+  Agent& its = *agent;
+  its.link = std::make_unique<AgentLink>(
+      loop_, host, connect_options_,
+      AgentLink::Handlers{.on_message = [this, &its](const FrameView& m) { return handle(its, m); },
+                          .on_lost = [this, &its] { report_lost(its); }});
+  TRY(its.link->start());
+  return agent;
+}
+
+Result<> AgentGroup::connect(const std::vector<Host>& hosts, size_t spares) {
   began_ = Clock::now();
   if (options_.connect_options) {
     connect_options_ = *options_.connect_options;
@@ -97,21 +111,30 @@ Result<> AgentGroup::connect(const std::vector<Host>& hosts) {
   }
   TRY(open_shared(hosts));
   for (const Host& host : hosts) {
-    agents_.push_back(std::make_unique<Agent>());
-    Agent& agent = *agents_.back();
-    agent.number = agents_.size() - 1;
-    agent.link = std::make_unique<AgentLink>(
-        loop_, host, connect_options_,
-        AgentLink::Handlers{
-            .on_message = [this, &agent](const FrameView& m) { return handle(agent, m); },
-            .on_lost = [this, &agent] { report_lost(agent); }});
-    TRY(agent.link->start());
+    agents_.push_back(TRY(start(host)));
+    agents_.back()->number = agents_.size() - 1;
+    agents_.back()->spare = agents_.size() > hosts.size() - spares;
   }
   if (dialed_) TRY(dialed_->start());
   report_connected();
   if (options_.names_missing)
     missing_ = loop_.after(missing_patience, [this] { report_missing(); });
   beat();
+  return {};
+}
+
+Result<> AgentGroup::add(const Host& host) {
+  agents_.push_back(TRY(start(host)));
+  agents_.back()->number = agents_.size() - 1;
+  agents_.back()->spare = true;
+  return {};
+}
+
+Result<> AgentGroup::reconnect(size_t number) {
+  auto again = TRY(start(agents_[number]->link->host()));
+  again->number = number;
+  again->spare = agents_[number]->spare;
+  unneeded_.push_back(std::exchange(agents_[number], std::move(again)));
   return {};
 }
 
@@ -188,7 +211,7 @@ void AgentGroup::beat() {
       continue;
     }
     Lease& lease = agent->link->lease();
-    if (leased_ && lease.over(now)) {
+    if (agent->leased && lease.over(now)) {
       agent->link->lose(format("no heartbeat for {}", duration_text(lease.dead_after())));
     } else {
       send(agent->number, MessageType::heartbeat, 0, {});
@@ -206,10 +229,18 @@ Result<Responses<Answer>> AgentGroup::await_each(const Awaited& awaited,
   const auto open = [answer](const auto& agent) {
     return !agent->link->closed() && !((*agent).*answer).has_value();
   };
+  const auto needed = [&open](const auto& agent) { return !agent->spare && open(agent); };
   // Waits for all hosts before it reports a failure: one run shows the failures of all.
-  while (std::ranges::any_of(agents_, open) && loop_.now() < awaited.deadline) {
+  Time until = awaited.deadline;
+  while (std::ranges::any_of(agents_, open) && loop_.now() < until) {
     if (awaited.interrupted()) return fail(Errc::interrupted, "interrupted");
-    TRY(loop_.run_once(awaited.deadline));
+    if (until == awaited.deadline && std::ranges::none_of(agents_, needed))
+      until = std::min(until, loop_.now() + spare_patience);
+    TRY(loop_.run_once(until));
+  }
+  for (const auto& agent : agents_) {
+    if (agent->spare && open(agent))
+      agent->link->lose(format("no {} from its agent in time", what));
   }
   if (awaited.interrupted()) return fail(Errc::interrupted, "interrupted");
   Responses<Answer> answers;
@@ -235,6 +266,8 @@ Result<std::vector<Answer>> AgentGroup::all_of(Responses<Answer> answers,
     const std::string& name = agents_[number]->link->host().name;
     if (answers[number]) {
       all.push_back(*std::move(answers[number]));
+    } else if (agents_[number]->spare) {
+      all.emplace_back();
     } else if (answers[number].error().code == Errc::timeout) {
       missing.push_back(name);
     } else {
@@ -285,6 +318,7 @@ void AgentGroup::retain(const Plan& plan) {
     });
     // From now on an agent's number is its host's index in the plan.
     (*at)->number = retained.size();
+    (*at)->spare = planned.tasks.empty();
     retained.push_back(std::move(*at));
   }
   for (auto& agent : agents_) {
@@ -300,6 +334,7 @@ Result<std::vector<Prepared>> AgentGroup::prepare(const std::vector<Prepare>& wa
   for (size_t number = 0; number < agents_.size(); ++number) {
     generation_ = wanted[number].generation;
     agents_[number]->prepared.reset();  // the answer of the generation before
+    agents_[number]->leased = true;
     send(number, MessageType::prepare, 0, encode(wanted[number]));
   }
   restart_leases();
@@ -329,6 +364,7 @@ Result<Responses<Diagnosis>> AgentGroup::diagnose_each(const std::vector<Diagnos
                                                        const Awaited& awaited) {
   for (const auto& agent : agents_) {
     agent->asked_ns = wall_clock_ns();
+    agent->leased = true;
     send(agent->number, MessageType::diagnose, 0, encode(wanted[agent->number]));
   }
   restart_leases();
@@ -380,8 +416,14 @@ bool AgentGroup::owns(pid_t pid) const {
          (dialed_ && dialed_->owns(pid));
 }
 
-bool AgentGroup::any_closed() const {
-  return std::ranges::any_of(agents_, [](const auto& agent) { return agent->link->closed(); });
+std::vector<AgentState> AgentGroup::states() const {
+  std::vector<AgentState> states;
+  for (const auto& agent : agents_) {
+    states.push_back(agent->link->closed() ? AgentState::lost
+                     : agent->hello        ? AgentState::connected
+                                           : AgentState::connecting);
+  }
+  return states;
 }
 
 bool AgentGroup::any_left() const {

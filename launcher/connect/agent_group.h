@@ -8,6 +8,7 @@
 #include "launcher/protocol/host_resources.h"
 #include "launcher/protocol/message.h"
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,6 +20,9 @@ namespace dt {
 /// The answer of each agent, by its number, or why it did not answer.
 template <class Answer>
 using Responses = std::vector<Result<Answer>>;
+
+/// A lost agent has ended or does not answer any more.
+enum class AgentState : uint8_t { connecting, connected, lost };
 
 /// The facts that an agent has found about its host, and how far its clock is off.
 struct Diagnosis {
@@ -36,9 +40,10 @@ struct Connection {
 /// The agents of a job, one a host, each over one link. Numbers the agents in the order of their
 /// hosts, keeps their leases, and forwards their messages.
 ///
-/// A job needs all of its agents. A call that waits for them fails as a whole, with one line for
-/// each missing agent. `dtrain check` can do without some. Calls that return Responses fail only
-/// when they are interrupted (Errc::interrupted) or the loop fails.
+/// A job needs all of its agents but those of spares. A call that waits for them fails as a whole,
+/// with one line for each missing agent; the answer of a missing spare is empty. `dtrain check` can
+/// do without some. Calls that return Responses fail only when they are interrupted
+/// (Errc::interrupted) or the loop fails.
 class AgentGroup {
  public:
   struct Options {
@@ -66,8 +71,15 @@ class AgentGroup {
   AgentGroup& operator=(const AgentGroup&) = delete;
   ~AgentGroup();
 
-  /// Starts an agent on each host, all at once; returns before they answer.
-  Result<> connect(const std::vector<Host>& hosts);
+  /// Starts an agent on each host, all at once; returns before they answer. The last `spares` hosts
+  /// are spares.
+  Result<> connect(const std::vector<Host>& hosts, size_t spares = 0);
+  /// Starts an agent on one more host, a spare with the next number. Requires can_add().
+  Result<> add(const Host& host);
+  /// False for a host whose agent can be started only together with all others.
+  bool can_add(const Host& host) const { return !dialed_ || !dialed_->starts(host); }
+  /// Starts the agent of a host anew, which is lost, under its number. Requires can_add().
+  Result<> reconnect(size_t agent);
   /// How long a call waits for answers.
   struct Awaited {
     Time deadline;
@@ -81,7 +93,8 @@ class AgentGroup {
   /// Waits for the hellos, asks each agent for the resources of its host, and waits for the
   /// answers. Returns an empty list if `need` is nothing.
   Result<std::vector<HostResources>> resources(ResourceNeed need, const Awaited& awaited);
-  /// Closes the agents for which the plan has no task, and numbers the others as the plan does.
+  /// Closes the agents of other hosts than the plan's, and numbers the rest as the plan does. Hosts
+  /// without tasks are spares.
   void retain(const Plan& plan);
   /// Sends each agent its prepare and waits for the answers; leases begin. Again for each
   /// generation, when the agents have finished the last one and stay.
@@ -104,8 +117,10 @@ class AgentGroup {
   void send_all(MessageType type, ByteSpan payload);
   /// Restarts all leases: the silence until now, on either side, was intended (a pause).
   void restart_leases();
-  /// True if an agent is lost or was closed.
-  bool any_closed() const;
+  /// Returns the state of each agent, by its number.
+  std::vector<AgentState> states() const;
+  /// Why the agent is lost.
+  const std::string& why_lost(size_t agent) const { return agents_[agent]->link->why(); }
   /// Closes the link of an agent that has finished; on_lost is not called for it.
   void close(size_t agent);
   /// Closes all agents and waits until their processes have ended; kills those that run longer. An
@@ -120,6 +135,8 @@ class AgentGroup {
  private:
   struct Agent {
     size_t number = 0;
+    bool spare = false;
+    bool leased = false;  ///< it knows the lease's terms: from now on silence ends it
     std::unique_ptr<AgentLink> link;
     std::optional<Hello> hello;
     Time hello_at;
@@ -132,6 +149,8 @@ class AgentGroup {
   };
   Result<ConnectOptions> own_connect_options(const std::vector<Host>& hosts) const;
   Log& log() { return options_.log == nullptr ? nobody_ : *options_.log; }
+  /// Starts the agent of a host.
+  Result<std::unique_ptr<Agent>> start(const Host& host);
   /// Opens what the connections to other hosts share.
   Result<> open_shared(const std::vector<Host>& hosts);
   Result<> handle(Agent& agent, const FrameView& message);
@@ -159,7 +178,7 @@ class AgentGroup {
   std::vector<std::unique_ptr<Agent>> unneeded_;  ///< closed; the group still reaps their processes
   uint32_t generation_ = 0;
   Time began_;
-  bool leased_ = false;  ///< agents know the lease's terms: from now on silence ends it
+  bool leased_ = false;  ///< some agents know the lease's terms
   Timer heartbeat_;
   Timer missing_;
 };

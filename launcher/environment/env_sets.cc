@@ -174,7 +174,7 @@ void share_gpu(Environment& environment, const RankedTask& facts) {
                         {"CUDA_DEVICE_MAX_CONNECTIONS", "32"},
                         {"CUDA_MODULE_LOADING", "EAGER"}});
   // NCCL never takes the loopback by itself if there is another interface.
-  if (facts.plan.hosts.size() == 1) environment["NCCL_SOCKET_IFNAME"] = "=lo";
+  if (facts.plan.host_count() == 1) environment["NCCL_SOCKET_IFNAME"] = "=lo";
 }
 
 constexpr SetRow set_rows[] = {

@@ -59,7 +59,7 @@ std::string FailureReporter::name_advice(const Failure& failure) const {
   const JobRecord& record = parts_.record;
   const std::string& own_name = record.tasks[parts_.verdict.failed_task()].own_name;
   // On one machine, its loopback address is the right one.
-  const bool misleads = record.plan.hosts.size() > 1 && !own_name.empty();
+  const bool misleads = record.plan.host_count() > 1 && !own_name.empty();
   const std::string what =
       misleads
           ? format("on {}, {}, which other hosts cannot reach", failure.host, printable(own_name))

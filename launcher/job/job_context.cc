@@ -2,7 +2,6 @@
 
 #include "launcher/process/sweep.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace dt {
@@ -36,24 +35,8 @@ void JobContext::warn(const std::vector<std::string>& warnings) {
     runtime.log().warn("{}", warning);
 }
 
-Result<> JobContext::wait(Duration time) {
-  const Time limit = time_limit();
-  const Time until = std::min(runtime.loop().now() + time, limit);
-  while (!awaited.interrupted() && !agents.any_closed() && runtime.loop().now() < until)
-    TRY(runtime.loop().run_once(until));
-  if (awaited.interrupted()) return fail(Errc::interrupted, "interrupted");
-  if (runtime.loop().now() >= limit)
-    return fail(Errc::timeout, "the time limit of the job is reached");
-  return {};
-}
-
 Time JobContext::time_limit() const {
   return config.timeout ? limit_since + *config.timeout : Time::max();
-}
-
-void JobContext::renew_deadline() {
-  start_deadline = Clock::now() + config.start_timeout;
-  awaited.deadline = std::min(start_deadline, time_limit());
 }
 
 }  // namespace dt

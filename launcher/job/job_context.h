@@ -26,13 +26,8 @@ struct JobContext {
   JobContext& operator=(const JobContext&) = delete;
 
   void warn(const std::vector<std::string>& warnings);
-  /// Runs the loop for so long, or until an agent is lost. Fails with Errc::interrupted after a
-  /// signal that means stop, and with Errc::timeout at the time limit of the job.
-  Result<> wait(Duration time);
   /// When --timeout ends the job; Time::max() without one.
   Time time_limit() const;
-  /// --start-timeout begins anew, for the next generation. The time limit of the job stays.
-  void renew_deadline();
 
   const RunConfig& config;
   Runtime& runtime;

@@ -3,6 +3,7 @@
 #include "launcher/environment/cluster_variables.h"
 #include "launcher/environment/environment.h"
 #include "launcher/environment/slurm_environment.h"
+#include "launcher/job/generations/next_plan.h"
 #include "launcher/job/own_names.h"
 #include "launcher/plan/job_plan.h"
 #include "launcher/plan/resolve_hosts.h"
@@ -36,21 +37,25 @@ Result<PlannedJob> plan_job(JobContext& context, const Environment& environment)
   context.warn(resolved.warnings);
 
   const ResourceNeed need = resource_need(config, hosts);
-  if (!config.dry_run || need != ResourceNeed::nothing) TRY(context.agents.connect(hosts));
+  if (!config.dry_run || need != ResourceNeed::nothing) {
+    TRY(context.agents.connect(hosts, resolved.spares));
+  }
   // Without a need the agents start while the launcher prepares everything else.
   auto reported = TRY(context.agents.resources(need, context.awaited));
-  const auto resources = with_forwarded_devices(std::move(reported), forwarded);
+  auto resources = with_forwarded_devices(std::move(reported), forwarded);
   Plan plan = TRY(job_plan(config, resolved, resources));
   remove_batch_tasks(forwarded, config, plan);
   TRY(check_with_plan(context, plan));
   context.warn(idle_host_warnings(resolved, plan));
+  context.warn(useless_spare_warnings(plan));
   Bindings bindings = TRY(bind_plan(config.placement, plan, hosts, resources));
   context.warn(resource_warnings(hosts, resources));
   // A scheduler gives each agent the value of its own host.
   if (context.agents.dialed_hosts() == nullptr)
     context.warn(own_device_warnings(hosts, environment, forwarded));
   log_bindings(bindings, context.runtime.log());
-  return PlannedJob{std::move(forwarded), std::move(plan), std::move(bindings)};
+  return PlannedJob{std::move(forwarded), std::move(plan), std::move(bindings), hosts,
+                    std::move(resources)};
 }
 
 }  // namespace dt

@@ -8,11 +8,13 @@
 
 namespace dt {
 
-/// All that --dry-run prints.
+/// All that --dry-run prints, and the hosts that the plan was made from.
 struct PlannedJob {
   Environment forwarded;
   Plan plan;
   Bindings bindings;
+  std::vector<Host> hosts;
+  std::vector<HostResources> resources;  ///< of `hosts`; empty: not needed
 };
 
 /// Starts the agents, and plans the job on the resources that they report.

@@ -3,7 +3,6 @@
 #include "base/crypto.h"
 #include "base/format.h"
 #include "launcher/environment/environment.h"
-#include "launcher/job/generations/restart_text.h"
 #include "launcher/job/start/prepare.h"
 #include "launcher/plan/some_of.h"
 
@@ -43,10 +42,10 @@ std::vector<std::string> overridden_warnings(const RunConfig& config, const Plan
 
 }  // namespace
 
-Result<PreparedJob> prepare_job(JobContext& context, const PlannedJob& planned) {
+Result<PreparedJob> prepare_job(JobContext& context, PlannedJob planned) {
   const RunConfig& config = context.config;
   Runtime& runtime = context.runtime;
-  const Plan& plan = planned.plan;
+  Plan& plan = planned.plan;
   const Token token = TRY(Token::random());
   const std::string job_name = context.record.job;
   context.record.planned(plan, job_name);
@@ -60,9 +59,11 @@ Result<PreparedJob> prepare_job(JobContext& context, const PlannedJob& planned) 
   const auto orders = prepare_orders(
       config, plan, {.token = token, .job = job_name, .generation = first_generation},
       planned.forwarded);
-  const std::vector<Prepared> prepared = TRY(context.agents.prepare(orders, context.awaited));
+  std::vector<Prepared> prepared = TRY(context.agents.prepare(orders, context.awaited));
   if (const auto failure = preparation_failure(plan, orders, prepared))
     return PreparedJob{.failure = failure};
+  drop_failed_spares(context.agents, runtime.log(), plan, prepared);
+  context.record.planned(plan, job_name);
   context.warn(cwd_fallback_warnings(plan, orders, prepared));
 
   // The probe listens at the rendezvous' port, and is over before the rendezvous listens.
@@ -88,38 +89,19 @@ Result<PreparedJob> prepare_job(JobContext& context, const PlannedJob& planned) 
       job_facts(config, plan, table, {rendezvous->address(), token, sources.has_value()}, prepared);
   context.warn(overridden_warnings(config, plan, facts));
   return PreparedJob{.failure = {},
-                     .token = token,
+                     .generation = {.token = token,
+                                    .forwarded = std::move(planned.forwarded),
+                                    .hosts = std::move(planned.hosts),
+                                    .resources = std::move(planned.resources),
+                                    .probed = {reach, hosts_of(plan)},
+                                    .plan = std::move(plan),
+                                    .bindings = std::move(planned.bindings),
+                                    .reach = std::move(reach),
+                                    .facts = std::move(facts),
+                                    .start_deadline = context.start_deadline},
                      .output = std::move(output),
-                     .reach = std::move(reach),
                      .held_port = std::move(held_port),
-                     .rendezvous = std::move(rendezvous),
-                     .facts = std::move(facts)};
-}
-
-Result<> prepare_again(JobContext& context, const PlannedJob& planned, PreparedJob& prepared,
-                       const WorldRestart& restart, const Outcome& failed) {
-  const RunConfig& config = context.config;
-  const Plan& plan = planned.plan;
-  const std::string why = restart_text(restart, *failed.failure, plan);
-  context.runtime.log().print("{}", why);
-  prepared.output->begin_generation("dtrain: " + why);
-  const uint32_t generation = prepared.facts.generation + 1;
-  const TaskTable table = task_table(plan, context.record.job, prepared.reach, generation);
-  prepared.rendezvous->set_table(table);
-  TRY(context.wait(restart.delay));
-
-  context.renew_deadline();
-  const auto orders = prepare_orders(
-      config, plan, {.token = prepared.token, .job = context.record.job, .generation = generation},
-      planned.forwarded);
-  const std::vector<Prepared> answers = TRY(context.agents.prepare(orders, context.awaited));
-  if (const auto failure = preparation_failure(plan, orders, answers))
-    return fail(Errc::refused, failure->reason);
-  context.record.planned(plan, context.record.job);
-  prepared.facts =
-      job_facts(config, plan, table,
-                {prepared.rendezvous->address(), prepared.token, prepared.facts.horovod}, answers);
-  return {};
+                     .rendezvous = std::move(rendezvous)};
 }
 
 }  // namespace dt

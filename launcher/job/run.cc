@@ -56,20 +56,21 @@ struct GenerationEnd {
 };
 
 /// Launches all tasks, and returns when they have ended, and the agents have exited or stay.
-Result<GenerationEnd> run_generation(JobContext& context, const PlannedJob& planned,
-                                     const PreparedJob& prepared, const RestartPolicy& restarts) {
+Result<GenerationEnd> run_generation(JobContext& context, const PreparedJob& prepared,
+                                     const RestartPolicy& restarts) {
+  const JobGeneration& generation = prepared.generation;
   const RunConfig& config = context.config;
   Runtime& runtime = context.runtime;
   Job job({runtime.loop(), context.agents, *prepared.rendezvous, *prepared.output, runtime.log(),
            context.record, context.status, [] { Runtime::suspend(); }, context.own_children},
-          planned.plan, config,
-          {.start_deadline = context.start_deadline,
+          generation.plan, config,
+          {.start_deadline = generation.start_deadline,
            .limit_since = context.limit_since,
            .may_restart = [&](const Outcome& failed) {
              return !has_lost_output(context, prepared) && restarts.allows(failed);
            }});
   const Runtime::SignalHandlerScope signals(runtime, [&job](int number) { job.signalled(number); });
-  TRY(job.launch({planned.forwarded, prepared.facts, planned.bindings, prepared.reach}));
+  TRY(job.launch({generation.forwarded, generation.facts, generation.bindings, generation.reach}));
   ignore_openssl_config();  // now, because the launcher waits for the agents anyway
   TRY(job.supervise());
   if (job.starts_again()) {
@@ -91,17 +92,20 @@ Outcome outcome_without_restart(const JobContext& context, const Error& why, Out
 }
 
 /// Runs one generation after the other, until one ends well or for good.
-Result<Outcome> run_generations(JobContext& context, const PlannedJob& planned,
-                                PreparedJob& prepared) {
+Result<Outcome> run_generations(JobContext& context, PreparedJob& prepared) {
   RestartPolicy restarts(context.config.restarts);
+  const RestartParts parts = {
+      context.runtime.loop(), context.agents, *prepared.rendezvous, *prepared.output,
+      context.runtime.log(),  context.record, context.config,       context.awaited.interrupted};
   context.limit_since = Clock::now();
   for (;;) {
     context.record.begin_generation(Clock::now());
-    const GenerationEnd end = TRY(run_generation(context, planned, prepared, restarts));
+    const GenerationEnd end = TRY(run_generation(context, prepared, restarts));
     const Duration lived = context.record.end_generation(end.outcome, Clock::now());
     if (!end.starts_again) return last_outcome(context, prepared, end.outcome);
     const WorldRestart restart = restarts.next(lived);
-    const auto ready = prepare_again(context, planned, prepared, restart, end.outcome);
+    const auto ready =
+        prepare_again(parts, prepared.generation, restart, end.outcome, context.time_limit());
     if (!ready)
       return last_outcome(context, prepared,
                           outcome_without_restart(context, ready.error(), end.outcome));
@@ -114,14 +118,14 @@ Result<Outcome> run_job(const RunConfig& config, const Environment& environment,
                         JobRecord& record) {
   auto dialed = dialed_by_srun(config, environment, runtime.log());
   JobContext context(config, environment, runtime, record, std::move(dialed));
-  const PlannedJob planned = TRY(plan_job(context, environment));
+  PlannedJob planned = TRY(plan_job(context, environment));
   if (config.dry_run) {
     runtime.out().write(plan_report(planned.plan, config), {});
     return Outcome();
   }
-  PreparedJob prepared = TRY(prepare_job(context, planned));
+  PreparedJob prepared = TRY(prepare_job(context, std::move(planned)));
   if (prepared.failure) return *prepared.failure;
-  return run_generations(context, planned, prepared);
+  return run_generations(context, prepared);
 }
 
 /// The outcome of a job that did not end by itself: an interruption before the launch, or an error.

@@ -124,16 +124,14 @@ std::string line_of(const Task& task, const std::string& host, const Binding& bi
                 gpus.empty() ? "none" : join(gpus, ", "));
 }
 
-/// Returns the resources of the plan's hosts. Requires that these are some of `hosts`, in the same
-/// order.
+/// Returns the resources of the plan's hosts. Requires that these are some of `hosts`.
 std::vector<const HostResources*> resources_of(const Plan& plan, const std::vector<Host>& hosts,
                                                const std::vector<HostResources>& resources) {
   std::vector<const HostResources*> found;
-  size_t at = 0;
   for (const PlannedHost& planned : plan.hosts) {
-    while (!hosts[at].same_as(planned.host))
-      ++at;
-    found.push_back(&resources[at]);
+    const auto at = std::ranges::find_if(
+        hosts, [&planned](const Host& host) { return host.same_as(planned.host); });
+    found.push_back(&resources[static_cast<size_t>(at - hosts.begin())]);
   }
   return found;
 }

@@ -47,8 +47,8 @@ struct Bindings {
   std::vector<std::string> lines;  ///< for --report-bindings
 };
 
-/// `resources` belong to `hosts`, index by index; the plan was made from `hosts`. Empty `resources`
-/// bind no task. Fails with Errc::input, which names all hosts that lack resources.
+/// `resources` belong to `hosts`, index by index; those of the plan are among them. Empty
+/// `resources` bind no task. Fails with Errc::input, which names all hosts that lack resources.
 Result<Bindings> bind_plan(const PlacementOptions& options, const Plan& plan,
                            const std::vector<Host>& hosts,
                            const std::vector<HostResources>& resources);

@@ -89,8 +89,8 @@ Result<Plan> job_plan(const RunConfig& config, const ResolvedHosts& resolved,
   if (resolved.plan) return *resolved.plan;
   const SlotUnit unit = config.placement.slot_unit;
   if (unit == SlotUnit::gpu) TRY(check_gpus(resolved.hosts, resources));
-  PlanRequest request =
-      plan_request(config, with_slots(resolved.hosts, resources, unit), resolved.roles);
+  PlanRequest request = plan_request(config, with_slots(resolved.hosts, resources, unit),
+                                     resolved.spares, resolved.roles);
   std::ranges::transform(resolved.hosts, std::back_inserter(request.slots_found), lacks_slots);
   return make_plan(request);
 }
@@ -106,8 +106,8 @@ std::vector<std::string> idle_host_warnings(const ResolvedHosts& resolved, const
   return {
       format("no process for {}: the job has {} process{} on {} of {} hosts; leave {} out, or "
              "start more processes",
-             some_of(idle), plan.tasks.size(), one ? "" : "es", plan.hosts.size(),
-             resolved.hosts.size(), idle.size() == 1 ? "it" : "them")};
+             some_of(idle), plan.tasks.size(), one ? "" : "es", plan.host_count(),
+             resolved.hosts.size() - resolved.spares, idle.size() == 1 ? "it" : "them")};
 }
 
 Result<> check_targets(const RunConfig& config, const Plan& plan) {

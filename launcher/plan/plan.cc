@@ -245,6 +245,18 @@ std::vector<const Role*> Plan::roles_on(const PlannedHost& host) const {
   return there;
 }
 
+std::vector<Host> hosts_of(const Plan& plan) {
+  std::vector<Host> hosts;
+  for (const PlannedHost& planned : plan.hosts)
+    hosts.push_back(planned.host);
+  return hosts;
+}
+
+size_t Plan::host_count() const {
+  return static_cast<size_t>(
+      std::ranges::count_if(hosts, [](const PlannedHost& host) { return !host.tasks.empty(); }));
+}
+
 int Plan::rank_digits() const {
   int digits = 1;
   for (int highest = world_size - 1; highest >= 10; highest /= 10)
@@ -271,6 +283,8 @@ Result<Plan> make_plan(const PlanRequest& request) {
                 .agent = agent});
     }
   }
+  for (const Host& spare : request.spares)
+    plan.hosts.push_back({.host = spare});
   assert(plan.world_size > 0);
   number_across_hosts(plan);
   return plan;

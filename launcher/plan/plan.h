@@ -28,7 +28,7 @@ struct Task {
   bool operator==(const Task&) const = default;
 };
 
-/// A host that has tasks. Its index in Plan::hosts is its agent's number.
+/// A host of a job, and its tasks. Its index in Plan::hosts is its agent's number.
 struct PlannedHost {
   Host host;
   std::vector<size_t> tasks = {};  ///< indices into Plan::tasks, in the order of the launch
@@ -49,7 +49,7 @@ struct ExternalLayout {
 
 /// Which task runs on which host. A value: made once, compared, printed.
 struct Plan {
-  std::vector<PlannedHost> hosts;  ///< index = agent number
+  std::vector<PlannedHost> hosts;  ///< index = agent number; spares, without tasks, are the last
   std::vector<Task> tasks;         ///< in rank order, then tasks without rank
   std::vector<Role> roles;         ///< of the tasks, in their order; all counts known
   int world_size = 0;
@@ -66,10 +66,15 @@ struct Plan {
   std::vector<const Role*> roles_here() const;
   /// Returns the roles that have tasks on this host, in the same order.
   std::vector<const Role*> roles_on(const PlannedHost& host) const;
+  /// Returns the number of hosts that have tasks.
+  size_t host_count() const;
   /// Returns the digits of the highest rank: the width of NN in rank.NN.
   int rank_digits() const;
   bool operator==(const Plan&) const = default;
 };
+
+/// Returns the hosts by their agents' numbers.
+std::vector<Host> hosts_of(const Plan& plan);
 
 /// Sorts roles by the order of their ranks: chief or master, worker, other ranked roles, the rest.
 /// The ranks of a role are consecutive.
@@ -79,6 +84,7 @@ void number_across_hosts(Plan& plan);
 
 struct PlanRequest {
   std::vector<Host> hosts;             ///< slots all known (> 0)
+  std::vector<Host> spares = {};       ///< get no tasks now
   std::vector<Role> roles = {Role()};  ///< RunConfig::roles; their hosts are some of `hosts`
   bool oversubscribe = false;          ///< allow more processes than slots
   /// None: by slot, but by node among hosts whose slots the user did not give.

@@ -157,6 +157,26 @@ Result<> set_per_host(std::vector<Host>& hosts, const RunConfig& config) {
                      count, per_host, hosts.size(), hosts.size() == 1 ? "" : "s", all, all));
 }
 
+/// Appends the hosts of --spare. Fails for one that is a host of the job already.
+Result<> add_spares(ResolvedHosts& resolved, const RunConfig& config,
+                    const std::vector<std::string>& own_names) {
+  for (Host spare : config.restarts.spares) {
+    spare.here = is_local(spare, own_names);
+    const auto same = std::ranges::find_if(resolved.hosts, [&spare](const Host& host) {
+      return (spare.here && host.here) ||
+             (spare.user == host.user && canonical_host(spare.name) == canonical_host(host.name));
+    });
+    if (same != resolved.hosts.end()) {
+      return fail(Errc::input, format("--spare {}: the job uses {} already; name other hosts",
+                                      login_text(spare), login_text(*same)));
+    }
+    if (config.placement.per_host) spare.slots = *config.placement.per_host;
+    resolved.hosts.push_back(std::move(spare));
+    ++resolved.spares;
+  }
+  return {};
+}
+
 /// Plans the tasks of the external cluster that this machine starts.
 Result<Plan> given_plan(const RunConfig& config, const std::vector<std::string>& own_names) {
   Plan plan = TRY(make_external_plan(*config.external_cluster, config.roles, own_names));
@@ -169,23 +189,20 @@ Result<Plan> given_plan(const RunConfig& config, const std::vector<std::string>&
   return plan;
 }
 
-std::vector<Host> hosts_of(const Plan& plan) {
-  std::vector<Host> hosts;
-  for (const PlannedHost& planned : plan.hosts)
-    hosts.push_back(planned.host);
-  return hosts;
-}
-
 }  // namespace
 
 bool all_slots_known(const std::vector<Host>& hosts) {
   return std::ranges::none_of(hosts, [](const Host& host) { return host.slots == 0; });
 }
 
-PlanRequest plan_request(const RunConfig& config, std::vector<Host> hosts,
+PlanRequest plan_request(const RunConfig& config, std::vector<Host> hosts, size_t spares,
                          std::vector<Role> roles) {
   const PlacementOptions& placement = config.placement;
+  const auto first_spare = hosts.end() - static_cast<std::ptrdiff_t>(spares);
+  std::vector<Host> at_the_end(first_spare, hosts.end());
+  hosts.erase(first_spare, hosts.end());
   return {.hosts = std::move(hosts),
+          .spares = std::move(at_the_end),
           .roles = std::move(roles),
           .oversubscribe = config.oversubscribe,
           .map_by = placement.map_by,
@@ -207,8 +224,10 @@ Result<ResolvedHosts> resolve_hosts(const RunConfig& config,
   if (config.placement.per_host) TRY(set_per_host(list.hosts, config));
   resolved.hosts = std::move(list.hosts);
   resolved.warnings = std::move(list.warnings);
+  TRY(add_spares(resolved, config, own_names));
   if (!all_slots_known(resolved.hosts)) return resolved;
-  resolved.plan = TRY(make_plan(plan_request(config, std::move(resolved.hosts), resolved.roles)));
+  resolved.plan = TRY(
+      make_plan(plan_request(config, std::move(resolved.hosts), resolved.spares, resolved.roles)));
   resolved.hosts = hosts_of(*resolved.plan);
   return resolved;
 }

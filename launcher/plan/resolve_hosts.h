@@ -12,7 +12,9 @@ namespace dt {
 
 /// The hosts of a job, each machine once.
 struct ResolvedHosts {
-  std::vector<Host> hosts = {};            ///< if there is a plan, only hosts with tasks
+  /// The spares are the last; if there is a plan, the others are those with tasks.
+  std::vector<Host> hosts = {};
+  size_t spares = 0;
   std::vector<Role> roles = {};            ///< with hosts by the names in `hosts`
   std::vector<std::string> warnings = {};  ///< about hosts that the user named several times
   std::optional<Plan> plan = {};           ///< none: some slots depend on the hosts' resources
@@ -29,8 +31,9 @@ Result<ResolvedHosts> resolve_hosts(const RunConfig& config,
 
 bool all_slots_known(const std::vector<Host>& hosts);
 
-/// Returns the request for make_plan, with the placement that the user wants. Requires that all
-/// slots are known.
-PlanRequest plan_request(const RunConfig& config, std::vector<Host> hosts, std::vector<Role> roles);
+/// Returns the request for make_plan, with the placement that the user wants. The last `spares` of
+/// the hosts get no tasks. Requires that all slots are known.
+PlanRequest plan_request(const RunConfig& config, std::vector<Host> hosts, size_t spares,
+                         std::vector<Role> roles);
 
 }  // namespace dt

@@ -85,7 +85,7 @@ struct JobRecord {
   void begin_generation(Time now) {
     generations.push_back({.began = now, .world_size = plan.world_size});
     for (const PlannedHost& planned_host : plan.hosts)
-      generations.back().hosts.push_back(planned_host.host.name);
+      if (!planned_host.tasks.empty()) generations.back().hosts.push_back(planned_host.host.name);
   }
 
   /// Its tasks have ended. Returns how long it ran.

@@ -133,8 +133,8 @@ Json plan_document(const Plan& plan, const std::vector<std::string>& command,
 
 std::string plan_text(const Plan& plan, const std::vector<std::string>& command) {
   std::string text =
-      format("{} processes on {} host{}{}{}\n", plan.tasks.size(), plan.hosts.size(),
-             plan.hosts.size() == 1 ? "" : "s",
+      format("{} processes on {} host{}{}{}\n", plan.tasks.size(), plan.host_count(),
+             plan.host_count() == 1 ? "" : "s",
              plan.is_partial() ? format(", of {} in the cluster", cluster_size(plan)) : "",
              command.empty() ? "" : ": " + command_text(command));
   for (const Role& role : plan.roles) {

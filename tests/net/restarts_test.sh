@@ -52,14 +52,15 @@ waits_for_restart() {
   wait_for stderr_has 'restart 6 of 9 in 16s'
 }
 
-test_an_agent_killed_in_the_wait_ends_the_job_with_its_failure() {
+test_an_agent_killed_in_the_wait_is_started_again() {
   hosts_up 2
   waits_for_restart
   kill -KILL "$(agent_on 2)"
+  wait_for stderr_has 'dtrain: all hosts are there again'
+  wait_for stderr_has 'restart 7 of 9 in 30s after rank 1 on node2: exit status 42'
+  signal TERM
   finish
-  expect_status 42
-  expect_stderr_contains 'dtrain: the job cannot start again: '
-  expect grep -q 'the job cannot start again: .*node2' "$out/stderr"
+  expect_status 143
   expect_no_processes
 }
 
@@ -71,15 +72,100 @@ test_a_launcher_killed_in_the_wait_leaves_nothing_on_its_hosts() {
   expect_no_processes
 }
 
-test_a_host_lost_while_it_runs_ends_the_job() {
-  hosts_up 2
-  start_on_launcher "$DTRAIN" run -H node1:1,node2:1 --max-restarts 2 --dead-after 2s --no-tag "$steady" "$out/stop"
+# sums_twice OPTION...: starts a job that sums on node1 and node2; its spares are among the options.
+sums_twice() {
+  start_on_launcher "$DTRAIN" run -H node1:1,node2:1 --max-restarts 2 --dead-after 2s --no-tag \
+    --report "$out/report.json" "$@" "$steady" "$out/stop"
   wait_for sums_begun 1
+}
+
+# expect_hosts GENERATION HOST...: these hosts had tasks, by the report.
+expect_hosts() {
+  expect python3 -c 'import json, sys
+assert json.load(open(sys.argv[1]))["generations"][int(sys.argv[2]) - 1]["hosts"] == sys.argv[3:]' "$out/report.json" "$@"
+}
+
+test_a_spare_takes_the_place_of_a_lost_host() {
+  hosts_up 3
+  sums_twice --spare node3:1
+  cut_cable 2
+  wait_for sums_begun 2
+  touch "$out/stop"
+  finish
+  expect_status 0
+  expect_stderr_contains 'dtrain: agent on node2 lost: no heartbeat for 2s'
+  expect_stderr_contains 'dtrain: restart 1 of 2: agent on node2 lost: no heartbeat for 2s; 2 ranks on node1, node3 (spare)'
+  expect_hosts 1 node1 node2
+  expect_hosts 2 node1 node3
+  mend_cable 2
+  expect_no_processes
+}
+
+test_a_killed_agent_s_host_is_used_again() {
+  hosts_up 2
+  sums_twice
+  kill -KILL "$(agent_on 2)"
+  wait_for sums_begun 2
+  touch "$out/stop"
+  finish
+  expect_status 0
+  expect_stderr_contains 'dtrain: waiting for node2, up to 30s (--start-timeout)'
+  expect_stderr_contains 'dtrain: all hosts are there again'
+  expect_hosts 2 node1 node2
+  expect_no_processes
+}
+
+test_a_lost_host_that_returns_takes_the_place_of_its_spare() {
+  hosts_up 3
+  sums_twice --spare node3:1
+  cut_cable 2
+  wait_for sums_begun 2
+  mend_cable 2
+  kill -KILL "$(agent_on 3)"
+  # Either may be the first that answers.
+  wait_for sums_begun 3
+  touch "$out/stop"
+  finish
+  expect_status 0
+  expect_stderr_contains 'dtrain: waiting for node3, up to 30s (--start-timeout)'
+  expect_no_processes
+}
+
+test_without_a_spare_a_lost_host_ends_the_job_after_the_start_timeout() {
+  hosts_up 2
+  sums_twice --start-timeout 12s
   cut_cable 2
   finish
   expect_status 3
-  expect_stderr_contains 'agent on node2 lost: '
-  expect_stderr_lacks 'dtrain: restart '
+  expect_stderr_contains 'dtrain: waiting for node2, up to 12s (--start-timeout)'
+  expect_stderr_contains 'dtrain: the job cannot start again: node2: '
+  expect_stderr_contains 'agent on node2 lost: no heartbeat for 2s'
+  mend_cable 2
+  expect_no_processes
+}
+
+test_a_spare_that_is_lost_is_one_warning() {
+  hosts_up 3
+  sums_twice --spare node3:1
+  kill -KILL "$(agent_on 3)"
+  wait_for stderr_has 'the job goes on without this spare'
+  touch "$out/stop"
+  finish
+  expect_status 0
+  expect_stdout_contains 'all sums were right'
+  expect test "$(grep -c '^dtrain: ' "$out/stderr")" = 1
+  expect_no_processes
+}
+
+test_an_unreachable_spare_is_one_warning() {
+  hosts_up 2
+  sums_twice --spare node9:1
+  touch "$out/stop"
+  finish
+  expect_status 0
+  expect_stderr_contains 'dtrain: warning: node9: '
+  expect_stderr_contains '; the job goes on without this spare'
+  expect_no_processes
 }
 
 run_tests "$@"

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "launcher/config/hosts/hosts.h"
+
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -19,6 +21,7 @@ struct StatusRange {
 struct RestartOptions {
   uint32_t max = 0;             ///< --max-restarts
   std::vector<StatusRange> on;  ///< --restart-on; empty: after every failure
+  std::vector<Host> spares;     ///< --spare: take the places of lost hosts
   bool operator==(const RestartOptions&) const = default;
 };
 

@@ -4,20 +4,46 @@
 #include "base/text.h"
 #include "launcher/config/hosts/host_range.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace dt {
 
-std::string restart_text(const WorldRestart& restart, const Failure& after, const Plan& plan) {
-  std::vector<std::string> hosts;
-  for (const PlannedHost& planned : plan.hosts)
-    hosts.push_back(planned.host.name);
-  const std::string who = after.rank >= 0 ? format("rank {}", after.rank) : after.task.text();
+namespace {
+
+/// " after rank 3 on b: killed by SIGKILL", or ": agent on b lost: no heartbeat for 5s".
+std::string cause_text(const Outcome& failed) {
+  if (!failed.failure) return ": " + failed.reason;
+  const Failure& failure = *failed.failure;
+  const std::string who = failure.rank >= 0 ? format("rank {}", failure.rank) : failure.task.text();
+  return format(" after {} on {}: {}", who, failure.host, failure.cause);
+}
+
+/// "a, b, e (spare)".
+std::string hosts_text(const NextPlan& next) {
+  std::vector<std::string> known;
+  std::vector<std::string> taken;
+  for (const PlannedHost& planned : next.plan.hosts) {
+    const std::string& name = planned.host.name;
+    if (planned.tasks.empty()) continue;
+    if (std::ranges::count(next.taken, name) > 0) {
+      taken.push_back(name + " (spare)");
+    } else {
+      known.push_back(name);
+    }
+  }
+  if (!known.empty()) taken.insert(taken.begin(), compress_names(known));
+  return join(taken, ", ");
+}
+
+}  // namespace
+
+std::string restart_text(const WorldRestart& restart, const Outcome& failed, const NextPlan& next) {
   const bool at_once = restart.delay == Duration::zero();
-  return format("restart {} of {}{} after {} on {}: {}; {} rank{} on {}", restart.number,
-                restart.of, at_once ? "" : " in " + duration_text(restart.delay), who, after.host,
-                after.cause, plan.world_size, plan.world_size == 1 ? "" : "s",
-                compress_names(hosts));
+  const int ranks = next.plan.world_size;
+  return format("restart {} of {}{}{}; {} rank{} on {}", restart.number, restart.of,
+                at_once ? "" : " in " + duration_text(restart.delay), cause_text(failed), ranks,
+                ranks == 1 ? "" : "s", hosts_text(next));
 }
 
 }  // namespace dt

@@ -124,7 +124,9 @@ std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                       .heartbeat = config.heartbeat,
                       .dead_after = host.host.here ? config.local_dead_after : config.dead_after,
                       .environment_bytes = environment_bytes});
-    add_commands(orders.back(), config.command, plan.roles_on(host));
+    // A spare can run all of them.
+    add_commands(orders.back(), config.command,
+                 host.tasks.empty() ? plan.roles_here() : plan.roles_on(host));
   }
   if (!plan.is_partial()) {
     orders[static_cast<size_t>(plan.tasks.front().agent)].ports += ports_of_rank_0;
@@ -142,6 +144,7 @@ std::optional<Outcome> preparation_failure(const Plan& plan, const std::vector<P
   };
   for (size_t agent = 0; agent < prepared.size(); ++agent) {
     const Prepared& answer = prepared[agent];
+    if (plan.hosts[agent].tasks.empty()) continue;
     if (!answer.failure.empty()) {
       blame(agent, answer.failure, answer.status);
     } else if (answer.ports.size() != static_cast<size_t>(orders[agent].ports)) {

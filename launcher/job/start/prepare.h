@@ -27,7 +27,8 @@ Result<> check_launcher_files(const RunConfig& config, const Plan& plan);
 std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                                     const Claim& generation, const Environment& forwarded);
 
-/// Why no task can start: each cause once, with its hosts. None when all agents are prepared.
+/// Why no task can start: each cause once, with its hosts. None when all agents of hosts with tasks
+/// are prepared.
 std::optional<Outcome> preparation_failure(const Plan& plan, const std::vector<Prepare>& orders,
                                            const std::vector<Prepared>& prepared);
 

@@ -241,6 +241,27 @@ std::vector<std::string> shared_machines(const std::vector<std::string>& names,
   return warnings;
 }
 
+Reach reach_of_plan(const ProbedHosts& probed, const Plan& plan) {
+  std::map<int32_t, int32_t> numbers;  // those of the probe to those of the plan
+  Reach reach = {.launcher = probed.reach.launcher, .hosts = {}, .warnings = {}};
+  for (const PlannedHost& planned : plan.hosts) {
+    const auto at = std::ranges::find_if(
+        probed.hosts, [&planned](const Host& host) { return host.same_as(planned.host); });
+    const auto number = at - probed.hosts.begin();
+    numbers.emplace(number, reach.hosts.size());
+    reach.hosts.push_back(probed.reach.hosts[static_cast<size_t>(number)]);
+  }
+  for (HostReach& host : reach.hosts) {
+    std::vector<int32_t> cut_off;
+    for (const int32_t number : host.cut_off) {
+      const auto at = numbers.find(number);
+      if (at != numbers.end()) cut_off.push_back(at->second);
+    }
+    host.cut_off = std::move(cut_off);
+  }
+  return reach;
+}
+
 bool needs_probe(const Plan& plan, const std::vector<std::string>& networks) {
   return plan.hosts.size() > 1 || !plan.hosts.front().host.here || !networks.empty();
 }

@@ -30,6 +30,16 @@ struct Reach {
   bool operator==(const Reach&) const = default;
 };
 
+/// The addresses that a probe has found, and its hosts by agent number. Later plans may number them
+/// otherwise, and leave some out.
+struct ProbedHosts {
+  Reach reach;
+  std::vector<Host> hosts;
+};
+
+/// Returns the addresses of the plan's hosts, without the warnings. Requires that all were probed.
+Reach reach_of_plan(const ProbedHosts& probed, const Plan& plan);
+
 /// One machine to probe, best address first.
 struct Probed {
   std::string name;

@@ -22,13 +22,16 @@ void JobVerdict::fail(size_t task, int status, Failure failure) {
 }
 
 void JobVerdict::decide(int status, std::string reason) {
+  forbid_restart();
   if (std::exchange(decided_, true)) return;
   outcome_.exit_status = status;
   outcome_.reason = std::move(reason);
 }
 
 void JobVerdict::lose_host(std::string reason) {
-  decide(status_host_lost, std::move(reason));
+  if (std::exchange(decided_, true)) return;
+  outcome_.exit_status = status_host_lost;
+  outcome_.reason = std::move(reason);
 }
 
 void JobVerdict::lose_output(std::string reason) {
@@ -38,6 +41,7 @@ void JobVerdict::lose_output(std::string reason) {
 }
 
 void JobVerdict::end(int status, std::string reason) {
+  forbid_restart();
   if (!std::exchange(decided_, true)) outcome_.exit_status = status;
   if (outcome_.reason.empty()) outcome_.reason = std::move(reason);
 }

@@ -26,25 +26,25 @@ class JobVerdict {
   /// The time limit has ended the job.
   bool timed_out() const { return timed_out_; }
 
-  /// The outcome is a task's failure that has ended the job, and all hosts are there: the tasks can
-  /// start again.
-  bool can_restart() const {
-    return ended_by_failure_ && outcome_.reason.empty() && !restart_forbidden_;
-  }
+  /// A task's failure or a lost host has ended the job, and nothing forbids that all tasks start
+  /// again.
+  bool can_restart() const { return ended_by_failure_ && !restart_forbidden_; }
   /// All tasks start again, unless a signal comes before all of them have ended.
   void restart() { restarts_ = true; }
   bool restarts() const { return restarts_ && can_restart(); }
 
   /// The task has failed. The status counts unless there is one.
   void fail(size_t task, int status, Failure failure);
-  /// The failure of a task ends the job.
+  /// The failure of a task, or the loss of its host, ends the job.
   void end_by_failure() { ended_by_failure_ = true; }
-  /// A host cannot run tasks again, whether that decides or not.
+  /// A host cannot run tasks again, or the user wants no further start, whether that decides or
+  /// not.
   void forbid_restart() { restart_forbidden_ = true; }
   /// A task counts as failed, but its failure decides nothing.
   void count_failed_task() { ++outcome_.failed_tasks; }
-  /// Has no effect on what is decided.
+  /// Has no effect on what is decided. The job does not start again.
   void decide(int status, std::string reason);
+  /// Has no effect on what is decided.
   void lose_host(std::string reason);
   /// The output of a job that ended well so far is not complete: the job has failed.
   void lose_output(std::string reason);

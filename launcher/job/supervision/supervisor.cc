@@ -131,15 +131,19 @@ Actions Supervisor::agent_lost(size_t agent, const std::string& why, Time now) {
   Actions actions;
   const PlannedHost& host = plan_.hosts[agent];
   std::string cause = format("agent on {} lost: {}", host.host.name, why);
+  if (host.tasks.empty()) {
+    pause_.agent_ended(agent);
+    return suspend_if_all_paused({warning(cause + "; the job goes on without this spare")});
+  }
   const bool could_restart =
       verdict_.can_restart() && options_.may_restart && options_.may_restart(outcome());
-  verdict_.forbid_restart();
   const bool had_restarts =
       phase_ == Phase::running && std::ranges::any_of(host.tasks, [this](size_t task) {
         return !lives_.ended(task) && lives_.has_restart(task);
       });
   if (had_restarts) cause += " (tasks of a lost host are not restarted)";
   if (excuse_host(agent, cause, now, actions)) return suspend_if_all_paused(std::move(actions));
+  if (phase_ == Phase::running) verdict_.end_by_failure();
   if (!done_ && phase_ != Phase::finishing) verdict_.lose_host(cause);
   bool needed_none = false;
   bool had_tasks = false;
@@ -154,9 +158,7 @@ Actions Supervisor::agent_lost(size_t agent, const std::string& why, Time now) {
   }
   if (needed_none) {
     actions.push_back(warning(cause + "; the job was done without it"));
-  } else if (could_restart) {
-    actions.push_back(warning(cause + "; the job does not start again without it"));
-  } else if (had_tasks && verdict_.on_request()) {
+  } else if (could_restart || (had_tasks && verdict_.on_request())) {
     actions.push_back(warning(cause));
   }
   pause_.agent_ended(agent);
@@ -177,6 +179,7 @@ void Supervisor::output_lost(size_t agent, const std::string& why) {
 Actions Supervisor::port_taken(std::string why, Time now) {
   Actions actions;
   if (!not_stopped() || done_ || verdict_.decided()) return actions;
+  verdict_.forbid_restart();
   verdict_.lose_host(std::move(why));
   send_stop(SIGTERM, now, actions);
   return actions;
@@ -381,7 +384,8 @@ void Supervisor::finish(Actions& actions, Time now) {
   if (verdict_.can_restart() && options_.may_restart && options_.may_restart(outcome()))
     verdict_.restart();
   // A job that ended by itself waits for a slow reader of its output without a limit.
-  phase_deadline_ = outcome().reason.empty() ? Time::max() : now + agents_finish_patience;
+  const bool waits = outcome().reason.empty() || verdict_.restarts();
+  phase_deadline_ = waits ? Time::max() : now + agents_finish_patience;
   actions.push_back(plain(Action::Kind::finish));
 }
 

@@ -63,8 +63,9 @@ using Actions = std::vector<Action>;
 ///   Killing ────▶ finishing:  all tasks have exited, or the kernel could not end them in time.
 ///   Finishing ──▶ the end:    all agents have finished.
 ///
-/// The end may be that of a generation: after a task's failure all tasks start again, if the
-/// options allow it (JobVerdict::restarts).
+/// The end may be that of a generation: after the failure of a task or the loss of a host all tasks
+/// start again, if the options allow it (JobVerdict::restarts). The loss of a host without tasks, a
+/// spare, is a warning.
 ///
 /// While the job runs, a failed task with restarts (TaskLives) waits a moment, and starts again as
 /// its next attempt. When the job leaves this phase, a task that waits has failed.
@@ -88,7 +89,8 @@ class Supervisor {
     SuccessOptions success = {};
     /// True while a task writes a file that SIGKILL would lose; empty: never.
     std::function<bool()> writes_file = {};
-    /// Called when a task's failure has ended the job: true if all tasks start again; empty: never.
+    /// Called when a failure or a lost host has ended the job: true if all tasks start again;
+    /// empty: never.
     std::function<bool(const Outcome& failed)> may_restart = {};
   };
   Supervisor(Plan plan, Options options, Time now);

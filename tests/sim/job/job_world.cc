@@ -24,6 +24,11 @@ JobWorld::JobWorld(const std::string& name, Random random, Scenario scenario)
   for (size_t host = 0; host < scenario_.hosts.size(); ++host) {
     const HostFate& fate = scenario_.hosts[host];
     hosts_.push_back(std::make_unique<SimulatedHost>(*site_, fate, handlers_of(host)));
+    const auto& hosts = scenario_.config.hosts;
+    const bool is_spare = host >= hosts.size();
+    names_.push_back(is_spare ? scenario_.config.restarts.spares[host - hosts.size()].name
+                              : hosts[host].name);
+    newest_[names_.back()] = host;
     if (!fate.prepare_failure.empty()) judge_.allow(fate.prepare_status);
     if (!ends_well(fate.logins.back())) judge_.allow(3);
     if (fate.dialing == Dialing::never) judge_.allow(3);
@@ -47,17 +52,18 @@ JobWorld::JobWorld(const std::string& name, Random random, Scenario scenario)
 }
 
 SimulatedLauncher::Handlers JobWorld::launcher_handlers() {
-  return {.on_phase = [this](Phase phase) { reached(phase); },
-          .on_log =
-              [this](std::string_view line) {
-                judge_.logged(std::string(line));
-                note(std::string(line.substr(0, line.size() - 1)));
-              },
-          .on_shown = [this](std::string_view bytes) { judge_.shown(bytes); },
-          .on_suspended = [this] { suspended(); },
-          .log_in = [this](const Host& host) { return host_named(host.name).log_in(host.name); },
-          .start_agents = [this] { return starter_->run(); },
-          .idle = [this](Time until) { return idle(until); }};
+  return {
+      .on_phase = [this](Phase phase) { reached(phase); },
+      .on_log =
+          [this](std::string_view line) {
+            judge_.logged(std::string(line));
+            note(std::string(line.substr(0, line.size() - 1)));
+          },
+      .on_shown = [this](std::string_view bytes) { judge_.shown(bytes); },
+      .on_suspended = [this] { suspended(); },
+      .log_in = [this](const Host& host) { return host_to_log_in(host.name).log_in(host.name); },
+      .start_agents = [this] { return starter_->run(); },
+      .idle = [this](Time until) { return idle(until); }};
 }
 
 void JobWorld::start_agents(const DialOrder& order) {
@@ -86,8 +92,10 @@ SimulatedHost::Handlers JobWorld::handlers_of(size_t host) {
       .on_exit = [this](const SimulatedHost::Running& task, const ExitStatus& status,
                         std::optional<Time> arrives) { task_exited(task, status, arrives); },
       .on_started =
-          [this] {
+          [this, host] {
             judge_.one_generation(hosts_);
+            for (size_t older = 0; older < host; ++older)
+              if (names_[older] == names_[host]) judge_.nothing_runs(*hosts_[older]);
             reached(Phase::started);
           },
       .on_barrier =
@@ -122,6 +130,7 @@ void JobWorld::run() {
                  .record = launcher_->record(),
                  .hosts = planned,
                  .undisturbed = scenario_.undisturbed(),
+                 .moved = hosts_moved(),
                  .ended = time_.now,
                  .took = time_.now - began_});
   // Agents without a message from the launcher end their tasks when the lease expires.
@@ -130,8 +139,28 @@ void JobWorld::run() {
 }
 
 SimulatedHost& JobWorld::host_named(const std::string& name) {
-  const auto at = std::ranges::find(scenario_.config.hosts, name, &Host::name);
-  return *hosts_[static_cast<size_t>(at - scenario_.config.hosts.begin())];
+  return *hosts_[newest_.at(name)];
+}
+
+/// Once the launcher has lost an agent, the next one of the host has a state of its own.
+SimulatedHost& JobWorld::host_to_log_in(const std::string& name) {
+  SimulatedHost& last = host_named(name);
+  if (!last.has_served()) return last;
+  const size_t number = hosts_.size();
+  hosts_.push_back(std::make_unique<SimulatedHost>(*site_, last.fate(), handlers_of(number)));
+  names_.push_back(name);
+  newest_[name] = number;
+  if (last.is_cut()) hosts_.back()->cut();
+  return *hosts_.back();
+}
+
+/// True if a task has run on two hosts, or under two agents.
+bool JobWorld::hosts_moved() const {
+  const auto& generations = launcher_->record().generations;
+  const auto other = [&](const GenerationRecord& one) {
+    return one.hosts != generations.front().hosts;
+  };
+  return hosts_.size() > scenario_.hosts.size() || std::ranges::any_of(generations, other);
 }
 
 /// Called when dtrain has nothing to do: the hosts act, or time passes.

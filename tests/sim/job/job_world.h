@@ -5,6 +5,7 @@
 #include "tests/sim/job/troubles.h"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -41,6 +42,8 @@ class JobWorld {
 
  private:
   SimulatedHost& host_named(const std::string& name);
+  SimulatedHost& host_to_log_in(const std::string& name);
+  bool hosts_moved() const;
   bool idle(Time until);
   void pass(Duration time);
   /// Stops dtrain for so long, while the rest of the world continues.
@@ -68,7 +71,10 @@ class JobWorld {
   std::unique_ptr<VirtualLoop> far_;  ///< of all hosts
   std::optional<SimulatedLauncher> launcher_;
   std::optional<Site> site_;
+  /// Those of the scenario, then those on which the launcher has started one more agent.
   std::vector<std::unique_ptr<SimulatedHost>> hosts_;
+  std::vector<std::string> names_;        ///< of `hosts_`
+  std::map<std::string, size_t> newest_;  ///< indices in `hosts_`
   std::optional<SimulatedStarter> starter_;
   size_t hellos_ = 0;
   size_t ended_agents_ = 0;

@@ -14,6 +14,8 @@ namespace {
 /// time to connect, the slowest program and the grace. Tasks that may end by themselves add a
 /// second grace. The Supervisor and the agents wait some time after kills.
 constexpr Duration longest_job = seconds(70);
+/// How long a job waits for lost hosts before it starts again.
+constexpr Duration longest_gathering = seconds(35);
 /// Restarts add up to three waits, and runs of the slowest program.
 constexpr Duration longest_restarts = seconds(35);
 /// The time in which ranks and agents answer before a stall is logged, over the slowest network.
@@ -131,7 +133,9 @@ void Judge::at_end(const End& end) {
 void Judge::ends_in_time(const End& end) {
   const bool restarts = restarts_of(end, {"worker", 0}) > 0;
   const auto starts = static_cast<int>(std::max<size_t>(1, end.record.generations.size()));
-  if (end.took - still_ > starts * longest_job + (restarts ? longest_restarts : Duration::zero()))
+  const Duration start =
+      longest_job + (end.config.restarts.max > 0 ? longest_gathering : Duration::zero());
+  if (end.took - still_ > starts * start + (restarts ? longest_restarts : Duration::zero()))
     complain(format("it took {}", duration_text(std::chrono::round<milliseconds>(end.took))));
 }
 
@@ -232,10 +236,17 @@ void Judge::generations_used(const End& end) {
 void Judge::one_generation(const std::vector<std::unique_ptr<SimulatedHost>>& hosts) {
   std::set<uint32_t> alive;
   for (const auto& host : hosts) {
+    if (host->given_up() || host->is_cut()) continue;
     for (const SimulatedHost::Running& running : host->tasks())
       if (running.task && running.task->alive()) alive.insert(running.generation);
   }
   if (alive.size() > 1) complain(format("tasks of {} generations live", alive.size()));
+}
+
+void Judge::nothing_runs(const SimulatedHost& earlier) {
+  for (const SimulatedHost::Running& running : earlier.tasks())
+    if (running.task && running.task->alive())
+      complain(format("{} still runs when its host gets tasks again", running.id.text()));
 }
 
 void Judge::all_accounted(const End& end) {
@@ -251,6 +262,7 @@ void Judge::all_accounted(const End& end) {
 }
 
 void Judge::output_whole(const End& end) {
+  if (end.moved) return;
   for (size_t task = 0; task < end.record.output.size(); ++task) {
     const auto agent = static_cast<size_t>(end.plan.tasks[task].agent);
     const size_t local = end.plan.tasks[task].local_index;

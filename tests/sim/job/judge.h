@@ -29,9 +29,11 @@ namespace dt {
 ///   `all_notified`      Each live task that has joined is notified of a death within a second.
 ///   `restarts_used`     The failure of the job is that of a task that has no restart left. No task
 ///                       has more restarts than its role.
-///   `one_generation`    While a task lives, no task of another generation does. There are at most
-///                       as many restarts as --max-restarts allows, and a failure ends the job only
-///                       when it may not start again.
+///   `one_generation`    While a task lives, no task of another generation does, except on a host
+///   that
+///                       the launcher has given up. Such a host gets no task before it has none.
+///                       There are at most as many restarts as --max-restarts allows, and a failure
+///                       ends the job only when it may not start again.
 ///   `output_whole`      All output of hosts that are not lost has arrived.
 ///   `lines_whole`       Each line of the console is of one task or of dtrain. Both streams are one
 ///                       pipe.
@@ -77,6 +79,8 @@ class Judge {
   void all_notified(const Attempt& dead, Time known, const std::vector<Attempt>& listening);
   /// A task has started: no task of another generation lives.
   void one_generation(const std::vector<std::unique_ptr<SimulatedHost>>& hosts);
+  /// A task has started on the same host under a later agent.
+  void nothing_runs(const SimulatedHost& earlier);
   void stands_still(const std::vector<std::unique_ptr<SimulatedHost>>& hosts);
 
   struct End {
@@ -86,6 +90,7 @@ class Judge {
     const JobRecord& record;
     const std::vector<SimulatedHost*>& hosts;  ///< as in the plan
     bool undisturbed;
+    bool moved;  ///< a task has run on two hosts, or under two agents
     Time ended;
     Duration took;
   };

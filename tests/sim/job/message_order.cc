@@ -18,7 +18,7 @@ bool MessageOrder::fits(MessageType type) const {
     case MessageType::resources_wanted:
       return !prepared_;
     case MessageType::prepare:
-      return !prepared_ || finish_asked_;
+      return !launched_ || finish_asked_;
     case MessageType::launch:
       return prepared_ && !launched_;
     case MessageType::restart:

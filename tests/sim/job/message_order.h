@@ -5,8 +5,8 @@
 namespace dt {
 
 /// The order of the launcher's messages to one agent. In each generation the messages prepare,
-/// probe and launch come once and in this order, pause and resume in turn. After `finish` no
-/// message is for tasks.
+/// probe and launch come in this order, pause and resume in turn. Only prepare may come again, when
+/// another host was lost. After `finish` no message is for tasks.
 class MessageOrder {
  public:
   /// Returns false when a message of this type may not come now.

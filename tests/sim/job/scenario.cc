@@ -184,9 +184,20 @@ void add_restarts(Random& random, Scenario& scenario) {
   let_one_fail(random, scenario);
 }
 
-/// The whole job starts again after a failure. Its programs fail a few times.
+/// The whole job starts again after a failure, perhaps with spares for lost hosts. Its programs
+/// fail a few times.
 void add_generations(Random& random, Scenario& scenario) {
   scenario.config.restarts.max = static_cast<uint32_t>(random.between(1, 4));
+  const size_t spares = random.percent(50) ? random.below(3) : 0;
+  for (size_t i = 0; i < spares; ++i) {
+    const size_t slots = 1 + random.below(3);
+    scenario.config.restarts.spares.push_back(named_host(scenario.hosts.size(), slots));
+    scenario.hosts.push_back(random_host(random, slots));
+    for (TaskFate& task : scenario.hosts.back().tasks) {
+      task.joins = scenario.hosts.front().tasks.front().joins;
+      task.follows = scenario.hosts.front().tasks.front().follows;
+    }
+  }
   for (HostFate& host : scenario.hosts)
     for (TaskFate& task : host.tasks)
       task.failures = random.between(1, 4);

@@ -58,7 +58,7 @@ void SimulatedHost::transmit(ByteSpan bytes) {
 }
 
 void SimulatedHost::start_agent() {
-  agent_alive_ = true;
+  agent_alive_ = has_served_ = true;
   if (handlers_.on_hello) handlers_.on_hello();
   if (sshd_.input_ended() || dial_.input_ended()) return launcher_lost();
   transmit(as_bytes(agent_magic));
@@ -140,7 +140,7 @@ void SimulatedHost::handle(const FrameView& message) {
 }
 
 void SimulatedHost::prepare(Prepare wanted) {
-  if (prepared_ && !std::exchange(finished_, false))
+  if (std::exchange(launched_, false) && !std::exchange(finished_, false))
     handlers_.on_broken_promise("prepared again before its tasks have ended");
   kill_timer_ = Timer();
   prepared_ = std::move(wanted);
@@ -166,6 +166,7 @@ void SimulatedHost::launch(const Launch& wanted) {
           format("received the environment of {}, but has no task of it", role));
     }
   }
+  launched_ = true;
   std::vector<size_t> written;
   for (const Running& before : tasks_)
     written.push_back(before.written());

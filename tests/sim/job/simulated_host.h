@@ -95,6 +95,9 @@ class SimulatedHost {
 
   const std::vector<Running>& tasks() const { return tasks_; }
   bool agent_alive() const { return agent_alive_; }
+  /// An agent has run here, of which the launcher has heard.
+  bool has_served() const { return has_served_; }
+  const HostFate& fate() const { return fate_; }
   /// The agent is alive, its lease has not expired, and the launcher has not given it up.
   bool agent_serves() const { return agent_alive_ && !lost_ && !given_up(); }
   bool is_cut() const { return cut_; }
@@ -138,6 +141,7 @@ class SimulatedHost {
   MessageAssembler assembler_;
   MessageOrder order_;
   bool agent_alive_ = false;
+  bool has_served_ = false;
   bool cut_ = false;
   std::optional<Prepare> prepared_;
   Lease lease_;
@@ -147,6 +151,7 @@ class SimulatedHost {
   std::vector<Running> tasks_;
   std::optional<Finish> ending_;  ///< the order by which the tasks end
   bool dumped_ = false;           ///< it was asked for the stacks
+  bool launched_ = false;         ///< in this generation
   bool finished_ = false;
   bool lost_ = false;
 };

@@ -3,19 +3,21 @@
 #include "base/finally.h"
 #include "base/format.h"
 #include "launcher/environment/job_facts.h"
-#include "launcher/job/generations/restart_text.h"
 #include "launcher/job/start/prepare.h"
 #include "launcher/job/start/rendezvous.h"
 #include "launcher/plan/binding.h"
 #include "launcher/plan/job_plan.h"
+#include "launcher/plan/resolve_hosts.h"
 #include "launcher/report/report.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <csignal>
+#include <iterator>
 #include <utility>
 
 namespace dt {
@@ -70,7 +72,7 @@ void SimulatedLauncher::run(uint64_t noise) {
 
 Claim SimulatedLauncher::claim_of(const TaskId& task) const {
   const auto generation = static_cast<uint32_t>(record_.generations.size());
-  return {.token = token_, .job = job_name, .generation = generation, .self = task};
+  return {.token = generation_.token, .job = job_name, .generation = generation, .self = task};
 }
 
 Result<Outcome> SimulatedLauncher::run_job(uint64_t noise) {
@@ -83,47 +85,62 @@ Result<Outcome> SimulatedLauncher::run_job(uint64_t noise) {
   AgentGroup agents(*loop_, agent_options(noise));
   agents_ = &agents;
   const Finally forget([this] { agents_ = nullptr; });
-  TRY(agents.connect(config.hosts));
+  ResolvedHosts resolved = {
+      .hosts = config.hosts, .spares = config.restarts.spares.size(), .roles = config.roles};
+  std::ranges::copy(config.restarts.spares, std::back_inserter(resolved.hosts));
+  TRY(agents.connect(resolved.hosts, resolved.spares));
   const ResourceNeed need = scenario_.resources ? ResourceNeed::cpus : ResourceNeed::nothing;
-  const auto resources = TRY(agents.resources(need, answers));
+  auto resources = TRY(agents.resources(need, answers));
   handlers_.on_phase(Phase::greeted);
-  plan_ = TRY(job_plan(config, {.hosts = config.hosts, .roles = config.roles}, resources));
-  const Bindings bindings = TRY(bind_plan(config.placement, plan_, config.hosts, resources));
+  Plan plan = TRY(job_plan(config, resolved, resources));
+  Bindings bindings = TRY(bind_plan(config.placement, plan, resolved.hosts, resources));
 
-  token_ = TRY(Token::random());
-  record_.planned(plan_, job_name);
+  const Token token = TRY(Token::random());
+  record_.planned(plan, job_name);
   const bool restarts = config.restarts.max > 0;
   const auto output =
-      TRY(TaskOutput::open(plan_, {.restarts = restarts}, console_.out(), console_.err(), log_));
-  agents.retain(plan_);
+      TRY(TaskOutput::open(plan, {.restarts = restarts}, console_.out(), console_.err(), log_));
+  agents.retain(plan);
   const std::vector<Prepare> orders = prepare_orders(
-      config, plan_, {.token = token_, .job = job_name, .generation = first_generation}, forwarded);
-  const std::vector<Prepared> prepared = TRY(agents.prepare(orders, answers));
-  if (const auto failed = preparation_failure(plan_, orders, prepared)) return *failed;
-  const Reach reach = TRY(probe(agents, prepared, answers));
+      config, plan, {.token = token, .job = job_name, .generation = first_generation}, forwarded);
+  std::vector<Prepared> prepared = TRY(agents.prepare(orders, answers));
+  if (const auto failed = preparation_failure(plan, orders, prepared)) return *failed;
+  drop_failed_spares(agents, log_, plan, prepared);
+  record_.planned(plan, job_name);
+  Reach reach = TRY(probe(agents, prepared, answers));
   handlers_.on_phase(Phase::prepared);
-  const TaskTable table = task_table(plan_, job_name, reach);
+  const TaskTable table = task_table(plan, job_name, reach);
   const auto rendezvous =
       TRY(RendezvousServer::listen(*loop_,
-                                   {.token = token_,
+                                   {.token = token,
                                     .table = table,
                                     .dead_after = config.dead_after,
                                     .engine = {.stall_after = config.stall_report}},
                                    log_));
   rendezvous_ = rendezvous.get();
   const Finally close([this] { rendezvous_ = nullptr; });
-  JobFacts facts = job_facts(config, plan_, table,
-                             {.address = rendezvous->address(), .token = token_}, prepared);
-  return run_generations({agents, *rendezvous, *output, status, forwarded, bindings, reach, facts},
-                         answers);
+  JobFacts facts =
+      job_facts(config, plan, table, {.address = rendezvous->address(), .token = token}, prepared);
+  generation_ = {.token = token,
+                 .forwarded = forwarded,
+                 .hosts = std::move(resolved.hosts),
+                 .resources = std::move(resources),
+                 .probed = {reach, hosts_of(plan)},
+                 .plan = std::move(plan),
+                 .bindings = std::move(bindings),
+                 .reach = std::move(reach),
+                 .facts = std::move(facts),
+                 .start_deadline = start_deadline};
+  const RestartParts parts = {*loop_, agents,  *rendezvous, *output,
+                              log_,   record_, config,      answers.interrupted};
+  return run_generations(parts, status);
 }
 
-Result<Outcome> SimulatedLauncher::run_generations(const Parts& parts,
-                                                   AgentGroup::Awaited awaited) {
+Result<Outcome> SimulatedLauncher::run_generations(const RestartParts& parts, StatusLine& status) {
   RestartPolicy restarts(scenario_.config.restarts);
   for (;;) {
     record_.begin_generation(loop_->now());
-    const Outcome outcome = TRY(run_generation(parts, awaited.deadline, restarts));
+    const Outcome outcome = TRY(run_generation(parts, status, restarts));
     const Duration lived = record_.end_generation(outcome, loop_->now());
     if (!std::exchange(starts_again_, false)) {
       record_.output = parts.output.counts();
@@ -131,7 +148,7 @@ Result<Outcome> SimulatedLauncher::run_generations(const Parts& parts,
     }
     handlers_.on_phase(Phase::restarting);
     const WorldRestart restart = restarts.next(lived);
-    const auto ready = prepare_again(parts, awaited, restart, outcome);
+    const auto ready = prepare_again(parts, generation_, restart, outcome, Time::max());
     if (ready) continue;
     if (ready.error().code == Errc::interrupted) return tl::unexpected(ready.error());
     log_.error("the job cannot start again: {}", ready.error().message);
@@ -140,7 +157,7 @@ Result<Outcome> SimulatedLauncher::run_generations(const Parts& parts,
   }
 }
 
-Result<Outcome> SimulatedLauncher::run_generation(const Parts& parts, Time start_deadline,
+Result<Outcome> SimulatedLauncher::run_generation(const RestartParts& parts, StatusLine& status,
                                                   const RestartPolicy& restarts) {
   Job job({*loop_,
            parts.agents,
@@ -148,46 +165,21 @@ Result<Outcome> SimulatedLauncher::run_generation(const Parts& parts, Time start
            parts.output,
            log_,
            record_,
-           parts.status,
+           status,
            handlers_.on_suspended,
            {}},
-          plan_, scenario_.config,
-          {.start_deadline = start_deadline,
+          generation_.plan, scenario_.config,
+          {.start_deadline = generation_.start_deadline,
            .limit_since = record_.generations.front().began,
            .may_restart = [&](const Outcome& failed) { return restarts.allows(failed); }});
   const SignalHandlerScope taker(*this, job);
-  TRY(job.launch({parts.forwarded, parts.facts, parts.bindings, parts.reach}));
+  TRY(job.launch(
+      {generation_.forwarded, generation_.facts, generation_.bindings, generation_.reach}));
   handlers_.on_phase(Phase::launched);
   TRY(job.supervise());
   starts_again_ = job.starts_again();
   if (!starts_again_) TRY(job.collect());
   return job.outcome();
-}
-
-/// As in launcher/job/prepare_job.cc.
-Result<> SimulatedLauncher::prepare_again(const Parts& parts, AgentGroup::Awaited& awaited,
-                                          const WorldRestart& restart, const Outcome& failed) {
-  const std::string why = restart_text(restart, *failed.failure, plan_);
-  log_.print("{}", why);
-  parts.output.begin_generation(why);
-  const auto generation = static_cast<uint32_t>(record_.generations.size()) + 1;
-  const TaskTable table = task_table(plan_, job_name, parts.reach, generation);
-  parts.rendezvous.set_table(table);
-  const Time until = loop_->now() + restart.delay;
-  while (!awaited.interrupted() && loop_->now() < until)
-    TRY(loop_->run_once(until));
-  if (awaited.interrupted()) return fail(Errc::interrupted, "interrupted");
-  awaited.deadline = loop_->now() + scenario_.config.start_timeout;
-  const auto orders =
-      prepare_orders(scenario_.config, plan_,
-                     {.token = token_, .job = job_name, .generation = generation}, parts.forwarded);
-  const std::vector<Prepared> answers = TRY(parts.agents.prepare(orders, awaited));
-  if (const auto failure = preparation_failure(plan_, orders, answers))
-    return fail(Errc::refused, failure->reason);
-  record_.planned(plan_, job_name);
-  parts.facts = job_facts(scenario_.config, plan_, table,
-                          {.address = parts.rendezvous.address(), .token = token_}, answers);
-  return {};
 }
 
 AgentGroup::Options SimulatedLauncher::agent_options(uint64_t noise) {
@@ -218,7 +210,7 @@ Result<Reach> SimulatedLauncher::probe(AgentGroup& agents, const std::vector<Pre
   const Probed launcher = {.name = "this machine", .endpoints = {{{"10.1.0.1", 40000}, "eth0"}}};
   std::vector<Probed> hosts;
   for (size_t number = 0; number < prepared.size(); ++number)
-    hosts.push_back({plan_.hosts[number].host.name, prepared[number].probe_endpoints});
+    hosts.push_back({record_.plan.hosts[number].host.name, prepared[number].probe_endpoints});
   std::vector<ProbeDialer::Reached> reached;
   for (Reached& answer : TRY(agents.probe(probe_orders(launcher, hosts), answers)))
     reached.push_back(std::move(answer.targets));

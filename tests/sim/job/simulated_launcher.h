@@ -5,6 +5,7 @@
 #include "launcher/console/console.h"
 #include "launcher/job/generations/restart_policy.h"
 #include "launcher/job/job.h"
+#include "launcher/job/prepare_again.h"
 #include "launcher/job/start/reach.h"
 #include "rendezvous/secure/handshake.h"
 #include "tests/sim/job/scenario.h"
@@ -43,7 +44,7 @@ class SimulatedLauncher {
   bool ended() const { return outcome_.has_value(); }
   /// Requires ended().
   const Outcome& outcome() const { return *outcome_; }
-  const Plan& plan() const { return plan_; }
+  const Plan& plan() const { return record_.plan; }
   const JobRecord& record() const { return record_; }
   VirtualLoop& loop() { return *loop_; }
   /// With the job's token.
@@ -59,23 +60,10 @@ class SimulatedLauncher {
   bool read_terminal();
 
  private:
-  /// All that lives through all generations.
-  struct Parts {
-    AgentGroup& agents;
-    RendezvousServer& rendezvous;
-    TaskOutput& output;
-    StatusLine& status;
-    const Environment& forwarded;
-    const Bindings& bindings;
-    const Reach& reach;
-    JobFacts& facts;  ///< of the generation
-  };
   Result<Outcome> run_job(uint64_t noise);
-  Result<Outcome> run_generations(const Parts& parts, AgentGroup::Awaited awaited);
-  Result<Outcome> run_generation(const Parts& parts, Time start_deadline,
+  Result<Outcome> run_generations(const RestartParts& parts, StatusLine& status);
+  Result<Outcome> run_generation(const RestartParts& parts, StatusLine& status,
                                  const RestartPolicy& restarts);
-  Result<> prepare_again(const Parts& parts, AgentGroup::Awaited& awaited,
-                         const WorldRestart& restart, const Outcome& failed);
   AgentGroup::Options agent_options(uint64_t noise);
   Result<Reach> probe(AgentGroup& agents, const std::vector<Prepared>& prepared,
                       const AgentGroup::Awaited& answers);
@@ -98,9 +86,8 @@ class SimulatedLauncher {
   Pipe terminal_;
   Log log_;
   Console console_;
-  Plan plan_;
   JobRecord record_;
-  Token token_;
+  JobGeneration generation_;
   RendezvousServer* rendezvous_ = nullptr;
   AgentGroup* agents_ = nullptr;
   std::vector<Timer> dials_;

@@ -58,9 +58,29 @@ TEST_CASE("resolve_hosts: the plan is made at once where all slots are known") {
   config.hosts = {{.name = "a", .slots = 2}, {.name = "b", .slots = 2}};
   const ResolvedHosts known = resolved(config).value();
   REQUIRE(known.plan.has_value());
-  CHECK(known.plan == make_plan(plan_request(config, config.hosts, config.roles)).value());
+  CHECK(known.plan == make_plan(plan_request(config, config.hosts, 0, config.roles)).value());
   config.hosts[1].slots = 0;
   CHECK_FALSE(resolved(config).value().plan.has_value());
+}
+
+TEST_CASE("resolve_hosts: spares are the last hosts, without tasks") {
+  RunConfig config;
+  config.roles = workers(3);
+  config.hosts = {{.name = "a", .slots = 2}, {.name = "b", .slots = 2}, {.name = "c", .slots = 1}};
+  config.restarts.spares = {{.name = "s", .slots = 1}, {.name = "node7", .slots = 2}};
+  const ResolvedHosts known = resolved(config).value();
+  CHECK(known.spares == 2);
+  REQUIRE(known.plan.has_value());
+  CHECK(known.plan->host_count() == 2);
+  CHECK(known.hosts == std::vector<Host>{config.hosts[0],
+                                         config.hosts[1],
+                                         config.restarts.spares[0],
+                                         {.name = "node7", .slots = 2, .here = true}});
+  // The slots of a spare may be known only later.
+  config.restarts.spares[0].slots = 0;
+  CHECK_FALSE(resolved(config).value().plan.has_value());
+  config.restarts.spares[0].name = "B";
+  CHECK(resolved(config).error().message == "--spare B: the job uses b already; name other hosts");
 }
 
 TEST_CASE("resolve_hosts: names of this machine without slots are one slot a mention") {

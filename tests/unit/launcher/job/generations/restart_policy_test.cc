@@ -45,6 +45,14 @@ TEST_CASE("RestartPolicy: only after the statuses that the user names, if any") 
     CHECK_FALSE(policy.allows(failed_with(status)));
 }
 
+TEST_CASE("RestartPolicy: a lost host always counts, as often as restarts are left") {
+  RestartPolicy policy({.max = 1, .on = {{42, 42}}});
+  const Outcome lost = {.exit_status = 3, .reason = "agent on b lost: no heartbeat for 5s"};
+  CHECK(policy.allows(lost));
+  policy.next(seconds(1));
+  CHECK_FALSE(policy.allows(lost));
+}
+
 TEST_CASE("RestartPolicy: the first restart is at once, later ones wait up to 30 s") {
   RestartPolicy policy({.max = 100});
   std::vector<Duration> delays;

@@ -32,7 +32,7 @@ TEST_CASE("a host gets the commands of its roles, each with its PATH") {
 TEST_CASE("preparation_failure names each cause once, with all its hosts") {
   Plan plan;
   for (const char* name : {"a", "b", "c", "d"})
-    plan.hosts.push_back({.host = {.name = name}});
+    plan.hosts.push_back({.host = {.name = name}, .tasks = {0}});
   const std::vector<Prepare> orders(4);
   const std::string cause = "cannot run x: not found in PATH=/bin";
   const auto outcome =
@@ -48,10 +48,29 @@ TEST_CASE("preparation_failure names each cause once, with all its hosts") {
 
 TEST_CASE("preparation_failure: an agent that holds fewer ports than asked cannot be used") {
   Plan plan;
-  plan.hosts.push_back({.host = {.name = "a"}});
+  plan.hosts.push_back({.host = {.name = "a"}, .tasks = {0}});
   const auto outcome = preparation_failure(plan, {{.ports = 3}}, {{.ports = {1, 2}}});
   REQUIRE(outcome);
   CHECK(outcome->exit_status == 3);
+}
+
+TEST_CASE(
+    "a spare checks the commands of all roles, holds no port, and its failure is none of the job") {
+  PlanRequest request;
+  request.hosts = {{.name = "a", .slots = 2}};
+  request.spares = {{.name = "s", .slots = 2}};
+  const Plan plan = make_plan(request).value();
+  RunConfig config;
+  config.command = {"train"};
+  const auto orders = prepare_orders(config, plan, {.job = "job", .generation = 1}, {});
+  REQUIRE(orders.size() == 2);
+  CHECK(orders[1].command == config.command);
+  CHECK(orders[1].ports == 0);
+  CHECK(orders[1].tasks == 0);
+  CHECK(orders[1].probe);
+  Prepared ready;
+  ready.ports.resize(static_cast<size_t>(orders[0].ports));
+  CHECK_FALSE(preparation_failure(plan, orders, {ready, {.failure = "not found", .status = 127}}));
 }
 
 TEST_CASE("only another host may use its home folder, and only without --chdir") {

@@ -221,5 +221,22 @@ TEST_CASE("needs_probe: several hosts, another host, or a network that the user 
   CHECK(needs_probe(plan, {}));
 }
 
+TEST_CASE("reach_of_plan: the addresses of a probe by the numbers of a later plan") {
+  const ProbedHosts probed = {
+      .reach = {.launcher = "10.0.0.9",
+                .hosts = {{.ips = {"10.0.0.1"}, .interface = "eth0", .cut_off = {1, 2}},
+                          {.ips = {"10.0.0.2"}, .interface = "eth0"},
+                          {.ips = {"10.0.0.3"}, .interface = "eth1", .relay = true}},
+                .warnings = {"one"}},
+      .hosts = {{.name = "a"}, {.name = "b"}, {.name = "c"}}};
+  Plan plan;
+  plan.hosts = {{.host = {.name = "c"}}, {.host = {.name = "a"}}};
+  CHECK(reach_of_plan(probed, plan) ==
+        Reach{.launcher = "10.0.0.9",
+              .hosts = {{.ips = {"10.0.0.3"}, .interface = "eth1", .relay = true},
+                        {.ips = {"10.0.0.1"}, .interface = "eth0", .cut_off = {0}}},
+              .warnings = {}});
+}
+
 }  // namespace
 }  // namespace dt

@@ -50,7 +50,7 @@ TEST_CASE("a limit after a failure gives the reason, but not the status") {
   CHECK(verdict.outcome().reason == "time limit of 1m reached");
 }
 
-TEST_CASE("only a task's failure that ended the job lets it start again") {
+TEST_CASE("only a failure or a lost host that ended the job lets it start again") {
   const auto failed = [] {
     JobVerdict verdict;
     verdict.end_by_failure();
@@ -71,7 +71,13 @@ TEST_CASE("only a task's failure that ended the job lets it start again") {
     verdict.time_out("time limit of 1m reached");
     CHECK_FALSE(verdict.restarts());
   }
-  SUBCASE("a lost host") {
+  SUBCASE("a lost host too, unless one cannot run tasks again") {
+    JobVerdict other;
+    other.end_by_failure();
+    other.lose_host("agent on b lost: no heartbeat for 5s");
+    CHECK(other.can_restart());
+    other.decide(141, "the reader of the output has gone");
+    CHECK_FALSE(other.can_restart());
     verdict.forbid_restart();
     CHECK_FALSE(verdict.restarts());
   }

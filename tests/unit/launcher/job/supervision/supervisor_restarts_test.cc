@@ -241,13 +241,45 @@ TEST_CASE_FIXTURE(WorldFixture, "a failure ends all tasks, and then they may sta
     CHECK(supervisor.interrupted(SIGINT, now) == Actions{plain(Action::Kind::stop_waiting)});
     CHECK_FALSE(supervisor.verdict().restarts());
   }
-  SUBCASE("unless a host is lost meanwhile") {
+  SUBCASE("also if a host is lost meanwhile") {
     const Actions actions = supervisor.agent_lost(0, "no heartbeat for 5s", now);
-    CHECK_FALSE(supervisor.verdict().restarts());
+    CHECK(supervisor.verdict().restarts());
     REQUIRE(actions.size() == 1);
-    CHECK(actions[0].text ==
-          "agent on node0 lost: no heartbeat for 5s; the job does not start again without it");
+    CHECK(actions[0].text == "agent on node0 lost: no heartbeat for 5s");
+    CHECK(supervisor.next_deadline() == Time::max());
   }
+}
+
+TEST_CASE_FIXTURE(WorldFixture, "a lost host ends all tasks, and then they may start again") {
+  Supervisor supervisor = start(2);
+  supervisor.agent_lost(1, "no heartbeat for 5s", now);
+  CHECK_FALSE(supervisor.verdict().restarts());
+  supervisor.exited(0, {.signal = SIGTERM}, now);
+  supervisor.exited(1, {.signal = SIGTERM}, now);
+  CHECK(supervisor.finishing());
+  CHECK(supervisor.verdict().restarts());
+  CHECK(asked == std::vector<int>{3});
+  CHECK_FALSE(supervisor.outcome().failure);
+  CHECK(supervisor.outcome().reason == "agent on node1 lost: no heartbeat for 5s");
+  // No agent is given up while the others stay.
+  CHECK(supervisor.next_deadline() == Time::max());
+}
+
+TEST_CASE_FIXTURE(WorldFixture, "a spare that is lost ends nothing") {
+  Plan plan = plan_of(1);
+  plan.hosts.push_back({.host = {.name = "s"}});
+  Supervisor supervisor(plan, options, now);
+  const Actions actions = supervisor.agent_lost(1, "no heartbeat for 5s", now);
+  REQUIRE(actions.size() == 1);
+  CHECK(actions[0].kind == Action::Kind::warn);
+  CHECK(actions[0].text ==
+        "agent on s lost: no heartbeat for 5s; the job goes on without this spare");
+  CHECK(supervisor.pause_wanted(now) == Actions{plain(Action::Kind::pause)});
+  CHECK(supervisor.paused(0) == Actions{plain(Action::Kind::suspend)});
+  supervisor.resumed(now);
+  supervisor.exited(0, {}, now);
+  supervisor.exited(1, {}, now);
+  CHECK(supervisor.outcome() == Outcome{});
 }
 
 TEST_CASE_FIXTURE(WorldFixture, "a scheduler that ends a job after a failure ends it for good") {
@@ -261,7 +293,7 @@ TEST_CASE_FIXTURE(WorldFixture, "a scheduler that ends a job after a failure end
   CHECK(supervisor.outcome().exit_status == 3);
 }
 
-TEST_CASE_FIXTURE(WorldFixture, "only the failure of a task starts a job again") {
+TEST_CASE_FIXTURE(WorldFixture, "only a failure or a lost host starts a job again") {
   SUBCASE("it ends well") {
     Supervisor supervisor = start();
     supervisor.exited(0, {}, now);
@@ -275,8 +307,16 @@ TEST_CASE_FIXTURE(WorldFixture, "only the failure of a task starts a job again")
     supervisor.exited(1, {.code = 1}, now);
     CHECK_FALSE(supervisor.verdict().restarts());
   }
-  SUBCASE("a host is lost") {
+  SUBCASE("a port is taken") {
+    Supervisor supervisor = start();
+    supervisor.port_taken("node0: uid 7", now);
+    supervisor.exited(0, {.code = 1}, now);
+    supervisor.exited(1, {.code = 1}, now);
+    CHECK_FALSE(supervisor.verdict().restarts());
+  }
+  SUBCASE("a host is lost after a signal") {
     Supervisor supervisor = start(2);
+    supervisor.interrupted(SIGTERM, now);
     supervisor.agent_lost(1, "no heartbeat for 5s", now);
     supervisor.exited(0, {.code = 1}, now);
     supervisor.exited(1, {.code = 1}, now);

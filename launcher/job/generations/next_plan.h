@@ -1,0 +1,32 @@
+#pragma once
+
+#include "launcher/config/hosts/hosts.h"
+#include "launcher/connect/agent_group.h"
+#include "launcher/plan/plan.h"
+
+#include <vector>
+
+namespace dt {
+
+/// The plan of the next generation, as far as its hosts are known.
+struct NextPlan {
+  Plan plan;
+  std::vector<Host> lost = {};          ///< hosts that the plan does not use, the first lost first
+  std::vector<size_t> missing = {};     ///< indices of hosts with tasks that are not connected
+  std::vector<std::string> taken = {};  ///< names of spares that have taken a place
+};
+
+/// Returns the plan for the hosts that are there. Each host that is not connected loses its place
+/// to the first spare that is connected and has slots enough; tasks and ranks stay in their place.
+/// If there is none, the place keeps its host. Spares that are lost leave the plan. The host that
+/// has lost its place is a spare itself while it connects. `states` are those of the agents of
+/// `last`.
+NextPlan next_plan(Plan last, std::vector<Host> lost, const std::vector<AgentState>& states);
+
+/// True if the host has slots enough for the place of another one.
+bool can_replace(const Host& host, const PlannedHost& place);
+
+/// Returns a warning for each spare that can take the place of no host.
+std::vector<std::string> useless_spare_warnings(const Plan& plan);
+
+}  // namespace dt

@@ -1,0 +1,72 @@
+#pragma once
+
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "base/environment.h"
+#include "base/io/log.h"
+#include "base/io/loop.h"
+#include "base/result.h"
+#include "launcher/config/config.h"
+#include "launcher/connect/agent_group.h"
+#include "launcher/console/task_output.h"
+#include "launcher/environment/job_facts.h"
+#include "launcher/job/generations/restart_policy.h"
+#include "launcher/job/start/reach.h"
+#include "launcher/plan/binding.h"
+#include "launcher/plan/plan.h"
+#include "launcher/protocol/host_resources.h"
+#include "launcher/report/job_record.h"
+#include "launcher/report/outcome.h"
+#include "rendezvous/store/server.h"
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// All that a generation of a job is made of. The first members are the same for all generations.
+struct JobGeneration {
+  Token token;
+  Environment forwarded;
+  std::vector<Host> hosts;               ///< all of the job
+  std::vector<HostResources> resources;  ///< of `hosts`; empty: no task is bound
+  ProbedHosts probed;
+
+  Plan plan;
+  Bindings bindings;
+  Reach reach;
+  JobFacts facts;
+  Time start_deadline;          ///< when the last task must have started
+  std::vector<Host> lost = {};  ///< hosts that the plan does not use any more, the first lost first
+  std::map<std::string, Time> lost_since = {};  ///< by name
+};
+
+/// The parts of a launcher that a restart needs.
+struct RestartParts {
+  Loop& loop;
+  AgentGroup& agents;
+  RendezvousServer& rendezvous;
+  TaskOutput& output;
+  Log& log;
+  JobRecord& record;
+  const RunConfig& config;
+  std::function<bool()> interrupted;
+};
+
+/// Removes the spares whose agents are lost or cannot start tasks from the plan, the answers and
+/// the agents, with a warning for each. Returns their hosts.
+std::vector<Host> drop_failed_spares(AgentGroup& agents, Log& log, Plan& plan,
+                                     std::vector<Prepared>& prepared);
+
+/// Prepares the next generation after the restart's delay. `failed` is the outcome of the last one:
+/// its tasks have ended, and the rendezvous forgets its members. Spares take the places of lost
+/// hosts. Where there is none, lost hosts are tried again for --start-timeout.
+///
+/// Fails with Errc::interrupted after a signal that means stop, and with Errc::timeout at
+/// `time_limit`, that of the job. Other failures say why the tasks cannot start again.
+Result<> prepare_again(const RestartParts& parts, JobGeneration& generation,
+                       const WorldRestart& restart, const Outcome& failed, Time time_limit);
+
+}  // namespace dt
