@@ -68,6 +68,11 @@ test_training_goes_through_a_relay_where_hosts_cannot_dial_the_launcher() {
   expect_no_processes
 }
 
+test_training_continues_from_its_checkpoint_after_restarts() {
+  uses horovod-torch
+  expect_resumed_training -np 2 "$python" "$scripts/horovod_restarts.py"
+}
+
 test_an_error_of_one_rank_ends_the_job() {
   uses horovod-torch
   cat >broken.py <<'END'

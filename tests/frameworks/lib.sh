@@ -10,6 +10,8 @@
 #   expect_cause RANK ERROR          dtrain names the rank that failed first, and its Python error with its place
 #   expect_no_dtrain_message         stderr, where the frameworks print much, has no message of dtrain
 #   expect_training_result N         N ranks have trained on the digits
+#   expect_resumed_training ARG…     `dtrain run --max-restarts 3 ARG…` of a script with KILLS has the losses of a run
+#                                    without deaths, and starts again only the steps after its checkpoint
 scripts=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 # shellcheck disable=SC2034  # for the tests
 examples=$(realpath "$scripts/../../examples")
@@ -74,3 +76,27 @@ expect_cause() {
 }
 
 expect_no_dtrain_message() { ! grep -q '^dtrain: ' "$out/stderr" || fail 'dtrain logged a message'; }
+
+# losses_of FILE [VARIABLE=VALUE] CMD…: runs it, and writes the loss of each step.
+losses_of() {
+  local file=$1
+  shift
+  rm -f checkpoint.pt
+  run env "$@"
+  expect_status 0
+  # shellcheck disable=SC2031  # set by the library
+  sed -n 's/^\[0\]<stdout>:restart/restart/p' "$out/stdout" >"$file"
+}
+
+expect_resumed_training() {
+  losses_of undisturbed "$DTRAIN" run --max-restarts 3 "$@"
+  expect_no_dtrain_message
+  expect test "$(wc -l <undisturbed)" = 12
+  losses_of killed KILLS=1 "$DTRAIN" run --max-restarts 3 "$@"
+  expect_stderr_contains 'dtrain: restart 2 of 3 in 1s after rank '
+  expect test "$(cut -d, -f1 killed | uniq -c | tr -s ' ')" = ' 4 restart 0
+ 4 restart 1
+ 4 restart 2'
+  expect test "$(cut -d, -f2 killed)" = "$(cut -d, -f2 undisturbed)"
+  expect_no_processes
+}

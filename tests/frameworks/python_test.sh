@@ -410,6 +410,11 @@ test_horovods_script_with_no_line_changed() {
   expect_training_result 2
 }
 
+test_horovods_script_continues_from_its_checkpoint_after_restarts() {
+  torch_of_debian
+  expect_resumed_training -np 2 "$python" -m dtrain.horovod "$scripts/horovod_restarts.py"
+}
+
 test_ddp_on_the_engine() {
   uses_wheel torch
   local np

@@ -106,30 +106,10 @@ END
   expect_no_processes
 }
 
-# trains_in_two FILE VARIABLE…: runs a command line of torchrun, unchanged, and writes the loss of each step.
-trains_in_two() {
-  local file=$1
-  shift
-  rm -f checkpoint.pt
-  ln -sf "$scripts/pytorch_restarts.py" train.py
-  run env PATH="${python%/*}:$PATH" "$@" "$DTRAIN" run --nnodes 1 --nproc-per-node 2 --max-restarts 3 train.py
-  expect_status 0
-  # shellcheck disable=SC2031  # set by the library
-  sed -n 's/^\[0\]<stdout>:restart/restart/p' "$out/stdout" >"$file"
-}
-
 test_training_continues_from_its_checkpoint_after_restarts() {
   uses debian-torch
-  trains_in_two undisturbed
-  expect_stderr ''
-  expect test "$(wc -l <undisturbed)" = 12
-  trains_in_two killed KILLS=1
-  expect_stderr_contains 'dtrain: restart 2 of 3 in 1s after rank 1 on localhost: killed by SIGKILL; 2 ranks on localhost'
-  expect test "$(cut -d, -f1 killed | uniq -c | tr -s ' ')" = ' 4 restart 0
- 4 restart 1
- 4 restart 2'
-  expect test "$(cut -d, -f2 killed)" = "$(cut -d, -f2 undisturbed)"
-  expect_no_processes
+  ln -s "$scripts/pytorch_restarts.py" train.py
+  PATH="${python%/*}:$PATH" expect_resumed_training --nnodes 1 --nproc-per-node 2 train.py
 }
 
 run_tests "$@"
