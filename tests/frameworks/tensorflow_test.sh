@@ -25,6 +25,22 @@ test_keras_fits_a_line_on_two_mirrored_workers() {
   expect_no_processes
 }
 
+test_keras_continues_from_its_backup_after_a_restart() {
+  uses tensorflow
+  run_dtrain run -np 2 -x TF_USE_LEGACY_KERAS=1 --max-restarts 2 --no-tag "$python" "$scripts/keras_restarts.py"
+  expect_status 0
+  expect_stderr_contains 'dtrain: restart 1 of 2 after rank '
+  expect_stderr_lacks 'dtrain: restart 2 of 2'
+  # shellcheck disable=SC2031  # set by the library
+  grep '^restart' "$out/stdout" >epochs
+  expect test "$(cut -d: -f1 epochs)" = "$(printf 'restart 0, epoch %d\n' 0 1 2)
+$(printf 'restart 1, epoch %d\n' 3 4 5)"
+  expect sort -c -r -g -k 6 epochs # the loss falls
+  # shellcheck disable=SC2031  # set by the library
+  expect test "$(sed -n 's/^worker [01]: //p' "$out/stdout" | uniq -c | cut -d, -f1)" = '      2 as alone'
+  expect_no_processes
+}
+
 test_mirrored_workers_learn_over_two_hosts() {
   uses tensorflow
   hosts_up 2
