@@ -56,6 +56,15 @@ test_processes_of_two_hosts_find_each_other_without_arguments() {
   expect_no_processes
 }
 
+test_processes_sum_again_after_a_restart() {
+  uses jax
+  run_dtrain run -np 4 --env-set jax --max-restarts 1 --no-tag "$python" "$scripts/jax_restarts.py"
+  expect_status 0
+  expect_processes 4 'the sum is 4444 after 1 restart'
+  expect_stderr_contains 'dtrain: restart 1 of 1 after rank '
+  expect_no_processes
+}
+
 # A batch script's variables are made up, so that no srun knows the job; the hosts are real ones.
 test_processes_of_a_slurm_job_find_each_other_without_arguments() {
   uses jax
