@@ -270,6 +270,23 @@ test_after_kill_9_of_everything_the_last_checkpoint_is_restored_bit_for_bit() {
   expect_stdout_lacks "worker 0: digest $digest"
 }
 
+test_a_restarted_job_continues_from_the_servers_checkpoint() {
+  # shellcheck disable=SC2016  # the tasks' shell expands it
+  start_dtrain run --role ps=2,worker=1 --strategy parameter_server --no-tag --max-restarts 1 \
+    --role-command "ps=self ps --checkpoint $PWD/model --checkpoint-every 10" \
+    sh -c 'echo $$ >pid; exec "$0" 40 async 0 until=go:30' "$worker"
+  wait_for has_step_of 0 30
+  wait_for has_step_of 1 30
+  kill -KILL "$(cat pid)"
+  : >go
+  finish
+  expect_status 0
+  expect_stderr_contains 'dtrain: restart 1 of 1 after '
+  expect_stderr_contains 'restored step 30 from '
+  expect_stdout_contains 'worker 0: w = 70 70, step 70'
+  expect_no_processes
+}
+
 test_a_program_saves_and_loads() {
   run_ps 2 1 -- 5 async 0 "save=$PWD/saved"
   expect_status 0
