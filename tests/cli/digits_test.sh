@@ -228,6 +228,31 @@ test_a_resumed_training_ends_as_one_that_was_not_interrupted() {
   expect test "$(number_of 'training loss')" = "$loss"
 }
 
+test_after_the_death_of_a_rank_the_training_continues_from_its_checkpoint() {
+  run_dtrain run -np 2 --no-tag "$digits"
+  local loss
+  loss=$(number_of 'training loss')
+  mkfifo console
+  exec 9<>console
+  head -c 65200 /dev/zero >&9 # a pipe has 64 KiB: rank 0 of the first generation waits amid its first epochs
+  # shellcheck disable=SC2016  # the tasks' shell expands it
+  start_dtrain run -np 2 --max-restarts 1 --no-tag sh -c '
+    echo $$ >pid.$RANK
+    [ ! -e saved ] || set -- --resume
+    [ $DTRAIN_GENERATION != 1 ] || exec >console
+    exec "$0" --checkpoint saved "$@"' "$digits"
+  wait_for test -e saved
+  kill -KILL "$(cat pid.1)"
+  finish
+  expect_status 0
+  expect_stderr_contains 'dtrain: restart 1 of 1 after '
+  expect_stdout_contains 'epoch  40/40'
+  expect_stdout_lacks 'epoch   1/40'
+  expect_accuracy
+  expect test "$(number_of 'training loss')" = "$loss"
+  expect_no_processes
+}
+
 test_another_number_of_ranks_can_resume() {
   run "$digits" --epochs 6
   local loss
