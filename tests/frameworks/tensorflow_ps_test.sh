@@ -141,4 +141,17 @@ test_a_parameter_server_strategy_goes_over_hosts() {
   expect_no_processes
 }
 
+test_a_parameter_server_strategy_continues_from_its_checkpoint_after_a_restart() {
+  uses tensorflow
+  run_dtrain run --role chief=1,ps=1,worker=1 --max-restarts 1 --no-tag "$python" "$scripts/tensorflow_ps_restarts.py"
+  expect_status 0
+  expect_stdout 'restart 0, round 0: 10 steps
+restart 0, round 1: 20 steps
+restart 0, round 2: 30 steps
+restart 1, round 3: 40 steps
+restart 1, round 4: 50 steps'
+  expect_stderr_contains 'dtrain: restart 1 of 1 after '
+  expect_no_processes
+}
+
 run_tests "$@"
