@@ -86,6 +86,13 @@ bool Membership::note(const Notice& notice) {
   }
   member.returns = notice.returns;
   member.cause = notice.cause;
+  // A later client needs no attempts between the first and the last. So a task that starts again
+  // without a limit fills no memory.
+  if (notice.kind == Notice::Kind::restarted) {
+    std::erase_if(gone_, [&notice](const Notice& old) {
+      return old.task == notice.task && old.attempt > first_attempt;
+    });
+  }
   gone_.push_back(notice);
   return true;
 }

@@ -46,7 +46,8 @@ class Membership {
   Result<> check_current(ClientId client) const;
   size_t joined() const { return clients_.size(); }
   const TaskTable& table() const { return table_; }
-  /// The deaths, departures and restarts of tasks, in the order of note().
+  /// The deaths, departures and restarts of tasks, in the order of note(): of a task that was
+  /// restarted, its first death and its last attempt.
   const std::vector<Notice>& gone() const { return gone_; }
 
  private:

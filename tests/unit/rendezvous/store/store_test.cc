@@ -393,6 +393,26 @@ TEST_CASE(
   CHECK(bench.store.membership().pid_of({"worker", 1}) == 6);
 }
 
+TEST_CASE("of many attempts of a task, a later client learns of the first death and the last one") {
+  StoreBench bench(3, 1);
+  const Notice other{Notice::Kind::left, {"worker", 2}, ""};
+  const auto death = [](uint32_t attempt) {
+    return Notice{Notice::Kind::dead, {"worker", 1}, "exit status 0", attempt, true};
+  };
+  const auto restart = [](uint32_t attempt) {
+    return Notice{Notice::Kind::restarted, {"worker", 1}, "", attempt};
+  };
+  bench.store.note(death(1));
+  bench.store.note(other);
+  for (uint32_t attempt = 2; attempt < 100; ++attempt) {
+    bench.store.note(restart(attempt));
+    bench.store.note(death(attempt));
+  }
+  CHECK(bench.notices_for(1).size() == 2 + 2 * 98);
+  bench.store.note(restart(100));
+  CHECK(bench.store.membership().gone() == std::vector<Notice>{death(1), other, restart(100)});
+}
+
 TEST_CASE("a dead task that was to return may lose its return, once") {
   StoreBench bench(2, 1);
   const Notice death{Notice::Kind::dead, {"worker", 1}, "exit status 3", 1, true};
