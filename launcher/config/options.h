@@ -288,9 +288,11 @@ inline constexpr std::array own_options = {
            "hosts. They are connected and checked at the start. May be given again."},
     Option{"restart-role", "--restart-role", OptionKind::list, "NAME=N", OptionGroup::faults,
            "Restart a task of this role when it fails, at most N times each, for example worker=2. "
-           "The first restart is at once, later ones wait 1s, 2s, 4s and so on, up to 30s. May be "
-           "given again. A restarted rank can use parameter servers, but no collectives; tasks of "
-           "a lost host stay ended."},
+           "With ps=always it starts again after exit status 0, too, until the job ends by "
+           "--success; ps=always:N limits that, and ps=on-failure has no limit for failures. The "
+           "first restart is at once, later ones wait 1s, 2s, 4s and so on, up to 30s; 10 minutes "
+           "of life reset the wait. May be given again. A restarted rank can use parameter "
+           "servers, but no collectives; tasks of a lost host stay ended."},
     Option{
         "success", "--success", OptionKind::text, "auto|chief|worker-0|all-workers|all|role:NAME",
         OptionGroup::faults,

@@ -96,6 +96,15 @@ std::string roles_text(const std::vector<Role>& roles) {
   return join(words, ", ");
 }
 
+std::string restarts_text(const Role& role) {
+  const std::string number = role.restarts == restarts_unlimited ? "" : format("{}", role.restarts);
+  const std::string_view word = role.restarts_always ? "always"
+                                : number.empty()     ? "on-failure"
+                                                     : "";
+  return format("--restart-role {}={}{}{}", role.name, word,
+                word.empty() || number.empty() ? "" : ":", number);
+}
+
 const Role* find_role(const std::vector<Role>& roles, std::string_view name) {
   const auto found = std::ranges::find(roles, name, &Role::name);
   return found == roles.end() ? nullptr : &*found;

@@ -4,11 +4,15 @@
 #include "base/result.h"
 #include "launcher/config/hosts/hosts.h"
 
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace dt {
+
+/// Role::restarts without a limit.
+inline constexpr int restarts_unlimited = std::numeric_limits<int>::max();
 
 /// A group of equal tasks of a job, by -np or --role, and by --role-command, --role-env,
 /// --role-ranked and --restart-role.
@@ -19,7 +23,8 @@ struct Role {
   std::vector<std::string> command = {};  ///< empty: the job's
   Environment environment = {};           ///< wins over forwarded variables, but not over dtrain's
   bool ranked = true;                     ///< its tasks have ranks
-  int restarts = 0;                       ///< the most restarts of each task that fails
+  int restarts = 0;                       ///< the most restarts of each task
+  bool restarts_always = false;           ///< after exit status 0, too, until the job ends
   bool operator==(const Role&) const = default;
 };
 
@@ -40,6 +45,9 @@ int ranked_count(const std::vector<Role>& roles);
 
 /// Returns "chief=1, ps=2, worker=4".
 std::string roles_text(const std::vector<Role>& roles);
+
+/// Returns "--restart-role ps=always:3", the option that gives the role its restarts.
+std::string restarts_text(const Role& role);
 
 const Role* find_role(const std::vector<Role>& roles, std::string_view name);
 

@@ -120,8 +120,26 @@ Result<> read_ranked(const OptionSources& sources, std::vector<Role>& roles) {
   return {};
 }
 
-/// The most restarts of one task.
+/// The most restarts of one task, where it has a limit.
 constexpr int64_t restarts_max = 1000;
+
+/// Parses "2", "on-failure", "always" or "always:2".
+Result<> parse_restarts(std::string_view text, const OptionValue& given, Role& role) {
+  const size_t colon = std::min(text.find(':'), text.size());
+  const std::string_view word = text.substr(0, colon);
+  const bool has_word = word == "always" || word == "on-failure";
+  const bool limited = !has_word || colon < text.size();
+  const auto number =
+      parse_integer(has_word ? text.substr(std::min(colon + 1, text.size())) : text);
+  if (limited && (!number || *number < 1 || *number > restarts_max)) {
+    return given.refuse(
+        format("role {}: expected a number of restarts, 1..{}, or always, or always:N, got \"{}\"",
+               role.name, restarts_max, printable(text)));
+  }
+  role.restarts = limited ? static_cast<int>(*number) : restarts_unlimited;
+  role.restarts_always = word == "always";
+  return {};
+}
 
 Result<> read_restarts(const OptionSources& sources, std::vector<Role>& roles) {
   const auto given = find_option(sources, "restart-role");
@@ -129,13 +147,8 @@ Result<> read_restarts(const OptionSources& sources, std::vector<Role>& roles) {
   const std::string all = join(*given->values, ",");
   for (const std::string_view text : split(all, ',')) {
     const auto [role, value] = TRY(parse_role_value(trim(text), "NAME=N", *given, roles));
-    const auto number = parse_integer(value);
-    if (!number || *number < 1 || *number > restarts_max) {
-      return given->refuse(format("role {}: expected a number of restarts, 1..{}, got \"{}\"",
-                                  role->name, restarts_max, printable(value)));
-    }
     if (role->restarts > 0) return given->refuse(format("role {} is given twice", role->name));
-    role->restarts = static_cast<int>(*number);
+    TRY(parse_restarts(value, *given, *role));
   }
   return {};
 }

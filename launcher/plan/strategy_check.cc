@@ -37,7 +37,7 @@ Result<> check_restarts(const RunConfig& config, const Plan& plan) {
   const std::string useless = plan.world_size > 1 ? needs_all_workers(config, plan) : "";
   for (const Role& role : plan.roles) {
     if (role.restarts == 0) continue;
-    const std::string option = format("--restart-role {}={}", role.name, role.restarts);
+    const std::string option = restarts_text(role);
     if (role.ranked && !useless.empty())
       return fail(Errc::input, format("{}: {}", option, useless));
     const auto tasks = std::ranges::count_if(

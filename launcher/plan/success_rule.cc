@@ -104,6 +104,12 @@ std::string roles_text(const Plan& plan) {
   return join(roles, ", ");
 }
 
+/// Returns the value of --success.
+std::string success_text(const SuccessOptions& rule) {
+  return rule.by == SuccessBy::role ? "role:" + printable(rule.role)
+                                    : std::string(option_value(rule.by));
+}
+
 }  // namespace
 
 std::vector<TaskRule> success_rule(const Plan& plan, const SuccessOptions& wanted) {
@@ -133,12 +139,21 @@ Result<> check_success(const SuccessOptions& wanted, const Plan& plan) {
                 format("--min-workers {}: the job has {} workers", wanted.workers_min, workers));
   }
   const SuccessOptions rule = resolved(plan, wanted);
-  if (std::ranges::any_of(plan.tasks, [&rule](const Task& task) { return decides_by(rule, task); }))
-    return {};
-  const std::string value = rule.by == SuccessBy::role ? "role:" + printable(rule.role)
-                                                       : std::string(option_value(rule.by));
-  return fail(Errc::input, format("--success {}: this job has no such task; its roles: {}", value,
-                                  roles_text(plan)));
+  bool decided = false;
+  for (const Task& task : plan.tasks) {
+    if (!decides_by(rule, task)) continue;
+    decided = true;
+    const Role* const role = find_role(plan.roles, task.id.role);
+    if (role == nullptr || !role->restarts_always) continue;
+    return fail(Errc::input,
+                format("{}: by --success {} the job ends when {} has ended, which then cannot "
+                       "start again; use --restart-role {}=N for failures alone, or a --success "
+                       "of other tasks",
+                       restarts_text(*role), success_text(rule), task.id.text(), role->name));
+  }
+  if (decided) return {};
+  return fail(Errc::input, format("--success {}: this job has no such task; its roles: {}",
+                                  success_text(rule), roles_text(plan)));
 }
 
 }  // namespace dt

@@ -29,7 +29,7 @@ struct TaskRule {
 std::vector<TaskRule> success_rule(const Plan& plan, const SuccessOptions& wanted);
 
 /// Fails with Errc::input, and the job's roles, when by `wanted` no task would decide. Fails also
-/// when it wants more workers than the job has.
+/// when it wants more workers than the job has, or when tasks that decide would always start again.
 Result<> check_success(const SuccessOptions& wanted, const Plan& plan);
 
 }  // namespace dt

@@ -9,6 +9,7 @@
 #include "launcher/report/stall_record.h"
 #include "rendezvous/store/server.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,6 +17,9 @@
 #include <vector>
 
 namespace dt {
+
+/// The most attempts of a task that a report has beside the last one.
+inline constexpr size_t attempts_kept = 1000;
 
 /// An attempt of a task that was restarted after it.
 struct AttemptRecord {
@@ -32,13 +36,14 @@ struct TaskRecord {
   std::optional<Time> ended;
   std::optional<ExitStatus> exit;  ///< none, although ended is set: its host was lost
   std::optional<ResourceUse> used;
-  bool completed = false;     ///< ended well, or after the job had succeeded
-  std::string own_name = {};  ///< Exited::own_name
-  std::vector<AttemptRecord> earlier = {};
+  bool completed = false;                   ///< ended well, or after the job had succeeded
+  std::string own_name = {};                ///< Exited::own_name
+  std::vector<AttemptRecord> earlier = {};  ///< the last attempts_kept of them
 
   /// The next attempt begins.
   void restart() {
     std::vector<AttemptRecord> all = std::move(earlier);
+    if (all.size() == attempts_kept) all.erase(all.begin());
     all.push_back({.pid = pid, .started = started, .ended = ended, .exit = exit});
     *this = {};
     earlier = std::move(all);

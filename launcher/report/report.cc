@@ -17,14 +17,16 @@ std::string failure_cause(const ExitStatus& status) {
   return status.text();
 }
 
+std::string process_text(const Failure& ended) {
+  const std::string who = ended.rank >= 0 ? format("rank {}", ended.rank) : ended.task.text();
+  return ended.pid > 0 ? format("{} (host {}, pid {})", who, ended.host, ended.pid)
+                       : format("{} (host {})", who, ended.host);
+}
+
 std::string failure_text(const Failure& failure, const std::vector<std::string>& last_lines,
                          std::string_view stream) {
-  const std::string who = failure.rank >= 0 ? format("rank {}", failure.rank) : failure.task.text();
-  const std::string where = failure.pid > 0 ? format("host {}, pid {}", failure.host, failure.pid)
-                                            : format("host {}", failure.host);
-  std::string text = failure.pid > 0
-                         ? format("{} ({}) failed: {}", who, where, failure.cause)
-                         : format("{} ({}) could not be started: {}", who, where, failure.cause);
+  std::string text = format("{} {}: {}", process_text(failure),
+                            failure.pid > 0 ? "failed" : "could not be started", failure.cause);
   if (failure.error) text += "\n  " + failure.error->text();
   if (!last_lines.empty()) {
     text += format("\nlast lines of its {}:", stream);
@@ -95,12 +97,13 @@ std::string words_text(const Plan& plan, const PlannedWords& planned) {
 Json::Array roles_json(const Plan& plan, const std::vector<std::string>& command) {
   Json::Array roles;
   for (const Role& role : plan.roles) {
-    roles.emplace_back(
-        Json::Object{{"name", role.name},
-                     {"tasks", role.count},
-                     {"ranked", role.ranked},
-                     {"restarts", role.restarts},
-                     {"command", words_json(role.command.empty() ? command : role.command)}});
+    roles.emplace_back(Json::Object{
+        {"name", role.name},
+        {"tasks", role.count},
+        {"ranked", role.ranked},
+        {"restarts", role.restarts == restarts_unlimited ? Json() : Json(role.restarts)},
+        {"restarts_always", role.restarts_always},
+        {"command", words_json(role.command.empty() ? command : role.command)}});
   }
   return roles;
 }

@@ -16,6 +16,9 @@ namespace dt {
 /// that is being preempted. Requires an end that dtrain has not caused.
 std::string failure_cause(const ExitStatus& status);
 
+/// Returns "rank 3 (host a, pid 77)", without the pid of a process that did not start.
+std::string process_text(const Failure& ended);
+
 /// Returns "rank 3 (host a, pid 77) failed: killed by SIGSEGV", followed by the last lines of its
 /// `stream`.
 std::string failure_text(const Failure& failure, const std::vector<std::string>& last_lines,

@@ -68,7 +68,7 @@ struct TaskTable {
 inline constexpr uint32_t first_attempt = 1;
 
 /// The end of a task's process: it died, or it left because it ended well. Or the begin of the
-/// next attempt of a task that died.
+/// next attempt of a task that died. A task that returns has died, even with exit status 0.
 struct Notice {
   enum class Kind : uint8_t { dead, left, restarted };
   Kind kind = Kind::dead;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# --restart-role: tasks that fail are started again.
+# --restart-role: tasks that fail, or that end at all, are started again.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -84,7 +84,7 @@ test_a_file_and_a_variable_give_restarts_too() {
 
 test_wrong_values_are_named() {
   local refused
-  for refused in 'chief=1:the job has no role "chief"; it has worker' 'worker=x:role worker: expected a number of restarts, 1..1000, got "x"' \
+  for refused in 'chief=1:the job has no role "chief"; it has worker' 'worker=x:role worker: expected a number of restarts, 1..1000, or always, or always:N, got "x"' \
     'worker=0:role worker: expected a number of restarts' 'worker=1,worker=2:role worker is given twice' 'worker:expected NAME=N, got "worker"'; do
     run_dtrain run -np 1 --restart-role "${refused%%:*}" touch started
     expect_status 2
@@ -106,6 +106,84 @@ test_restarts_that_cannot_help_are_refused() {
   run_dtrain run --role ps=1,worker=2 --strategy parameter_server --ps-mode async --restart-role ps=1,worker=3 --dry-run --json true
   expect_status 0
   expect_stdout_contains '"restarts": 3'
+}
+
+test_a_server_that_ends_well_starts_again_until_the_workers_have_ended() {
+  # shellcheck disable=SC2016  # the task's shell expands it
+  run_dtrain run --role ps=1,worker=1 --restart-role ps=always --no-tag --report report.json sh -c '
+    if [ "$DTRAIN_ROLE" = worker ]; then until [ -e third ]; do sleep 0.1; done; exit; fi
+    echo "server $DTRAIN_ATTEMPT"; [ "$DTRAIN_ATTEMPT" = 3 ] || exit 0; touch third; exec sleep 60'
+  expect_status 0
+  expect_stdout 'server 1
+server 2
+server 3'
+  expect test "$(sed 's/pid [0-9]*/pid 7/' "$out/stderr")" = 'dtrain: ps:0 (host localhost, pid 7) ended with status 0; restart 1
+dtrain: ps:0 (host localhost, pid 7) ended with status 0; restart 2 in 1s'
+  expect python3 -c 'import json
+report = json.load(open("report.json"))
+ps = report["roles"][1]
+assert ps["name"] == "ps" and ps["restarts"] is None and ps["restarts_always"]
+server = report["tasks"][1]
+assert [attempt["exit"]["code"] for attempt in server["earlier_attempts"]] == [0, 0]
+assert server["completed"] and server["exit"]["signal"] == "SIGTERM" and report["failed_tasks"] == 0'
+  expect_no_processes
+}
+
+test_a_server_that_ends_again_and_again_waits_and_the_job_ends_meanwhile() {
+  # shellcheck disable=SC2016  # the task's shell expands it
+  start_dtrain run --role ps=1,worker=1 --restart-role ps=always --no-tag --report report.json sh -c '
+    [ "$DTRAIN_ROLE" = worker ] || { echo server; exit; }; until [ -e stop ]; do sleep 0.1; done'
+  wait_for stderr_has 'ended with status 0; restart 4 in 4s'
+  touch stop
+  finish
+  expect_status 0
+  expect test "$(sort -u "$out/stdout")" = server
+  expect python3 -c 'import json
+report = json.load(open("report.json"))
+server = report["tasks"][1]
+assert server["completed"] and server["exit"]["code"] == 0 and len(server["earlier_attempts"]) >= 3
+assert report["failed_tasks"] == 0'
+  expect_no_processes
+}
+
+test_a_limit_of_always_is_that_of_good_ends_and_failures_together() {
+  # shellcheck disable=SC2016  # the task's shell expands it
+  run_dtrain run --role ps=1,worker=1 --restart-role ps=always:2 --no-tag --report report.json sh -c '
+    if [ "$DTRAIN_ROLE" = worker ]; then until [ -e third ]; do sleep 0.1; done; exit; fi
+    [ "$DTRAIN_ATTEMPT" != 2 ] || exit 3; [ "$DTRAIN_ATTEMPT" = 1 ] || touch third'
+  expect_status 0
+  expect_stderr_contains 'ended with status 0; restart 1 of 2'
+  expect_stderr_contains 'failed: exit status 3; restart 2 of 2 in 1s'
+  expect python3 -c 'import json
+server = json.load(open("report.json"))["tasks"][1]
+assert server["completed"] and len(server["earlier_attempts"]) == 2'
+}
+
+test_a_restart_of_the_whole_job_takes_waiting_servers_along() {
+  # shellcheck disable=SC2016  # the task's shell expands it
+  run_dtrain run --role ps=1,worker=1 --restart-role ps=always --max-restarts 1 --no-tag --report report.json sh -c '
+    [ "$DTRAIN_ROLE" = worker ] || { [ "$DTRAIN_GENERATION" = 1 ] || exec sleep 60; echo x >>ends; exit; }
+    [ "$DTRAIN_GENERATION" = 1 ] || exit 0
+    until [ "$(cat ends 2>/dev/null | wc -l)" = 3 ]; do sleep 0.1; done; exit 9'
+  expect_status 0
+  expect_stderr_contains 'ended with status 0; restart 2 in 1s'
+  expect_stderr_contains 'restart 1 of 1 after rank 0 on localhost: exit status 9'
+  expect python3 -c 'import json
+report = json.load(open("report.json"))
+assert report["tasks"][1]["completed"] and report["tasks"][1]["earlier_attempts"] == []
+assert len(report["generations"]) == 2'
+  expect_no_processes
+}
+
+test_a_role_that_decides_cannot_always_start_again() {
+  run_dtrain run -np 2 --restart-role worker=always touch started
+  expect_status 2
+  expect_stderr_contains '--restart-role worker=always: by --success all-workers the job ends when worker:0 has ended'
+  expect_stderr_contains 'use --restart-role worker=N for failures alone, or a --success of other tasks'
+  run_dtrain run --role ps=1,worker=1 --success all --restart-role ps=always:2 touch started
+  expect_status 2
+  expect_stderr_contains '--restart-role ps=always:2: by --success all the job ends when ps:0 has ended'
+  expect_not test -e started
 }
 
 test_a_killed_worker_rejoins_asynchronous_training() {

@@ -36,7 +36,7 @@ END
 test_plans_fit_their_schema() {
   run_dtrain run -H localhost:3 --dry-run --json train '--rank={rank}'
   cp "$out/stdout" plan.json
-  run_dtrain run --role chief=1 --role ps=1 --dry-run --json train
+  run_dtrain run --role chief=1 --role ps=1 --restart-role ps=always --dry-run --json train
   cp "$out/stdout" roles.json
   run_dtrain run --cluster-spec 'worker|localhost:2222;h2:2222' --dry-run --json train
   cp "$out/stdout" cluster.json

@@ -17,7 +17,8 @@ constexpr size_t tasks = hosts * per_host;
 /// Returns a plan of four workers, or of a chief, two workers and an evaluator.
 Plan small_plan(bool with_roles, bool with_restarts) {
   Plan plan;
-  if (with_restarts) plan.roles = {{.name = "worker", .restarts = 2}};
+  if (with_restarts)
+    plan.roles = {{.name = "worker", .restarts = 2, .restarts_always = with_roles}};
   plan.world_size = tasks;
   for (size_t h = 0; h < hosts; ++h) {
     plan.hosts.push_back({.host = {.name = "node", .slots = per_host}});
@@ -36,8 +37,8 @@ Plan small_plan(bool with_roles, bool with_restarts) {
 }
 
 /// Bits: 1: --on-failure continue; 2: --timeout; 4: --grace 0; 8: with roles. Bit 64: --clean all;
-/// 128: --clean none; without 16: --dump-stacks; without 32: --restart-role worker=2. '0' has none
-/// of these.
+/// 128: --clean none; without 16: --dump-stacks; without 32: --restart-role worker=2, with roles
+/// worker=always:2. '0' has none of these.
 Supervisor::Options options_of(uint8_t flags, Time now) {
   Supervisor::Options options = {.start_deadline = now + seconds(30)};
   options.continue_on_failure = (flags & 1) != 0;

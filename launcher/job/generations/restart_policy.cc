@@ -3,14 +3,10 @@
 #include "launcher/job/generations/restart_delay.h"
 
 #include <algorithm>
-#include <chrono>
 
 namespace dt {
 
 namespace {
-
-/// A generation that ran so long has made progress: its failure is not one of a series.
-constexpr Duration long_life = std::chrono::minutes(10);
 
 /// A shell's statuses for programs that it cannot execute, or does not find.
 bool is_wrong_path(int status) {

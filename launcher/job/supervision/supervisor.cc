@@ -87,9 +87,9 @@ Supervisor::Supervisor(Plan plan, Options options, Time now)
       time_limit_(options_.timeout ? now + *options_.timeout : Time::max()) {
 }
 
-Actions Supervisor::started(size_t task, int64_t pid, Time) {
+Actions Supervisor::started(size_t task, int64_t pid, Time now) {
   if (!lives_.starting(task)) return {};
-  lives_.start(task, pid);
+  lives_.start(task, pid, now);
   if (lives_.started() == lives_.size()) options_.start_deadline = Time::max();
   return {};
 }
@@ -107,7 +107,7 @@ Actions Supervisor::exited(size_t task, const ExitStatus& status, Time now,
                            const std::optional<TaskError>& error) {
   Actions actions;
   if (lives_.ended(task) || lives_.waits(task)) return actions;
-  if (!status.good() && phase_ == Phase::running && lives_.has_restart(task)) {
+  if (phase_ == Phase::running && lives_.has_restart(task, status.good())) {
     restart_later(task, status, now, actions);
     return actions;
   }
@@ -151,9 +151,10 @@ Actions Supervisor::agent_lost(size_t agent, const std::string& why, Time now) {
     if (lives_.ended(task)) continue;
     had_tasks = true;
     actions.push_back(notify(Notice::Kind::dead, task, cause));
-    if (!done_ && phase_ != Phase::finishing) verdict_.count_failed_task();
+    if (!done_ && phase_ != Phase::finishing && !lives_.completed(task))
+      verdict_.count_failed_task();
     needed_none = done_;
-    lives_.fail(task);
+    if (!lives_.completed(task)) lives_.fail(task);
     end_task(task, now, actions);
   }
   if (needed_none) {
@@ -459,12 +460,17 @@ Action Supervisor::notify(Notice::Kind kind, size_t task, std::string cause, boo
 }
 
 void Supervisor::restart_later(size_t task, const ExitStatus& status, Time now, Actions& actions) {
-  const std::string failed = failure_text(failure_of(task, failure_cause(status)), {});
-  const TaskLives::Restart restart = lives_.restart_later(task, status.text(), now);
+  const Failure ended = failure_of(task, failure_cause(status));
+  const TaskLives::Restart restart = lives_.restart_later(task, status, now);
   actions.push_back(notify(Notice::Kind::dead, task, status.text(), true));
   const bool at_once = restart.delay == Duration::zero();
-  actions.push_back(warning(format("{}; restart {} of {}{}", failed, restart.number, restart.of,
-                                   at_once ? "" : " in " + duration_text(restart.delay))));
+  Action report = plain(status.good() ? Action::Kind::note : Action::Kind::warn);
+  report.text =
+      format("{}; restart {}{}{}",
+             status.good() ? process_text(ended) + " ended with status 0" : failure_text(ended, {}),
+             restart.number, restart.of == restarts_unlimited ? "" : format(" of {}", restart.of),
+             at_once ? "" : " in " + duration_text(restart.delay));
+  actions.push_back(std::move(report));
 }
 
 void Supervisor::restart_due(Time now, Actions& actions) {
@@ -478,12 +484,11 @@ void Supervisor::restart_due(Time now, Actions& actions) {
   }
 }
 
-/// The job does not run any more: tasks that wait for their restart have failed.
+/// The job does not run any more: tasks that wait for their restart have ended.
 void Supervisor::abandon_restarts(Time now, Actions& actions) {
   for (const size_t task : lives_.waiting()) {
     actions.push_back(notify(Notice::Kind::dead, task, lives_.cause(task)));
-    lives_.fail(task);
-    if (!done_) verdict_.count_failed_task();
+    if (!done_ && lives_.failed(task)) verdict_.count_failed_task();
     end_task(task, now, actions);
   }
 }

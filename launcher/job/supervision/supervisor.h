@@ -68,7 +68,8 @@ using Actions = std::vector<Action>;
 /// spare, is a warning.
 ///
 /// While the job runs, a failed task with restarts (TaskLives) waits a moment, and starts again as
-/// its next attempt. When the job leaves this phase, a task that waits has failed.
+/// its next attempt. So does a task that ended well, if its role asks for it (restarts_always).
+/// When the job leaves this phase, a task that waits has ended as its last attempt.
 ///
 /// A task that ends while the job is completing has completed too: that is no failure. A task that
 /// is then lost with its host is no failure either, but has not completed.

@@ -10,7 +10,9 @@ namespace dt {
 TaskLives::TaskLives(const Plan& plan) : tasks_(plan.tasks.size()) {
   for (size_t task = 0; task < tasks_.size(); ++task) {
     const Role* const role = find_role(plan.roles, plan.tasks[task].id.role);
-    if (role != nullptr) tasks_[task].restarts = role->restarts;
+    if (role == nullptr) continue;
+    tasks_[task].restarts = role->restarts;
+    tasks_[task].always = role->restarts_always;
   }
 }
 
@@ -30,10 +32,11 @@ std::vector<size_t> TaskLives::waiting() const {
   return all_with(Life::waiting);
 }
 
-void TaskLives::start(size_t task, int64_t pid) {
+void TaskLives::start(size_t task, int64_t pid, Time now) {
   Task& state = tasks_[task];
   state.life = Life::running;
   state.pid = pid;
+  state.started = now;
   if (state.attempt == first_attempt) ++started_;
 }
 
@@ -45,18 +48,22 @@ void TaskLives::end(size_t task) {
   ++ended_;
 }
 
-bool TaskLives::has_restart(size_t task) const {
+bool TaskLives::has_restart(size_t task, bool good) const {
   const Task& state = tasks_[task];
-  return state.attempt - first_attempt < static_cast<uint32_t>(state.restarts);
+  const bool left = state.attempt - first_attempt < static_cast<uint32_t>(state.restarts);
+  return left && (!good || state.always);
 }
 
-TaskLives::Restart TaskLives::restart_later(size_t task, std::string cause, Time now) {
+TaskLives::Restart TaskLives::restart_later(size_t task, const ExitStatus& status, Time now) {
   Task& state = tasks_[task];
-  const uint32_t number = state.attempt - first_attempt + 1;
-  const Restart restart{.number = number, .of = state.restarts, .delay = restart_delay(number)};
+  state.in_a_row = now - state.started >= long_life ? 1 : state.in_a_row + 1;
+  const Restart restart{.number = state.attempt - first_attempt + 1,
+                        .of = state.restarts,
+                        .delay = restart_delay(state.in_a_row)};
   state.life = Life::waiting;
+  state.failed = !status.good();
   state.restart_at = now + restart.delay;
-  state.cause = std::move(cause);
+  state.cause = status.text();
   return restart;
 }
 
@@ -66,6 +73,7 @@ std::vector<size_t> TaskLives::take_due(Time now) {
   for (const size_t task : due) {
     Task& state = tasks_[task];
     state.life = Life::starting;
+    state.failed = false;
     state.pid = 0;
     state.restart_at = Time::max();
     ++state.attempt;

@@ -230,10 +230,36 @@ TEST_CASE("--restart-role gives roles restarts, and bad values are named") {
   CHECK(error_of(restarts_of({"worker=1", "worker=1"})) ==
         "--restart-role: role worker is given twice");
   CHECK(error_of(restarts_of({"worker"})) == "--restart-role: expected NAME=N, got \"worker\"");
-  for (const std::string bad : {"", "0", "-1", "1001", "x", "1.5"}) {
+  for (const std::string bad :
+       {"", "0", "-1", "1001", "x", "1.5", "always:", "always:0", "always:x", "always:1:2",
+        "on-failure:-1", "2:always", ":2", "Always"}) {
     CHECK(error_of(restarts_of({"worker=" + bad})) ==
-          "--restart-role: role worker: expected a number of restarts, 1..1000, got \"" + bad +
-              "\"");
+          "--restart-role: role worker: expected a number of restarts, 1..1000, or always, or "
+          "always:N, got \"" +
+              bad + "\"");
+  }
+}
+
+TEST_CASE("--restart-role says after which ends, and without a number there is no limit") {
+  struct Case {
+    const char* value;
+    int restarts;
+    bool always;
+    const char* option;  ///< as messages have it
+  };
+  for (const Case& one : {Case{"3", 3, false, "3"}, Case{"on-failure:3", 3, false, "3"},
+                          Case{"on-failure", restarts_unlimited, false, "on-failure"},
+                          Case{"always:3", 3, true, "always:3"},
+                          Case{"always", restarts_unlimited, true, "always"}}) {
+    CAPTURE(one.value);
+    const auto config = decide({{"role", {"ps=1,worker=2"}},
+                                {"restart-role", {std::string("worker=1, ps=") + one.value}}});
+    REQUIRE(config);
+    const Role& role = *find_role(config->roles, "ps");
+    CHECK(role.restarts == one.restarts);
+    CHECK(role.restarts_always == one.always);
+    CHECK(restarts_text(role) == std::string("--restart-role ps=") + one.option);
+    CHECK_FALSE(find_role(config->roles, "worker")->restarts_always);
   }
 }
 

@@ -93,6 +93,7 @@ TEST_CASE("restarts of workers that train by collectives, or of one of several p
     int worker_restarts = 0;
     int server_restarts = 0;
     int replicas = 1;
+    bool always = false;
   };
   const auto answer_to = [](const Wanted& wanted) -> std::string {
     std::vector<Role> roles = {{.name = "worker", .count = 2, .restarts = wanted.worker_restarts},
@@ -100,7 +101,8 @@ TEST_CASE("restarts of workers that train by collectives, or of one of several p
                                 .count = wanted.servers,
                                 .command = {wanted.replicas > 1 ? "server" : "self", "ps"},
                                 .ranked = false,
-                                .restarts = wanted.server_restarts}};
+                                .restarts = wanted.server_restarts,
+                                .restarts_always = wanted.always}};
     const Plan plan =
         make_plan({.hosts = {{.name = "a", .slots = 9}}, .roles = std::move(roles)}).value();
     RunConfig config;
@@ -124,6 +126,9 @@ TEST_CASE("restarts of workers that train by collectives, or of one of several p
         "--restart-role ps=3: the job has 2 parameter servers, and a restarted one would have "
         "values of another step than the others; use one server, or start the job again from its "
         "checkpoints");
+  CHECK(answer_to({.servers = 2, .server_restarts = restarts_unlimited, .always = true})
+            .starts_with("--restart-role ps=always: the job has 2 parameter servers"));
+  CHECK(answer_to({.server_restarts = restarts_unlimited, .always = true}) == "good");
   // A server of another program has no copies after its restart, either.
   CHECK(answer_to({.servers = 2, .server_restarts = 3, .replicas = 2})
             .starts_with("--restart-role ps=3: the job has 2 parameter servers"));

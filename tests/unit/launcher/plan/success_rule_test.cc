@@ -117,6 +117,40 @@ TEST_CASE("an option by which no task decides is refused with the roles of the j
     CHECK(check_success(c.wanted, plan_of("ps ps client")).error().message == c.error);
 }
 
+TEST_CASE("a role that decides cannot always start again, and the error names a way") {
+  struct Case {
+    const char* roles;
+    const char* always;
+    SuccessOptions wanted;
+    const char* error;
+  };
+  const Case cases[] = {
+      {"worker ps", "ps", automatic, nullptr},
+      {"chief worker ps", "worker", automatic, nullptr},
+      {"worker evaluator", "evaluator", automatic, nullptr},
+      {"worker ps", "worker", {.by = SuccessBy::role, .role = "ps"}, nullptr},
+      {"worker worker", "worker", automatic, "all-workers the job ends when worker:0"},
+      {"worker worker ps", "worker", worker_0, "worker-0 the job ends when worker:0"},
+      {"worker ps", "ps", all, "all the job ends when ps:0"},
+      {"worker client",
+       "client",
+       {.by = SuccessBy::role, .role = "client"},
+       "role:client the job ends when client:0"}};
+  for (const Case& c : cases) {
+    CAPTURE(c.roles);
+    Plan plan = plan_of(c.roles);
+    plan.roles = {{.name = c.always, .restarts = 2, .restarts_always = true}};
+    const Result<> checked = check_success(c.wanted, plan);
+    CHECK(checked.has_value() == (c.error == nullptr));
+    if (checked) continue;
+    CHECK(checked.error().message ==
+          format("--restart-role {0}=always:2: by --success {1} has ended, which then cannot start "
+                 "again; use --restart-role {0}=N for failures alone, or a --success of other "
+                 "tasks",
+                 c.always, c.error));
+  }
+}
+
 struct Fixture {
   Time now = Time() + seconds(1000);
   Supervisor::Options options = {.grace = seconds(10), .start_deadline = now + seconds(30)};

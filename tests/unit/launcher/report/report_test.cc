@@ -74,9 +74,10 @@ TEST_CASE(
         "    1  a              1           0  worker:1\n"
         "    -  a              -           -  ps:0\n");
   const Json json = plan_json(plan, {"train"});
-  CHECK(json.find("roles")->text() ==
-        R"([{"name":"worker","tasks":2,"ranked":true,"restarts":0,"command":["train"]},)"
-        R"({"name":"ps","tasks":1,"ranked":false,"restarts":0,"command":["serve","x y"]}])");
+  CHECK(
+      json.find("roles")->text() ==
+      R"([{"name":"worker","tasks":2,"ranked":true,"restarts":0,"restarts_always":false,"command":["train"]},)"
+      R"({"name":"ps","tasks":1,"ranked":false,"restarts":0,"restarts_always":false,"command":["serve","x y"]}])");
   const auto* tasks = json.find("tasks")->as<Json::Array>();
   REQUIRE(tasks);
   CHECK((*tasks)[1].text() ==

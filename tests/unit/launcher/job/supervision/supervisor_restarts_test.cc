@@ -217,6 +217,105 @@ TEST_CASE_FIXTURE(RestartFixture, "a restart is no further start of the job") {
   CHECK(job.outcome().reason == "only 1 of 2 tasks had started after 30s; see --start-timeout");
 }
 
+/// Workers that decide, and a ps that always starts again.
+struct AlwaysFixture : RestartFixture {
+  Supervisor start_with(int restarts) {
+    Plan plan = plan_of(1);
+    plan.roles = {
+        {.name = "worker", .count = 2},
+        {.name = "ps", .count = 1, .ranked = false, .restarts = restarts, .restarts_always = true}};
+    plan.add({.id = {"ps", 0}, .rank = -1, .agent = 0});
+    Supervisor supervisor(plan, options, now);
+    for (size_t task = 0; task < 3; ++task)
+      supervisor.started(task, 100 + static_cast<int64_t>(task), now);
+    return supervisor;
+  }
+  static Action news(Notice::Kind kind, std::string cause, uint32_t attempt, bool returns) {
+    return {.kind = Action::Kind::notify,
+            .notice = {kind, {"ps", 0}, std::move(cause), attempt, returns}};
+  }
+  static Action note(std::string text) {
+    return {.kind = Action::Kind::note, .notice = {}, .text = std::move(text)};
+  }
+};
+
+TEST_CASE_FIXTURE(AlwaysFixture, "a task that ends well starts again, and the job ends by others") {
+  Supervisor job = start_with(restarts_unlimited);
+  CHECK(job.exited(2, {}, now) ==
+        Actions{news(Notice::Kind::dead, "exit status 0", 1, true),
+                note("ps:0 (host node0, pid 102) ended with status 0; restart 1")});
+  CHECK(job.next_deadline() == now);
+  CHECK(job.tick(now).back() ==
+        Action{.kind = Action::Kind::start, .notice = {}, .task = 2, .attempt = 2});
+  CHECK_FALSE(job.lives().completed(2));
+  job.started(2, 200, now);
+  CHECK(job.exited(2, killed, now).back().text ==
+        "ps:0 (host node0, pid 200) failed: killed by SIGKILL; restart 2 in 1s");
+  job.tick(now + seconds(1));
+  job.started(2, 201, now);
+  job.exited(0, {}, now);
+  CHECK(job.exited(1, {}, now).back() == signal_all(SIGTERM));
+  CHECK(job.done());
+  CHECK(job.exited(2, {}, now) == Actions{news(Notice::Kind::left, "", 3, false), finish});
+  CHECK(job.lives().completed(2));
+  CHECK(job.outcome() == Outcome{});
+}
+
+TEST_CASE_FIXTURE(AlwaysFixture, "a task that always ends at once waits up to 30 s") {
+  Supervisor job = start_with(restarts_unlimited);
+  Duration waited = {};
+  for (int attempt = 0; attempt < 2000; ++attempt) {
+    job.exited(2, {}, now);
+    waited += job.next_deadline() - now;
+    now = job.next_deadline();
+    CHECK(job.tick(now).size() == 2);
+    job.started(2, 200, now);
+  }
+  CHECK(waited == seconds(0 + 1 + 2 + 4 + 8 + 16) + 1994 * seconds(30));
+  CHECK(job.outcome() == Outcome{});
+}
+
+TEST_CASE_FIXTURE(AlwaysFixture, "a task has completed when it ends well and no restart is left") {
+  Supervisor job = start_with(1);
+  CHECK(job.exited(2, {}, now).back().text ==
+        "ps:0 (host node0, pid 102) ended with status 0; restart 1 of 1");
+  job.tick(now);
+  job.started(2, 200, now);
+  CHECK(job.exited(2, {}, now) == Actions{news(Notice::Kind::left, "", 2, false)});
+  CHECK(job.lives().completed(2));
+  CHECK(job.outcome() == Outcome{});
+}
+
+TEST_CASE_FIXTURE(AlwaysFixture,
+                  "the end of the job cancels the restart of a task that ended well") {
+  Supervisor job = start_with(restarts_unlimited);
+  job.exited(2, {}, now);
+  SUBCASE("the tasks that decide have ended") {
+    job.exited(0, {}, now);
+    CHECK(job.exited(1, {}, now).back() == finish);
+    CHECK(job.outcome() == Outcome{});
+    CHECK(job.lives().completed(2));
+  }
+  SUBCASE("a signal") {
+    CHECK(job.interrupted(SIGTERM, now).back() ==
+          news(Notice::Kind::dead, "exit status 0", 1, false));
+    CHECK(job.outcome().failed_tasks == 0);
+    CHECK(job.lives().completed(2));
+  }
+  SUBCASE("the failure of another task") {
+    job.exited(1, {.code = 4}, now);
+    CHECK(job.outcome().failed_tasks == 1);
+    CHECK(job.lives().completed(2));
+  }
+  SUBCASE("the loss of its host, on which no task starts again") {
+    job.agent_lost(0, "no heartbeat for 5s", now);
+    CHECK(job.outcome().failed_tasks == 2);
+    CHECK(job.outcome().exit_status == 3);
+  }
+  CHECK(job.lives().ended(2));
+  CHECK(std::ranges::count(job.tick(now + seconds(60)), Action::Kind::start, &Action::kind) == 0);
+}
+
 /// A job that may start again after every failure.
 struct WorldFixture : SupervisorFixture {
   WorldFixture() {
