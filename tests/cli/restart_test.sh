@@ -241,4 +241,20 @@ test_a_killed_server_restores_its_checkpoint_and_its_worker_connects_again() {
   expect_no_processes
 }
 
+test_a_server_that_ends_on_sigterm_starts_again_from_its_last_checkpoint() {
+  local server="ps=sh -c 'echo \$\$ >ps.pid; exec \"$DTRAIN\" ps --checkpoint model --checkpoint-every 10'"
+  start_dtrain run --role ps=1,worker=1 --no-tag --restart-role ps=always,worker=1 --role-command "$server" \
+    sh -c '[ "$DTRAIN_ATTEMPT" = 2 ] && exec "$0" 5 async 0; exec "$0" 1000000000 async 0' "$worker"
+  wait_for sh -c 'ls model-*0.ps-0-of-1 2>/dev/null | grep -q .'
+  kill -TERM "$(cat ps.pid)"
+  finish
+  expect_status 0
+  expect_stderr_contains 'ended with status 0; restart 1'
+  expect_stderr_lacks 'restart 2'
+  expect_stderr_contains 'dtrain: restored step '
+  expect_stdout_contains 'worker 0: error: the parameter server ps:0 on localhost died: exit status 0'
+  expect_stdout_contains 'worker 0: w = '
+  expect_no_processes
+}
+
 run_tests "$@"
