@@ -132,6 +132,31 @@ TEST_CASE("a task that fails twice is restarted twice, and the job ends well") {
   }
 }
 
+TEST_CASE("a server that ends well starts again until the workers have ended") {
+  Random random(1);
+  Scenario scenario = large_scenario(random, 3, 1);
+  scenario.config.roles = {{.name = "worker", .count = 2},
+                           {.name = "ps",
+                            .count = 1,
+                            .ranked = false,
+                            .restarts = restarts_unlimited,
+                            .restarts_always = true}};
+  for (HostFate& host : scenario.hosts) {
+    host.tasks[0].follows = false;
+    host.tasks[0].train = seconds(10);
+  }
+  scenario.hosts[2].tasks[0].train = milliseconds(20);
+  JobWorld world("a server ends well", random, std::move(scenario));
+  world.judge().want_story();
+  world.run();
+  CHECK_MESSAGE(world.judge().complaint().empty(), world.judge().complaint());
+  CHECK(world.outcome() == Outcome());
+  // At 0, 0, 1, 3 and 7 s. The wait for the sixth start is longer than the job.
+  CHECK(world.record().tasks[2].earlier.size() == 4);
+  CHECK(world.record().tasks[2].completed);
+  CHECK(world.judge().story().find("ended with status 0; restart 4 in 4s") != std::string::npos);
+}
+
 /// A job of three hosts in which a rank fails so often.
 Scenario failing_scenario(Random& random, int failures, uint32_t max_restarts) {
   Scenario scenario = large_scenario(random, 3, 2);

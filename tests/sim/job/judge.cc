@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/job/generations/restart_delay.h"
 #include "launcher/plan/success_rule.h"
 
 #include <algorithm>
@@ -24,6 +25,11 @@ constexpr Duration stall_noticed_within = seconds(5);
 int restarts_of(const Judge::End& end, const TaskId& task) {
   const Role* const role = find_role(end.plan.roles, task.role);
   return role == nullptr ? 0 : role->restarts;
+}
+
+bool always_restarts(const Judge::End& end, const TaskId& task) {
+  const Role* const role = find_role(end.plan.roles, task.role);
+  return role != nullptr && role->restarts_always;
 }
 
 bool host_lost(const Judge::End& end, size_t host) {
@@ -123,6 +129,7 @@ void Judge::at_end(const End& end) {
   one_report(end);
   one_stall(end);
   restarts_used(end);
+  always_restarted(end);
   generations_used(end);
   if (end.hosts.empty()) return;
   all_accounted(end);
@@ -131,7 +138,8 @@ void Judge::at_end(const End& end) {
 }
 
 void Judge::ends_in_time(const End& end) {
-  const bool restarts = restarts_of(end, {"worker", 0}) > 0;
+  const bool restarts =
+      std::ranges::any_of(end.plan.roles, [](const Role& role) { return role.restarts > 0; });
   const auto starts = static_cast<int>(std::max<size_t>(1, end.record.generations.size()));
   const Duration start =
       longest_job + (end.config.restarts.max > 0 ? longest_gathering : Duration::zero());
@@ -219,6 +227,24 @@ void Judge::restarts_used(const End& end) {
     // A program that cannot be started is not tried again.
     if (failed && end.outcome.failure->pid > 0 && used < most)
       complain(format("{} failed for good with {} of {} restarts", id.text(), used, most));
+  }
+}
+
+void Judge::always_restarted(const End& end) {
+  // A pause makes waits longer. A job that fails stops before its tasks that decide have ended.
+  if (end.outcome.exit_status != 0 || still_ > Duration::zero()) return;
+  const std::vector<TaskRule> parts = success_rule(end.plan, end.config.success);
+  Time done = Time::min();
+  for (size_t task = 0; task < parts.size(); ++task)
+    if (parts[task].decides && end.record.tasks[task].ended)
+      done = std::max(done, *end.record.tasks[task].ended);
+  for (size_t task = 0; task < parts.size(); ++task) {
+    const TaskId& id = end.plan.tasks[task].id;
+    const TaskRecord& record = end.record.tasks[task];
+    const auto used = static_cast<int>(record.earlier.size());
+    if (!always_restarts(end, id) || !record.ended || used >= restarts_of(end, id)) continue;
+    if (*record.ended + restart_delay(static_cast<uint32_t>(used) + 1) < done)
+      complain(format("{} did not start again after attempt {}", id.text(), used + 1));
   }
 }
 

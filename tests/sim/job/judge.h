@@ -29,11 +29,11 @@ namespace dt {
 ///   `all_notified`      Each live task that has joined is notified of a death within a second.
 ///   `restarts_used`     The failure of the job is that of a task that has no restart left. No task
 ///                       has more restarts than its role.
+///   `always_restarted`  A task that always starts again does so until the job is done.
 ///   `one_generation`    While a task lives, no task of another generation does, except on a host
-///   that
-///                       the launcher has given up. Such a host gets no task before it has none.
-///                       There are at most as many restarts as --max-restarts allows, and a failure
-///                       ends the job only when it may not start again.
+///                       of which the launcher has closed the link. Such a host gets no task before
+///                       it has none. There are at most as many restarts as --max-restarts allows,
+///                       and a failure ends the job only when it may not start again.
 ///   `output_whole`      All output of hosts that are not lost has arrived.
 ///   `lines_whole`       Each line of the console is of one task or of dtrain. Both streams are one
 ///                       pipe.
@@ -106,6 +106,7 @@ class Judge {
   void one_report(const End& end);
   void one_stall(const End& end);
   void restarts_used(const End& end);
+  void always_restarted(const End& end);
   void generations_used(const End& end);
   void all_accounted(const End& end);
   void output_whole(const End& end);

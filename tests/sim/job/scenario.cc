@@ -172,9 +172,26 @@ void let_one_fail(Random& random, Scenario& scenario) {
   }
 }
 
+/// Some of the tasks are servers that always start again.
+void add_servers(Random& random, Scenario& scenario) {
+  int slots = 0;
+  for (const Host& host : scenario.config.hosts)
+    slots += host.slots;
+  if (slots < 2) return;
+  Role& workers = scenario.config.roles.front();
+  workers.count = random.between(1, slots - 1);
+  scenario.config.roles.push_back(
+      {.name = "ps",
+       .count = slots - workers.count,
+       .ranked = false,
+       .restarts = random.percent(50) ? restarts_unlimited : random.between(1, 3),
+       .restarts_always = true});
+}
+
 /// Failed tasks are restarted. The programs survive the end of others, and fail a few times.
 void add_restarts(Random& random, Scenario& scenario) {
   scenario.config.roles = {{.name = "worker", .restarts = random.between(1, 3)}};
+  if (random.percent(40)) add_servers(random, scenario);
   for (HostFate& host : scenario.hosts) {
     for (TaskFate& task : host.tasks) {
       task.follows = false;

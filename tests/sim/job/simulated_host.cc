@@ -192,7 +192,7 @@ void SimulatedHost::report_mpi() {
 /// As LocalTasks does. Output of the attempt before that waits for credit comes first.
 void SimulatedHost::restart(const Restart& wanted) {
   const auto at = std::ranges::find(tasks_, wanted.task, &Running::id);
-  if (at == tasks_.end() || !at->failed || wanted.attempt != at->attempt + 1) {
+  if (at == tasks_.end() || !at->ran || wanted.attempt != at->attempt + 1) {
     return handlers_.on_broken_promise(
         format("restart of {} as attempt {}", wanted.task.text(), wanted.attempt));
   }
@@ -200,7 +200,7 @@ void SimulatedHost::restart(const Restart& wanted) {
   note(format("{} restarts as attempt {}", wanted.task.text(), wanted.attempt));
   at->attempt = wanted.attempt;
   at->written_before = at->written();
-  at->exited = at->failed = at->output_ended = at->stopped = false;
+  at->exited = at->ran = at->output_ended = at->stopped = false;
   start_task(static_cast<size_t>(at - tasks_.begin()));
 }
 
@@ -317,7 +317,7 @@ std::optional<Time> SimulatedHost::arrival() const {
 void SimulatedHost::exited(size_t index, ExitStatus status) {
   Running& running = tasks_[index];
   running.exited = true;
-  running.failed = !status.good();
+  running.ran = true;
   send(MessageType::exited, 0, encode(Exited{running.id, status, {}}));
   handlers_.on_exit(running, status, arrival());
   send_output(index);

@@ -51,7 +51,7 @@ class SimulatedHost {
     uint32_t credit = stream_window_bytes;
     size_t unsent = 0;
     bool exited = false;
-    bool failed = false;  ///< its last attempt has
+    bool ran = false;  ///< its last attempt has started, and ended
     bool output_ended = false;
     bool stopped = false;  ///< by its scheduler
     uint32_t attempt = first_attempt;
