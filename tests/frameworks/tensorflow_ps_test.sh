@@ -62,6 +62,19 @@ test_workers_that_each_build_the_graph_learn_from_flags_of_hosts() {
   expect_no_processes
 }
 
+test_a_server_that_ends_starts_again_and_training_continues_from_its_checkpoint() {
+  uses tensorflow
+  run_dtrain run --role ps=1,worker=1 --restart-role ps=always --report report.json --no-tag \
+    "$python" "$scripts/tensorflow1_server_restart.py"
+  expect_status 0
+  expect_stderr_contains 'ended with status 0; restart 1'
+  # shellcheck disable=SC2031  # set by the library
+  expect grep -qxE 'the checkpoint had step [1-5][0-9]' "$out/stdout"
+  expect_stdout_contains 'step 100, weight 2.000'
+  expect_all_completed report.json 'ps 0, worker 0'
+  expect_no_processes
+}
+
 test_servers_and_workers_may_be_on_different_hosts() {
   uses tensorflow
   hosts_up 2
