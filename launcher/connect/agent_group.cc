@@ -111,8 +111,7 @@ Result<> AgentGroup::connect(const std::vector<Host>& hosts, size_t spares) {
   }
   TRY(open_shared(hosts));
   for (const Host& host : hosts) {
-    agents_.push_back(TRY(start(host)));
-    agents_.back()->number = agents_.size() - 1;
+    TRY(add(host));
     agents_.back()->spare = agents_.size() > hosts.size() - spares;
   }
   if (dialed_) TRY(dialed_->start());
@@ -124,9 +123,10 @@ Result<> AgentGroup::connect(const std::vector<Host>& hosts, size_t spares) {
 }
 
 Result<> AgentGroup::add(const Host& host) {
-  agents_.push_back(TRY(start(host)));
-  agents_.back()->number = agents_.size() - 1;
-  agents_.back()->spare = true;
+  auto agent = TRY(start(host));
+  agent->number = agents_.size();
+  agent->spare = true;
+  agents_.push_back(std::move(agent));
   return {};
 }
 
@@ -426,15 +426,14 @@ std::vector<AgentState> AgentGroup::states() const {
   return states;
 }
 
-bool AgentGroup::any_left() const {
-  const auto left = [](const auto& agent) { return !agent->link->ended(); };
-  return std::ranges::any_of(agents_, left) || std::ranges::any_of(unneeded_, left) ||
-         (dialed_ && !dialed_->ended());
-}
-
 Result<> AgentGroup::wait_for_exit(const Awaited& awaited) {
   for (const auto& agent : agents_)
     agent->link->close();
+  const auto left = [](const auto& agent) { return !agent->link->ended(); };
+  const auto any_left = [&] {
+    return std::ranges::any_of(agents_, left) || std::ranges::any_of(unneeded_, left) ||
+           (dialed_ && !dialed_->ended());
+  };
   // Closed links have no leases: only the deadline and an interruption end the wait.
   while (any_left() && loop_.now() < awaited.deadline && !awaited.interrupted())
     TRY(loop_.run_once(awaited.deadline));

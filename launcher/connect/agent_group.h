@@ -158,7 +158,6 @@ class AgentGroup {
   void report_missing();
   void report_lost(const Agent& agent);
   void beat();
-  bool any_left() const;
   /// Waits until each agent has this answer or is lost. `what` names it in the error.
   template <class Answer>
   Result<Responses<Answer>> await_each(const Awaited& awaited, std::optional<Answer> Agent::*answer,

@@ -187,6 +187,71 @@ TEST_CASE("a job with a rank that fails twice starts again twice, and ends well"
   }
 }
 
+/// Something that happens to host 1 while the job runs.
+Trouble loss_of_host_1(Trouble::Kind kind) {
+  return {.kind = kind, .phase = Phase::joined, .delay = milliseconds(5), .host = 1};
+}
+
+/// A job of three hosts that trains for a minute, and one spare.
+Scenario scenario_with_loss(Random& random, Trouble::Kind kind, bool spare) {
+  Scenario scenario = large_scenario(random, spare ? 4 : 3, 2);
+  scenario.config.restarts.max = 2;
+  if (spare) {
+    scenario.config.restarts.spares = {scenario.config.hosts.back()};
+    scenario.config.hosts.pop_back();
+  }
+  for (HostFate& host : scenario.hosts)
+    for (TaskFate& task : host.tasks)
+      task.train = seconds(60);
+  scenario.troubles = {loss_of_host_1(kind)};
+  return scenario;
+}
+
+using Names = std::vector<std::string>;
+
+TEST_CASE("a spare takes the place of a lost host") {
+  for (const auto kind : {Trouble::Kind::agent_killed, Trouble::Kind::host_cut}) {
+    Random random(1);
+    JobWorld world("a host is lost", random, scenario_with_loss(random, kind, true));
+    world.run();
+    CHECK_MESSAGE(world.judge().complaint().empty(), world.judge().complaint());
+    CHECK(world.outcome() == Outcome());
+    const std::vector<GenerationRecord>& generations = world.record().generations;
+    REQUIRE(generations.size() == 2);
+    CHECK(generations[0].hosts == Names{"node0000", "node0001", "node0002"});
+    CHECK(generations[1].hosts == Names{"node0000", "node0003", "node0002"});
+    CHECK(generations[1].began - *generations[0].ended < milliseconds(500));
+  }
+}
+
+TEST_CASE("without a spare a host whose agent was killed is used again") {
+  Random random(1);
+  JobWorld world("an agent is killed", random,
+                 scenario_with_loss(random, Trouble::Kind::agent_killed, false));
+  world.judge().want_story();
+  world.run();
+  CHECK_MESSAGE(world.judge().complaint().empty(), world.judge().complaint());
+  CHECK(world.outcome() == Outcome());
+  REQUIRE(world.record().generations.size() == 2);
+  CHECK(world.record().generations[1].hosts == world.record().generations[0].hosts);
+  CHECK(world.judge().story().find("dtrain: waiting for node0001, up to 30s") != std::string::npos);
+  CHECK(world.judge().story().find("dtrain: all hosts are there again") != std::string::npos);
+}
+
+TEST_CASE("without a spare a host that stays away ends the job after the start timeout") {
+  Random random(1);
+  JobWorld world("a host is cut off", random,
+                 scenario_with_loss(random, Trouble::Kind::host_cut, false));
+  world.judge().want_story();
+  world.run();
+  CHECK_MESSAGE(world.judge().complaint().empty(), world.judge().complaint());
+  CHECK(world.outcome().exit_status == 3);
+  CHECK(world.outcome().reason == "agent on node0001 lost: no heartbeat for 5s");
+  CHECK(world.record().generations.size() == 1);
+  CHECK(world.judge().story().find("dtrain: the job cannot start again: node0001: ") !=
+        std::string::npos);
+}
+
 TEST_CASE("a thousand hosts start again within a second after a death") {
   Random random(1);
   Scenario scenario = large_scenario(random, 1000, 1);

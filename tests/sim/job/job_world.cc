@@ -28,7 +28,6 @@ JobWorld::JobWorld(const std::string& name, Random random, Scenario scenario)
     const bool is_spare = host >= hosts.size();
     names_.push_back(is_spare ? scenario_.config.restarts.spares[host - hosts.size()].name
                               : hosts[host].name);
-    newest_[names_.back()] = host;
     if (!fate.prepare_failure.empty()) judge_.allow(fate.prepare_status);
     if (!ends_well(fate.logins.back())) judge_.allow(3);
     if (fate.dialing == Dialing::never) judge_.allow(3);
@@ -138,18 +137,25 @@ void JobWorld::run() {
   judge_.nothing_left(hosts_);
 }
 
+/// The index of the host on which an agent was started last.
+size_t JobWorld::newest(const std::string& name) const {
+  const auto last = std::ranges::find(names_.rbegin(), names_.rend(), name);
+  return static_cast<size_t>(names_.rend() - last) - 1;
+}
+
 SimulatedHost& JobWorld::host_named(const std::string& name) {
-  return *hosts_[newest_.at(name)];
+  return *hosts_[newest(name)];
 }
 
 /// Once the launcher has lost an agent, the next one of the host has a state of its own.
 SimulatedHost& JobWorld::host_to_log_in(const std::string& name) {
   SimulatedHost& last = host_named(name);
-  if (!last.has_served()) return last;
+  if (!last.has_had_agent()) return last;
   const size_t number = hosts_.size();
-  hosts_.push_back(std::make_unique<SimulatedHost>(*site_, last.fate(), handlers_of(number)));
+  const auto first = static_cast<size_t>(std::ranges::find(names_, name) - names_.begin());
+  hosts_.push_back(
+      std::make_unique<SimulatedHost>(*site_, scenario_.hosts[first], handlers_of(number)));
   names_.push_back(name);
-  newest_[name] = number;
   if (last.is_cut()) hosts_.back()->cut();
   return *hosts_.back();
 }

@@ -5,7 +5,6 @@
 #include "tests/sim/job/troubles.h"
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -41,6 +40,7 @@ class JobWorld {
   std::optional<Duration> joined_after() const { return joined_after_; }
 
  private:
+  size_t newest(const std::string& name) const;
   SimulatedHost& host_named(const std::string& name);
   SimulatedHost& host_to_log_in(const std::string& name);
   bool hosts_moved() const;
@@ -71,10 +71,9 @@ class JobWorld {
   std::unique_ptr<VirtualLoop> far_;  ///< of all hosts
   std::optional<SimulatedLauncher> launcher_;
   std::optional<Site> site_;
-  /// Those of the scenario, then those on which the launcher has started one more agent.
+  /// First all of the scenario, then those on which the launcher has started one more agent.
   std::vector<std::unique_ptr<SimulatedHost>> hosts_;
-  std::vector<std::string> names_;        ///< of `hosts_`
-  std::map<std::string, size_t> newest_;  ///< indices in `hosts_`
+  std::vector<std::string> names_;  ///< of `hosts_`
   std::optional<SimulatedStarter> starter_;
   size_t hellos_ = 0;
   size_t ended_agents_ = 0;

@@ -58,7 +58,7 @@ void SimulatedHost::transmit(ByteSpan bytes) {
 }
 
 void SimulatedHost::start_agent() {
-  agent_alive_ = has_served_ = true;
+  agent_ = Agent::alive;
   if (handlers_.on_hello) handlers_.on_hello();
   if (sshd_.input_ended() || dial_.input_ended()) return launcher_lost();
   transmit(as_bytes(agent_magic));
@@ -72,12 +72,12 @@ void SimulatedHost::start_agent() {
 }
 
 void SimulatedHost::end_agent() {
-  agent_alive_ = false;
+  agent_ = Agent::ended;
   if (handlers_.on_agent_end) handlers_.on_agent_end();
 }
 
 void SimulatedHost::receive(ByteSpan bytes) {
-  if (!agent_alive_) return;
+  if (!agent_alive()) return;
   lease_.heard(site_.loop.now());
   in_.insert(in_.end(), bytes.begin(), bytes.end());
   read_frames();
@@ -140,7 +140,7 @@ void SimulatedHost::handle(const FrameView& message) {
 }
 
 void SimulatedHost::prepare(Prepare wanted) {
-  if (std::exchange(launched_, false) && !std::exchange(finished_, false))
+  if (std::exchange(stage_, Stage::idle) == Stage::launched)
     handlers_.on_broken_promise("prepared again before its tasks have ended");
   kill_timer_ = Timer();
   prepared_ = std::move(wanted);
@@ -166,7 +166,7 @@ void SimulatedHost::launch(const Launch& wanted) {
           format("received the environment of {}, but has no task of it", role));
     }
   }
-  launched_ = true;
+  stage_ = Stage::launched;
   std::vector<size_t> written;
   for (const Running& before : tasks_)
     written.push_back(before.written());
@@ -310,7 +310,7 @@ void SimulatedHost::send_output(size_t index) {
 }
 
 std::optional<Time> SimulatedHost::arrival() const {
-  if (!agent_alive_ || lost_ || cut_) return std::nullopt;
+  if (!agent_alive() || lost_ || cut_) return std::nullopt;
   return cable()->last_arrival();
 }
 
@@ -325,7 +325,7 @@ void SimulatedHost::exited(size_t index, ExitStatus status) {
 }
 
 void SimulatedHost::beat() {
-  if (!agent_alive_) return;
+  if (!agent_alive()) return;
   if (lease_.over(site_.loop.now())) {
     send(MessageType::lease_over, 0, {});
     return launcher_lost();
@@ -335,7 +335,7 @@ void SimulatedHost::beat() {
 }
 
 void SimulatedHost::launcher_lost() {
-  if (!agent_alive_ || std::exchange(lost_, true)) return;
+  if (!agent_alive() || std::exchange(lost_, true)) return;
   note("launcher lost");
   heartbeat_ = Timer();
   end_everything({});
@@ -359,7 +359,7 @@ void SimulatedHost::finish_if_ended() {
   if (lost_) {
     cable()->hang_up();
     end_agent();
-  } else if (!std::exchange(finished_, true)) {
+  } else if (std::exchange(stage_, Stage::finished) != Stage::finished) {
     send(MessageType::finished, 0, encode(Finished{.contained_by = "cgroup"}));
     // The next launch replaces the tasks.
     if (!ending_->stays) return;
@@ -370,7 +370,7 @@ void SimulatedHost::finish_if_ended() {
 }
 
 void SimulatedHost::send(MessageType type, uint32_t stream, ByteSpan payload) {
-  if (!agent_alive_ || lost_) return;
+  if (!agent_alive() || lost_) return;
   Bytes frames;
   append_message(frames, type,
                  {.generation = prepared_ ? prepared_->generation : 0, .stream = stream}, payload);
@@ -379,7 +379,7 @@ void SimulatedHost::send(MessageType type, uint32_t stream, ByteSpan payload) {
 
 /// The tasks die with the agent.
 void SimulatedHost::kill_agent() {
-  if (!agent_alive_) return;
+  if (!agent_alive()) return;
   note("agent killed");
   heartbeat_ = Timer();
   cable()->reset();
@@ -412,7 +412,7 @@ void SimulatedHost::slow_down(Duration latency) {
 }
 
 void SimulatedHost::slip(Slip slip) {
-  if (!agent_alive_ || lost_) return;
+  if (!agent_alive() || lost_) return;
   note(format("slip {}", static_cast<int>(slip)));
   switch (slip) {
     case Slip::garbage:

@@ -94,18 +94,19 @@ class SimulatedHost {
   void slip(Slip slip);
 
   const std::vector<Running>& tasks() const { return tasks_; }
-  bool agent_alive() const { return agent_alive_; }
-  /// An agent has run here, of which the launcher has heard.
-  bool has_served() const { return has_served_; }
-  const HostFate& fate() const { return fate_; }
+  bool agent_alive() const { return agent_ == Agent::alive; }
+  bool has_had_agent() const { return agent_ != Agent::none; }
   /// The agent is alive, its lease has not expired, and the launcher has not given it up.
-  bool agent_serves() const { return agent_alive_ && !lost_ && !given_up(); }
+  bool agent_serves() const { return agent_alive() && !lost_ && !given_up(); }
   bool is_cut() const { return cut_; }
   /// The launcher has closed its link to the agent.
   bool given_up() const { return cable() != nullptr && cable()->near_closed(); }
   bool paused() const { return order_.paused(); }
 
  private:
+  enum class Agent : uint8_t { none, alive, ended };
+  /// The launch of a generation, and the end of all its tasks.
+  enum class Stage : uint8_t { idle, launched, finished };
   void start_agent();
   void end_agent();
   /// The connection to the launcher; null before the first.
@@ -140,8 +141,7 @@ class SimulatedHost {
   Bytes in_;
   MessageAssembler assembler_;
   MessageOrder order_;
-  bool agent_alive_ = false;
-  bool has_served_ = false;
+  Agent agent_ = Agent::none;
   bool cut_ = false;
   std::optional<Prepare> prepared_;
   Lease lease_;
@@ -151,8 +151,7 @@ class SimulatedHost {
   std::vector<Running> tasks_;
   std::optional<Finish> ending_;  ///< the order by which the tasks end
   bool dumped_ = false;           ///< it was asked for the stacks
-  bool launched_ = false;         ///< in this generation
-  bool finished_ = false;
+  Stage stage_ = Stage::idle;
   bool lost_ = false;
 };
 

@@ -360,7 +360,7 @@ TEST_CASE_FIXTURE(WorldFixture, "a lost host ends all tasks, and then they may s
   CHECK(asked == std::vector<int>{3});
   CHECK_FALSE(supervisor.outcome().failure);
   CHECK(supervisor.outcome().reason == "agent on node1 lost: no heartbeat for 5s");
-  // No agent is given up while the others stay.
+  // The agents that stay are waited for.
   CHECK(supervisor.next_deadline() == Time::max());
 }
 
