@@ -47,7 +47,7 @@ Result<PlannedJob> plan_job(JobContext& context, const Environment& environment)
   remove_batch_tasks(forwarded, config, plan);
   TRY(check_with_plan(context, plan));
   context.warn(idle_host_warnings(resolved, plan));
-  context.warn(useless_spare_warnings(plan));
+  context.warn(useless_spare_warnings(plan, config.restarts.spares));
   Bindings bindings = TRY(bind_plan(config.placement, plan, hosts, resources));
   context.warn(resource_warnings(hosts, resources));
   // A scheduler gives each agent the value of its own host.

@@ -283,6 +283,9 @@ Result<Plan> make_plan(const PlanRequest& request) {
                 .agent = agent});
     }
   }
+  for (size_t host = 0; host < agents.size(); ++host)
+    if (agents[host] < 0 && request.keep_idle_hosts)
+      plan.hosts.push_back({.host = request.hosts[host]});
   for (const Host& spare : request.spares)
     plan.hosts.push_back({.host = spare});
   assert(plan.world_size > 0);

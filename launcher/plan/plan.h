@@ -85,6 +85,7 @@ void number_across_hosts(Plan& plan);
 struct PlanRequest {
   std::vector<Host> hosts;             ///< slots all known (> 0)
   std::vector<Host> spares = {};       ///< get no tasks now
+  bool keep_idle_hosts = false;        ///< hosts that need no tasks are spares, too
   std::vector<Role> roles = {Role()};  ///< RunConfig::roles; their hosts are some of `hosts`
   bool oversubscribe = false;          ///< allow more processes than slots
   /// None: by slot, but by node among hosts whose slots the user did not give.
@@ -100,7 +101,7 @@ struct PlanRequest {
 /// A role with its own hosts is placed first, and only on these. The other roles share the rest. So
 /// rank 0 is on the first host, unless its role has its own hosts. Ranks count through Plan::roles:
 /// chief or master, the workers, other ranked roles. Local ranks have the same order. A host
-/// without a task is left out.
+/// without a task is left out, or is a spare before the given ones.
 ///
 /// With more processes than slots (`oversubscribe`), each host's share is in proportion to its
 /// slots, and never less than these. Rounding leaves a rest, which goes to the largest remainders;

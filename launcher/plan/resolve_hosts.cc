@@ -203,6 +203,7 @@ PlanRequest plan_request(const RunConfig& config, std::vector<Host> hosts, size_
   hosts.erase(first_spare, hosts.end());
   return {.hosts = std::move(hosts),
           .spares = std::move(at_the_end),
+          .keep_idle_hosts = config.restarts.max > 0,
           .roles = std::move(roles),
           .oversubscribe = config.oversubscribe,
           .map_by = placement.map_by,
@@ -229,6 +230,7 @@ Result<ResolvedHosts> resolve_hosts(const RunConfig& config,
   resolved.plan = TRY(
       make_plan(plan_request(config, std::move(resolved.hosts), resolved.spares, resolved.roles)));
   resolved.hosts = hosts_of(*resolved.plan);
+  resolved.spares = resolved.hosts.size() - resolved.plan->host_count();
   return resolved;
 }
 

@@ -12,7 +12,7 @@ start_long_batch() {
   start_batch -N"$1" -n"$1" "${@:2}" <<<"exec $(long_command)"
   wait_for ranks_began "$1"
 }
-long_command() { echo "$DTRAIN run sh -c 'echo began; until test -e $PWD/go; do sleep 0.1; done; echo ended'"; }
+long_command() { echo "$DTRAIN run $* sh -c 'echo began; until test -e $PWD/go; do sleep 0.1; done; echo ended'"; }
 no_process_on() { [[ -z $(processes_on "$@") ]]; }
 ranks_began() { (expect_lines_with "$1" began) >/dev/null; }
 
@@ -58,6 +58,32 @@ test_a_lost_agent_is_a_lost_host() {
   finish_batch
   expect_status 3
   expect_stderr_contains 'agent on n2 lost: '
+  expect_no_processes
+}
+
+test_a_node_without_ranks_takes_the_place_of_a_lost_one() {
+  slurm_up 3
+  start_batch -N3 -n3 <<<"exec $(long_command -np 2 --max-restarts 1)"
+  wait_for ranks_began 2
+  kill -KILL "$(agent_on 2)"
+  wait_for ranks_began 4
+  touch go
+  finish_batch
+  expect_status 0
+  expect_stderr_contains 'restart 1 of 1: agent on n2 lost: '
+  expect_stderr_contains '; 2 ranks on n1, n3 (spare)'
+  expect_no_processes
+}
+
+test_without_a_spare_a_lost_node_ends_the_job_at_once() {
+  slurm_up 2
+  start_batch -N2 -n2 <<<"exec $(long_command --max-restarts 1)"
+  wait_for ranks_began 2
+  kill -KILL "$(agent_on 2)"
+  finish_batch
+  expect_status 3
+  expect_stderr_contains 'the job cannot start again: n2: '
+  expect_stderr_lacks 'waiting for '
   expect_no_processes
 }
 

@@ -56,17 +56,20 @@ NextPlan next_plan(Plan last, std::vector<Host> lost, const std::vector<AgentSta
   return next;
 }
 
-std::vector<std::string> useless_spare_warnings(const Plan& plan) {
+std::vector<std::string> useless_spare_warnings(const Plan& plan, const std::vector<Host>& spares) {
   std::vector<std::string> warnings;
-  for (const PlannedHost& spare : plan.hosts) {
+  for (const PlannedHost& planned : plan.hosts) {
+    const Host& spare = planned.host;
+    const bool is_given =
+        std::ranges::any_of(spares, [&spare](const Host& given) { return given.same_as(spare); });
     const bool is_useful = std::ranges::any_of(plan.hosts, [&spare](const PlannedHost& place) {
-      return !place.tasks.empty() && can_replace(spare.host, place);
+      return !place.tasks.empty() && can_replace(spare, place);
     });
-    if (!spare.tasks.empty() || is_useful) continue;
+    if (!is_given || is_useful) continue;
     warnings.push_back(
         format("--spare {}: it has fewer slots than each host of the job has "
                "processes, and can take no place",
-               spare.host.text()));
+               spare.text()));
   }
   return warnings;
 }

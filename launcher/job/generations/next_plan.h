@@ -26,7 +26,7 @@ NextPlan next_plan(Plan last, std::vector<Host> lost, const std::vector<AgentSta
 /// True if the host has slots enough for the place of another one.
 bool can_replace(const Host& host, const PlannedHost& place);
 
-/// Returns a warning for each spare that can take the place of no host.
-std::vector<std::string> useless_spare_warnings(const Plan& plan);
+/// Returns a warning for each of these spares that can take the place of no host.
+std::vector<std::string> useless_spare_warnings(const Plan& plan, const std::vector<Host>& spares);
 
 }  // namespace dt

@@ -72,6 +72,10 @@ TEST_CASE("resolve_hosts: spares are the last hosts, without tasks") {
   CHECK(known.spares == 2);
   REQUIRE(known.plan.has_value());
   CHECK(known.plan->host_count() == 2);
+  config.restarts.max = 1;
+  const ResolvedHosts restarts = resolved(config).value();
+  CHECK(restarts.spares == 3);
+  CHECK(restarts.hosts[2] == config.hosts[2]);  // it needs no tasks
   CHECK(known.hosts == std::vector<Host>{config.hosts[0],
                                          config.hosts[1],
                                          config.restarts.spares[0],

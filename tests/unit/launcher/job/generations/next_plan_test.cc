@@ -79,8 +79,11 @@ TEST_CASE("can_replace: the slots of the place, or its tasks where it has more s
 }
 
 TEST_CASE("useless_spare_warnings: a spare that is too small for every place") {
-  CHECK(useless_spare_warnings(plan_with({{.name = "s", .slots = 2}})).empty());
-  CHECK(useless_spare_warnings(plan_with({{.name = "s", .slots = 1}})) ==
+  const std::vector<Host> large = {{.name = "s", .slots = 2}};
+  const std::vector<Host> small = {{.name = "s", .slots = 1}};
+  CHECK(useless_spare_warnings(plan_with(large), large).empty());
+  CHECK(useless_spare_warnings(plan_with(small), {}).empty());  // a host of -H
+  CHECK(useless_spare_warnings(plan_with(small), small) ==
         Names{"--spare s:1: it has fewer slots than each host of the job has processes, and can "
               "take no place"});
 }

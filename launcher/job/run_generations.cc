@@ -1,0 +1,103 @@
+#include "launcher/job/run_generations.h"
+
+#include "base/crypto.h"
+#include "base/io/log.h"
+#include "launcher/console/runtime.h"
+#include "launcher/job/generations/restart_policy.h"
+#include "launcher/job/job.h"
+#include "launcher/job/last_checkpoints.h"
+#include "launcher/job/prepare_again.h"
+
+#include <optional>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+/// Returns why files lack output, if that ends the job.
+std::optional<Error> lost_files(const RunConfig& config, const PreparedJob& prepared) {
+  return config.end_on_lost_output.value_or(true) ? prepared.output->lost() : std::nullopt;
+}
+
+/// A job whose output is lost does not start again.
+bool has_lost_output(const JobContext& context, const PreparedJob& prepared) {
+  const bool reader_gone = context.config.ends_on_lost_output() && context.runtime.lost_output();
+  return reader_gone || lost_files(context.config, prepared);
+}
+
+/// Returns the outcome of the last generation as that of the job, which counts what was lost.
+Outcome last_outcome(const JobContext& context, const PreparedJob& prepared, Outcome outcome) {
+  context.record.output = prepared.output->counts();
+  context.record.rendezvous = prepared.rendezvous->counters();
+  count_missing_checkpoints(*prepared.rendezvous, context.record, outcome);
+  if (const auto lost = lost_files(context.config, prepared)) count_lost_output(outcome, *lost);
+  return outcome;
+}
+
+/// The end of a generation.
+struct GenerationEnd {
+  Outcome outcome;
+  bool starts_again = false;  ///< the agents have stayed
+};
+
+/// Launches all tasks, and returns when they have ended, and the agents have exited or stay.
+Result<GenerationEnd> run_generation(JobContext& context, const PreparedJob& prepared,
+                                     const RestartPolicy& restarts) {
+  const JobGeneration& generation = prepared.generation;
+  const RunConfig& config = context.config;
+  Runtime& runtime = context.runtime;
+  Job job({runtime.loop(), context.agents, *prepared.rendezvous, *prepared.output, runtime.log(),
+           context.record, context.status, [] { Runtime::suspend(); }, context.own_children},
+          generation.plan, config,
+          {.start_deadline = generation.start_deadline,
+           .limit_since = context.limit_since,
+           .may_restart = [&](const Outcome& failed) {
+             return !has_lost_output(context, prepared) && restarts.allows(failed);
+           }});
+  const Runtime::SignalHandlerScope signals(runtime, [&job](int number) { job.signalled(number); });
+  TRY(job.launch({generation.forwarded, generation.facts, generation.bindings, generation.reach}));
+  ignore_openssl_config();  // now, because the launcher waits for the agents anyway
+  TRY(job.supervise());
+  if (job.starts_again()) {
+    if (config.timeout) context.limit_since = job.time_limit() - *config.timeout;
+    return GenerationEnd{job.outcome(), true};
+  }
+  TRY(job.collect());
+  // A reader that went away is noticed only by a write: the counts of lost output need that write.
+  if (config.report) runtime.drain(Clock::now() + drain_patience);
+  return GenerationEnd{job.outcome()};
+}
+
+/// Returns the outcome of a job that does not start again, for the reason `why`, after `failed`.
+Outcome outcome_without_restart(const JobContext& context, const Error& why, Outcome failed) {
+  if (why.code == Errc::interrupted) return interrupted_outcome(context.runtime.interrupted());
+  if (Clock::now() >= context.time_limit()) return time_limit_outcome(*context.config.timeout);
+  context.runtime.log().error("the job cannot start again: {}", why.message);
+  return failed;
+}
+
+}  // namespace
+
+Result<Outcome> run_generations(JobContext& context, PreparedJob& prepared) {
+  RestartPolicy restarts(context.config.restarts);
+  const RestartParts parts = {
+      context.runtime.loop(), context.agents, *prepared.rendezvous, *prepared.output,
+      context.runtime.log(),  context.record, context.config,       context.awaited.interrupted};
+  context.limit_since = Clock::now();
+  for (;;) {
+    context.record.begin_generation(Clock::now());
+    const GenerationEnd end = TRY(run_generation(context, prepared, restarts));
+    const Duration lived = context.record.end_generation(end.outcome, Clock::now());
+    if (!end.starts_again) return last_outcome(context, prepared, end.outcome);
+    const WorldRestart restart = restarts.next(lived);
+    const auto ready =
+        prepare_again(parts, prepared.generation, restart, end.outcome, context.time_limit());
+    if (!ready)
+      return last_outcome(context, prepared,
+                          outcome_without_restart(context, ready.error(), end.outcome));
+    if (has_lost_output(context, prepared)) return last_outcome(context, prepared, end.outcome);
+  }
+}
+
+}  // namespace dt
