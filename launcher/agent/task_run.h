@@ -36,7 +36,9 @@ class TaskRun {
   TaskRun& operator=(const TaskRun&) = delete;
 
   /// Makes a cgroup for the tasks, if this process may. It takes a moment.
-  void make_cgroup() { cgroup_ = TaskCgroup::make(); }
+  void make_cgroup() {
+    if (!cgroup_) cgroup_ = TaskCgroup::make();
+  }
   /// Starts the tasks, unless another user listens on one of the ports that are held for them.
   Result<> launch(Launch wanted, LocalTasks::Programs programs, std::vector<uint16_t> ports);
   /// Starts a task again, unless end() was called.

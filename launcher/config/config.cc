@@ -298,6 +298,12 @@ Result<> read_restarts(const OptionSources& sources, const TextReader& read_text
   if (const auto spare = find_option(sources, "spare")) {
     if (config.restarts.max == 0)
       return spare->refuse("without --max-restarts N, no job starts again on other hosts");
+    if (!config.slurm_job.empty()) {
+      return spare->refuse(
+          format("the hosts are those of {}, whose nodes without processes are "
+                 "spares: leave it out, and give -np N",
+                 config.allocation));
+    }
     HostList list = TRY(parse_host_list(join(*spare->values, ","), spare->origin, read_text));
     config.restarts.spares = std::move(list.hosts);
     std::ranges::move(list.warnings, std::back_inserter(config.warnings));

@@ -203,7 +203,9 @@ void AgentGroup::report_lost(const Agent& agent) {
 
 void AgentGroup::beat() {
   const Time now = loop_.now();
+  bool all_leased = true;
   for (const auto& agent : agents_) {
+    all_leased = all_leased && (agent->leased || agent->link->closed());
     if (!agent->link->speaking()) {
       // A lease of an agent begins with its first message, because the time before is no suspension
       // of this process.
@@ -218,7 +220,8 @@ void AgentGroup::beat() {
     }
   }
   // An agent that does not know the terms yet uses its own: --heartbeat may be too long for it.
-  const Duration pause = leased_ ? options_.heartbeat : std::min(options_.heartbeat, first_beats);
+  const Duration pause =
+      all_leased ? options_.heartbeat : std::min(options_.heartbeat, first_beats);
   heartbeat_ = loop_.after(pause, [this] { beat(); });
 }
 
@@ -338,7 +341,6 @@ Result<std::vector<Prepared>> AgentGroup::prepare(const std::vector<Prepare>& wa
     send(number, MessageType::prepare, 0, encode(wanted[number]));
   }
   restart_leases();
-  leased_ = true;
   beat();
   constexpr std::string_view what = "answer";
   auto answers = TRY(await_each(awaited, &Agent::prepared, what));
@@ -368,7 +370,6 @@ Result<Responses<Diagnosis>> AgentGroup::diagnose_each(const std::vector<Diagnos
     send(agent->number, MessageType::diagnose, 0, encode(wanted[agent->number]));
   }
   restart_leases();
-  leased_ = true;
   beat();
   return await_each(awaited, &Agent::examined, "word about its host");
 }

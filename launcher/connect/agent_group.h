@@ -177,7 +177,6 @@ class AgentGroup {
   std::vector<std::unique_ptr<Agent>> unneeded_;  ///< closed; the group still reaps their processes
   uint32_t generation_ = 0;
   Time began_;
-  bool leased_ = false;  ///< some agents know the lease's terms
   Timer heartbeat_;
   Timer missing_;
 };

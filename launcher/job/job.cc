@@ -82,6 +82,12 @@ Result<> Job::launch(const LaunchFacts& facts) {
   }
   input_.open(parts_.loop, parts_.log,
               [this](size_t task, ByteSpan bytes) { send_input(task, bytes); });
+  // An earlier generation may have lost an agent of this machine.
+  if (parts_.record.generations.size() > 1) sweep_.require();
+  // A spare may have been lost before the handlers were set.
+  const std::vector<AgentState> states = parts_.agents.states();
+  for (size_t agent = 0; agent < states.size(); ++agent)
+    if (states[agent] == AgentState::lost) agent_lost(agent, parts_.agents.why_lost(agent));
   set_timer();
   launched_ = true;
   if (pause_wanted_) signalled(SIGTSTP);
@@ -483,7 +489,8 @@ void Job::check_end() {
   if (std::ranges::find(agent_done_, false) != agent_done_.end()) return;
   // Every agent has sent `finished`, or is lost: no message comes any more.
   failures_.report_now();
-  if (sweep_.run()) over_ = true;
+  // The agents that stay are children, too, or have some.
+  if (starts_again() || sweep_.run()) over_ = true;
 }
 
 }  // namespace dt

@@ -28,8 +28,9 @@ std::vector<std::string> names_to_look_up(const RunConfig& config) {
         !host_name_fault(name) && name.find_first_not_of("0123456789.") < name.size();
     if (is_name && std::ranges::find(names, name) == names.end()) names.push_back(name);
   };
-  for (const Host& host : config.hosts) {
-    if (host.user.empty()) add(host.name);
+  for (const std::vector<Host>* hosts : {&config.hosts, &config.restarts.spares}) {
+    for (const Host& host : *hosts)
+      if (host.user.empty()) add(host.name);
   }
   if (!config.external_cluster) return names;
   for (const auto& [role, addresses] : config.external_cluster->cluster.jobs) {
@@ -69,7 +70,7 @@ std::map<std::string, std::vector<std::string>> look_up_names(
 }
 
 std::vector<std::string> own_names(const RunConfig& config, const NameLookUp& look_up) {
-  if (config.hosts.empty() && !config.external_cluster) return {};
+  if (config.hosts.empty() && config.restarts.spares.empty() && !config.external_cluster) return {};
   std::vector<std::string> names;
   for (const InterfaceAddress& address : interface_addresses())
     names.push_back(address.ip);

@@ -25,6 +25,22 @@ Result<> check_with_plan(JobContext& context, const Plan& plan) {
   return {};
 }
 
+/// Removes the spares that are lost from the hosts and their resources, if these were needed.
+void drop_lost_spares(const JobContext& context, ResolvedHosts& resolved,
+                      std::vector<HostResources>& resources) {
+  if (resources.empty()) return;
+  const std::vector<AgentState> states = context.agents.states();
+  for (size_t agent = states.size(); agent-- > 0;) {
+    if (states[agent] != AgentState::lost) continue;
+    const auto at = static_cast<std::ptrdiff_t>(agent);
+    context.runtime.log().warn("{}: {}; the job goes on without this spare",
+                               resolved.hosts[agent].name, context.agents.why_lost(agent));
+    resolved.hosts.erase(resolved.hosts.begin() + at);
+    resources.erase(resources.begin() + at);
+    --resolved.spares;
+  }
+}
+
 }  // namespace
 
 Result<PlannedJob> plan_job(JobContext& context, const Environment& environment) {
@@ -32,7 +48,7 @@ Result<PlannedJob> plan_job(JobContext& context, const Environment& environment)
   context.warn(unset_settings(environment, config.environment));
   Environment forwarded =
       forwarded_environment(environment, config.environment, config.environment_excluded);
-  const ResolvedHosts resolved = TRY(resolve_hosts(config, own_names(config)));
+  ResolvedHosts resolved = TRY(resolve_hosts(config, own_names(config)));
   const std::vector<Host>& hosts = resolved.hosts;
   context.warn(resolved.warnings);
 
@@ -42,6 +58,7 @@ Result<PlannedJob> plan_job(JobContext& context, const Environment& environment)
   }
   // Without a need the agents start while the launcher prepares everything else.
   auto reported = TRY(context.agents.resources(need, context.awaited));
+  drop_lost_spares(context, resolved, reported);
   auto resources = with_forwarded_devices(std::move(reported), forwarded);
   Plan plan = TRY(job_plan(config, resolved, resources));
   remove_batch_tasks(forwarded, config, plan);

@@ -163,14 +163,14 @@ Result<> add_spares(ResolvedHosts& resolved, const RunConfig& config,
   for (Host spare : config.restarts.spares) {
     spare.here = is_local(spare, own_names);
     const auto same = std::ranges::find_if(resolved.hosts, [&spare](const Host& host) {
-      return (spare.here && host.here) ||
-             (spare.user == host.user && canonical_host(spare.name) == canonical_host(host.name));
+      return (spare.here && host.here) || canonical_host(spare.name) == canonical_host(host.name);
     });
     if (same != resolved.hosts.end()) {
       return fail(Errc::input, format("--spare {}: the job uses {} already; name other hosts",
                                       login_text(spare), login_text(*same)));
     }
-    if (config.placement.per_host) spare.slots = *config.placement.per_host;
+    if (const auto most = config.placement.per_host)
+      spare.slots = spare.slots == 0 ? *most : std::min(spare.slots, *most);
     resolved.hosts.push_back(std::move(spare));
     ++resolved.spares;
   }

@@ -30,6 +30,7 @@ struct Outcome {
   /// Why the job ended without a failure: "interrupted by SIGINT", "time limit of 10s reached".
   std::string reason;
   int failed_tasks = 0;
+  bool host_lost = false;        ///< with tasks that ran, whatever decided
   bool reason_reported = false;  ///< the user has seen `reason` before the end
   bool operator==(const Outcome&) const = default;
 };

@@ -11,6 +11,7 @@ namespace {
 /// Others choose the files that dtrain or the job writes.
 constexpr std::string_view destinations[] = {"hosts",
                                              "hostfile",
+                                             "spare",
                                              "cluster-spec",
                                              "role",
                                              "ssh-port",

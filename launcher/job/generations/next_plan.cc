@@ -65,7 +65,7 @@ std::vector<std::string> useless_spare_warnings(const Plan& plan, const std::vec
     const bool is_useful = std::ranges::any_of(plan.hosts, [&spare](const PlannedHost& place) {
       return !place.tasks.empty() && can_replace(spare, place);
     });
-    if (!is_given || is_useful) continue;
+    if (!is_given || is_useful || spare.slots == 0) continue;
     warnings.push_back(
         format("--spare {}: it has fewer slots than each host of the job has "
                "processes, and can take no place",

@@ -17,7 +17,7 @@ bool is_wrong_path(int status) {
 
 bool RestartPolicy::allows(const Outcome& failed) const {
   if (count_ >= options_.max) return false;
-  if (!failed.failure) return true;  // a lost host
+  if (failed.host_lost) return true;
   const int status = failed.exit_status;
   if (count_ == 0 && is_wrong_path(status)) return false;
   const auto has_it = [status](const StatusRange& range) { return range.contains(status); };

@@ -22,9 +22,9 @@ class RestartPolicy {
  public:
   explicit RestartPolicy(RestartOptions options) : options_(std::move(options)) {}
 
-  /// True if the job starts again after this outcome of a generation: the failure of a task, or
-  /// without one a lost host, which counts whatever --restart-on says. A program that cannot be
-  /// executed at the first start is not tried again: its path is wrong.
+  /// True if the job starts again after this outcome of a generation. A lost host counts whatever
+  /// --restart-on says. A program that cannot be executed at the first start is not tried again:
+  /// its path is wrong.
   bool allows(const Outcome& failed) const;
   /// Requires allows(). `lived`: how long the failed generation ran. After 10 minutes the delays
   /// begin anew.

@@ -99,7 +99,7 @@ Result<> check_launcher_files(const RunConfig& config, const Plan& plan) {
 
 std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                                     const Claim& generation, const Environment& forwarded) {
-  // Later generations have the same hosts.
+  // Later generations have hosts that were probed.
   const bool is_first = generation.generation == first_generation;
   const bool probe = is_first && needs_probe(plan, config.networks);
   const std::string path = value_of(forwarded, "PATH", default_path);

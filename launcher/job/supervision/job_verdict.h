@@ -40,6 +40,8 @@ class JobVerdict {
   /// A host cannot run tasks again, or the user wants no further start, whether that decides or
   /// not.
   void forbid_restart() { restart_forbidden_ = true; }
+  /// A host was lost with tasks that ran, whether that decides or not.
+  void count_lost_host() { outcome_.host_lost = true; }
   /// A task counts as failed, but its failure decides nothing.
   void count_failed_task() { ++outcome_.failed_tasks; }
   /// Has no effect on what is decided. The job does not start again.

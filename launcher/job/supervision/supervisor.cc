@@ -71,6 +71,10 @@ Action waiting_note(const std::string& tasks, Duration grace, int stop_signal) {
   return note;
 }
 
+bool may_start_again(const JobVerdict& verdict, const Supervisor::Options& options) {
+  return verdict.can_restart() && options.may_restart && options.may_restart(verdict.outcome());
+}
+
 /// Postpones a deadline, unless there is none.
 void postpone(Time& when, Duration by) {
   if (when != Time::max()) when += by;
@@ -135,13 +139,11 @@ Actions Supervisor::agent_lost(size_t agent, const std::string& why, Time now) {
     pause_.agent_ended(agent);
     return suspend_if_all_paused({warning(cause + "; the job goes on without this spare")});
   }
-  const bool could_restart =
-      verdict_.can_restart() && options_.may_restart && options_.may_restart(outcome());
   const bool had_restarts =
       phase_ == Phase::running && std::ranges::any_of(host.tasks, [this](size_t task) {
         return !lives_.ended(task) && lives_.has_restart(task);
       });
-  if (had_restarts) cause += " (tasks of a lost host are not restarted)";
+  if (had_restarts && !options_.may_restart) cause += " (tasks of a lost host are not restarted)";
   if (excuse_host(agent, cause, now, actions)) return suspend_if_all_paused(std::move(actions));
   if (phase_ == Phase::running) verdict_.end_by_failure();
   if (!done_ && phase_ != Phase::finishing) verdict_.lose_host(cause);
@@ -157,9 +159,12 @@ Actions Supervisor::agent_lost(size_t agent, const std::string& why, Time now) {
     if (!lives_.completed(task)) lives_.fail(task);
     end_task(task, now, actions);
   }
+  if (had_tasks && !done_) verdict_.count_lost_host();
+  const bool decides = outcome().reason == cause;
   if (needed_none) {
     actions.push_back(warning(cause + "; the job was done without it"));
-  } else if (could_restart || (had_tasks && verdict_.on_request())) {
+  } else if (!decides && (verdict_.restarts() || (had_tasks && verdict_.on_request()) ||
+                          may_start_again(verdict_, options_))) {
     actions.push_back(warning(cause));
   }
   pause_.agent_ended(agent);
@@ -382,8 +387,7 @@ void Supervisor::end_task(size_t task, Time now, Actions& actions) {
 void Supervisor::finish(Actions& actions, Time now) {
   end_pause(now, actions);
   phase_ = Phase::finishing;
-  if (verdict_.can_restart() && options_.may_restart && options_.may_restart(outcome()))
-    verdict_.restart();
+  if (may_start_again(verdict_, options_)) verdict_.restart();
   // A job that ended by itself waits for a slow reader of its output without a limit.
   const bool waits = outcome().reason.empty() || verdict_.restarts();
   phase_deadline_ = waits ? Time::max() : now + agents_finish_patience;

@@ -47,8 +47,14 @@ TEST_CASE("RestartPolicy: only after the statuses that the user names, if any") 
 
 TEST_CASE("RestartPolicy: a lost host always counts, as often as restarts are left") {
   RestartPolicy policy({.max = 1, .on = {{42, 42}}});
-  const Outcome lost = {.exit_status = 3, .reason = "agent on b lost: no heartbeat for 5s"};
+  const Outcome lost = {
+      .exit_status = 3, .reason = "agent on b lost: no heartbeat for 5s", .host_lost = true};
   CHECK(policy.allows(lost));
+  // Its peers may fail first.
+  Outcome failed = failed_with(1);
+  CHECK_FALSE(policy.allows(failed));
+  failed.host_lost = true;
+  CHECK(policy.allows(failed));
   policy.next(seconds(1));
   CHECK_FALSE(policy.allows(lost));
 }

@@ -364,6 +364,19 @@ TEST_CASE_FIXTURE(WorldFixture, "a lost host ends all tasks, and then they may s
   CHECK(supervisor.next_deadline() == Time::max());
 }
 
+TEST_CASE_FIXTURE(WorldFixture, "a host that is lost after the failure of a peer counts as lost") {
+  Supervisor supervisor = start(2);
+  supervisor.exited(0, {.code = 1}, now);
+  CHECK_FALSE(supervisor.outcome().host_lost);
+  const Actions actions = supervisor.agent_lost(1, "no heartbeat for 5s", now);
+  CHECK(supervisor.outcome().host_lost);
+  CHECK(supervisor.outcome().exit_status == 1);
+  CHECK(std::ranges::any_of(actions, [](const Action& action) {
+    return action.kind == Action::Kind::warn &&
+           action.text == "agent on node1 lost: no heartbeat for 5s";
+  }));
+}
+
 TEST_CASE_FIXTURE(WorldFixture, "a spare that is lost ends nothing") {
   Plan plan = plan_of(1);
   plan.hosts.push_back({.host = {.name = "s"}});
