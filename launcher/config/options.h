@@ -283,16 +283,17 @@ inline constexpr std::array own_options = {
     Option{"restart-on", "--restart-on", OptionKind::text, "STATUSES", OptionGroup::faults,
            "With --max-restarts, start again only after a failure with one of these exit statuses, "
            "for example 42,143 or 128-255 (any signal)."},
-    Option{"spare", "--spare", OptionKind::list, "HOST[:SLOTS],...", OptionGroup::faults,
-           "With --max-restarts, hosts that wait without processes, and take the places of lost "
-           "hosts. They are connected and checked at the start. May be given again."},
+    Option{"spare", "--spare", OptionKind::list, "HOSTS", OptionGroup::faults,
+           "With --max-restarts, hosts such as node5:8 that wait without processes, and take the "
+           "places of lost hosts. They are connected and checked at the start. May be given "
+           "again."},
     Option{"restart-role", "--restart-role", OptionKind::list, "NAME=N", OptionGroup::faults,
            "Restart a task of this role when it fails, at most N times each, for example worker=2. "
            "With ps=always it starts again after exit status 0, too, until the job ends by "
            "--success; ps=always:N limits that, and ps=on-failure has no limit for failures. The "
            "first restart is at once, later ones wait 1s, 2s, 4s and so on, up to 30s; 10 minutes "
            "of life reset the wait. May be given again. A restarted rank can use parameter "
-           "servers, but no collectives; tasks of a lost host stay ended."},
+           "servers, but no collectives; the option restarts no task of a lost host."},
     Option{
         "success", "--success", OptionKind::text, "auto|chief|worker-0|all-workers|all|role:NAME",
         OptionGroup::faults,

@@ -39,6 +39,7 @@ completions=(
   'dtrain run --on-failure=k' 'dtrain run --on-failure=kill '
   'dtrain run -H gpu-a,stor' 'dtrain run -H gpu-a,storage'
   'dtrain run -H node1:4,me@node' 'dtrain run -H node1:4,me@node2'
+  'dtrain run --spare gpu-a,stor' 'dtrain run --spare gpu-a,storage'
   'dtrain run -H node1:' 'dtrain run -H node1:8 '
   'dtrain run --hostfile other_hosts -H oth' 'dtrain run --hostfile other_hosts -H other7'
   'dtrain run --hostfile other' 'dtrain run --hostfile other_hosts '
