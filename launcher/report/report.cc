@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/config/hosts/host_range.h"
 #include "launcher/report/planned_arguments.h"
 
 #include <algorithm>
@@ -144,8 +145,14 @@ std::string plan_text(const Plan& plan, const std::vector<std::string>& command)
     if (!role.command.empty()) text += format("{}: {}\n", role.name, command_text(role.command));
   }
   size_t width = 4;
-  for (const PlannedHost& host : plan.hosts)
-    width = std::max(width, host.host.name.size());
+  std::vector<std::string> spares;
+  for (const PlannedHost& host : plan.hosts) {
+    if (host.tasks.empty()) {
+      spares.push_back(host.host.name);
+    } else {
+      width = std::max(width, host.host.name.size());
+    }
+  }
   text += format("{:>5}  {:<{}}  {:>10}  {:>10}  {}\n", "rank", "host", width, "local_rank",
                  "cross_rank", "task");
   for (const Task& task : plan.tasks) {
@@ -154,6 +161,7 @@ std::string plan_text(const Plan& plan, const std::vector<std::string>& command)
                    number_or_dash(task.local_rank), number_or_dash(task.cross_rank), task.id.text(),
                    given_endpoint(plan, task.id));
   }
+  if (!spares.empty()) text += format("spare: {}\n", compress_names(spares));
   return text;
 }
 

@@ -38,9 +38,11 @@ test_plans_fit_their_schema() {
   cp "$out/stdout" plan.json
   run_dtrain run --role chief=1 --role ps=1 --restart-role ps=always --dry-run --json train
   cp "$out/stdout" roles.json
+  run_dtrain run -H localhost:1 --spare b:1 --max-restarts 1 --dry-run --json train
+  cp "$out/stdout" spare.json
   run_dtrain run --cluster-spec 'worker|localhost:2222;h2:2222' --dry-run --json train
   cp "$out/stdout" cluster.json
-  fits plan plan.json roles.json cluster.json
+  fits plan plan.json roles.json spare.json cluster.json
 }
 
 test_configurations_fit_their_schema() {

@@ -59,6 +59,22 @@ TEST_CASE("plan_text and plan_json show which task would run where") {
   CHECK(*(*tasks)[2].find("host") == Json("longer"));
 }
 
+TEST_CASE("plan_text and plan_json show spares, which have no tasks") {
+  PlanRequest request;
+  request.hosts = {{.name = "a", .slots = 2}};
+  request.spares = {{.name = "spare1", .slots = 1}, {.name = "spare2", .slots = 4}};
+  const Plan plan = make_plan(request).value();
+  CHECK(plan_text(plan, {"train"}) ==
+        "2 processes on 1 host: train\n"
+        " rank  host  local_rank  cross_rank  task\n"
+        "    0  a              0           0  worker:0\n"
+        "    1  a              1           0  worker:1\n"
+        "spare: spare[1-2]\n");
+  CHECK(plan_json(plan, {"train"}).find("hosts")->text() ==
+        R"([{"name":"a","slots":2,"tasks":2},{"name":"spare1","slots":1,"tasks":0},)"
+        R"({"name":"spare2","slots":4,"tasks":0}])");
+}
+
 TEST_CASE(
     "plan_text and plan_json show every role, its command, and no ranks where there are none") {
   PlanRequest request;
