@@ -165,13 +165,19 @@ test_a_launcher_killed_in_the_wait_leaves_nothing() {
   expect_no_processes
 }
 
-# The agent's keeper knows the tasks of the second generation, too.
-test_an_agent_killed_in_the_second_generation_leaves_nothing() {
-  run_dtrain run -np 2 --max-restarts 3 sh -c '[ $DTRAIN_GENERATION = 2 ] || exit 3
-    trap "" TERM; [ $RANK = 0 ] || kill -KILL $PPID; while :; do sleep 0.1; done'
-  expect_status 3
-  expect_stderr_contains 'dtrain: agent on localhost lost: '
-  expect test "$(grep -c '^dtrain: restart ' "$out/stderr")" = 1
+# The agent's keeper knows the tasks of the second generation, too. A lost host needs no status of --restart-on.
+test_an_agent_killed_in_the_second_generation_leaves_nothing_to_the_third() {
+  run_dtrain run -np 2 --max-restarts 3 --restart-on 42 --no-tag sh -c '[ $DTRAIN_GENERATION != 1 ] || exit 42
+    [ $DTRAIN_GENERATION = 2 ] || { readlink "/proc/$(cat pid.$RANK)/exe"; exec echo again; }
+    trap "" TERM
+    echo $$ >pid.$RANK
+    [ $RANK = 0 ] || { until [ -s pid.0 ]; do sleep 0.05; done; kill -KILL $PPID; }
+    while :; do sleep 0.1; done'
+  expect_status 0
+  expect_stdout 'again
+again'
+  expect_stderr_contains 'dtrain: restart 2 of 3 in 1s: agent on localhost lost: its process ended: killed by SIGKILL; 2 ranks on localhost'
+  expect test "$(grep -c '^dtrain: restart ' "$out/stderr")" = 2
   expect_no_processes
 }
 
@@ -256,6 +262,55 @@ test_wrong_values_are_named() {
   expect_status 2
   expect_stderr_contains "--max-restarts: others start a part of the cluster's tasks"
   expect_not test -e started
+}
+
+# refused_spare LIST TEXT: a job of localhost and b does not start with this value of --spare.
+refused_spare() {
+  run_dtrain run -H localhost:1,b:1 --max-restarts 1 --spare="$1" touch started
+  expect_status 2
+  expect_stderr "dtrain: --spare$2"
+  expect_not test -e started
+}
+
+test_a_host_of_the_job_is_no_spare() {
+  refused_spare c:1,b:4 ' b: the job uses b already; name other hosts'
+  refused_spare 127.0.0.1 ' 127.0.0.1: the job uses localhost already; name other hosts'
+  refused_spare "$(hostname)" " $(hostname): the job uses localhost already; name other hosts"
+  run_dtrain run -np 1 --max-restarts 1 --spare '[::1]:1' touch started
+  expect_status 2
+  expect_stderr 'dtrain: --spare ::1: the job uses localhost already; name other hosts'
+  expect_not test -e started
+}
+
+test_wrong_lists_of_spares_are_named() {
+  refused_spare '' ': empty host list; expected HOST[:SLOTS],… for example node1:4,node2:4'
+  refused_spare c:0 ': host "c": slots must be 1..4096, got 0'
+  refused_spare c:1,,d:1 ': empty entry at position 2 (after "c:1,")'
+  refused_spare @missing ': cannot read "missing": No such file or directory'
+  local restarts
+  for restarts in '' --max-restarts=0; do
+    run_dtrain run -np 1 $restarts --spare b:1 touch started
+    expect_status 2
+    expect_stderr 'dtrain: --spare: without --max-restarts N, no job starts again on other hosts'
+    expect_not test -e started
+  done
+}
+
+test_the_plan_shows_spares_from_each_source() {
+  printf 'c slots=2\nd slots=1\n' >spares
+  printf 'hosts = ["a:4", "b:2"]\nmax-restarts = 1\nspare = ["c:2", "d:1"]\n' >jobs.toml
+  local source
+  for source in '-H a:4,b:2 --max-restarts 1 --spare c:2,d:1' '-H a:4,b:2 --max-restarts 1 --spare c:2 --spare d:1' \
+    '-H a:4,b:2 --max-restarts 1 --spare @spares' '--config-file jobs.toml'; do
+    # shellcheck disable=SC2086  # words
+    run_dtrain run $source --dry-run true
+    expect_status 0
+    expect_stdout_contains '6 processes on 2 hosts: true'
+    expect grep -qx 'spare: c,d' "$out/stdout"
+    expect_stderr 'dtrain: warning: --spare d:1: it has fewer slots than each host of the job has processes, and can take no place'
+  done
+  run_dtrain config show --config-file jobs.toml
+  expect_stdout_contains 'spare = ["c:2", "d:1"]'
 }
 
 twice_steady() { [[ $(grep -cx steady "$out/stdout") -eq 2 ]]; }
