@@ -21,7 +21,7 @@ namespace {
 constexpr Duration retry_pause = seconds(1);
 /// Hosts may be lost again and again while the restart gathers and prepares them.
 constexpr int rounds_max = 5;
-/// A longer wait for earlier processes is told.
+/// A longer wait for earlier processes is logged.
 constexpr Duration quiet_settling = seconds(10);
 
 /// A restart on its way.
@@ -80,7 +80,7 @@ NextPlan Restarting::next() {
   return next;
 }
 
-/// Tells of the hosts that were lost since the last generation has ended.
+/// Logs which hosts were lost since the last generation has ended.
 void Restarting::report_losses() {
   const std::vector<AgentState> states = parts_.agents.states();
   for (size_t agent = 0; agent < states.size(); ++agent) {

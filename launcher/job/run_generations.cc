@@ -8,6 +8,7 @@
 #include "launcher/job/last_checkpoints.h"
 #include "launcher/job/prepare_again.h"
 
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -47,14 +48,18 @@ Result<GenerationEnd> run_generation(JobContext& context, const PreparedJob& pre
   const JobGeneration& generation = prepared.generation;
   const RunConfig& config = context.config;
   Runtime& runtime = context.runtime;
+  std::function<bool(const Outcome&)> may_restart;
+  if (config.restarts.max > 0) {
+    may_restart = [&](const Outcome& failed) {
+      return !has_lost_output(context, prepared) && restarts.allows(failed);
+    };
+  }
   Job job({runtime.loop(), context.agents, *prepared.rendezvous, *prepared.output, runtime.log(),
            context.record, context.status, [] { Runtime::suspend(); }, context.own_children},
           generation.plan, config,
           {.start_deadline = generation.start_deadline,
            .limit_since = context.limit_since,
-           .may_restart = [&](const Outcome& failed) {
-             return !has_lost_output(context, prepared) && restarts.allows(failed);
-           }});
+           .may_restart = may_restart});
   const Runtime::SignalHandlerScope signals(runtime, [&job](int number) { job.signalled(number); });
   TRY(job.launch({generation.forwarded, generation.facts, generation.bindings, generation.reach}));
   ignore_openssl_config();  // now, because the launcher waits for the agents anyway

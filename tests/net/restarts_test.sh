@@ -144,6 +144,66 @@ test_without_a_spare_a_lost_host_ends_the_job_after_the_start_timeout() {
   expect_no_processes
 }
 
+generations_begun() { [[ $(grep -c "generation $1" "$out/stdout") -eq 2 ]]; }
+
+test_a_spare_that_cannot_start_its_tasks_gives_way_to_the_next() {
+  local host
+  hosts_up 4
+  for host in 1 2 3 4; do mkdir "$(home_of $host)/work"; done
+  # shellcheck disable=SC2016
+  start_on_launcher "$DTRAIN" run -H node1:1,node2:1 --spare node3:1,node4:1 --chdir /root/work --max-restarts 5 \
+    --report "$out/report.json" sh -c 'echo generation $DTRAIN_GENERATION; until test -e "$0"; do sleep 0.1; done' "$out/stop"
+  wait_for generations_begun 1
+  rmdir "$(home_of 3)/work"
+  kill -KILL "$(agent_on 2)"
+  wait_for generations_begun 2
+  touch "$out/stop"
+  finish
+  expect_status 0
+  expect_stderr_contains 'node3: cannot enter the working directory /root/work'
+  expect_stderr_contains 'dtrain: node4 (spare) takes the place of a lost host'
+  expect_hosts 2 node1 node4
+  expect_no_processes
+}
+
+test_a_lost_host_counts_for_restart_on_although_a_peer_fails_first() {
+  hosts_up 3
+  # Rank 0 fails before the silence of node2 is noticed, and ignores the end.
+  # shellcheck disable=SC2016
+  start_on_launcher "$DTRAIN" run -H node1:1,node2:1 --spare node3:1 --max-restarts 5 --restart-on 42 --dead-after 2s \
+    sh -c 'echo generation $DTRAIN_GENERATION; [ $DTRAIN_GENERATION = 1 ] || exit 0
+      [ $RANK = 0 ] || exec sleep 600
+      until test -e "$0"; do sleep 0.1; done; exit 1' "$out/cut"
+  wait_for generations_begun 1
+  cut_cable 2
+  touch "$out/cut"
+  finish
+  expect_status 0
+  expect_stderr_contains 'agent on node2 lost: no heartbeat for 2s'
+  expect_stderr_contains 'dtrain: restart 1 of 5'
+  mend_cable 2
+  expect_no_processes
+}
+
+test_hosts_lost_one_after_the_other_in_a_restart_are_named() {
+  hosts_up 2
+  # shellcheck disable=SC2016
+  start_on_launcher "$DTRAIN" run -H node1:1,node2:1 --max-restarts 5 \
+    sh -c 'echo generation $DTRAIN_GENERATION; until test -e "$0"; do sleep 0.1; done' "$out/stop"
+  wait_for generations_begun 1
+  kill -KILL "$(agent_on 2)"
+  wait_for stderr_has 'dtrain: all hosts are there again'
+  kill -KILL "$(agent_on 1)"
+  wait_for generations_begun 2
+  touch "$out/stop"
+  finish
+  expect_status 0
+  expect_stderr_contains 'agent on node2 lost: '
+  expect_stderr_contains 'dtrain: warning: agent on node1 lost: '
+  expect_stderr_contains 'dtrain: waiting for node1, up to 30s (--start-timeout)'
+  expect_no_processes
+}
+
 test_a_spare_that_is_lost_is_one_warning() {
   hosts_up 3
   sums_twice --spare node3:1

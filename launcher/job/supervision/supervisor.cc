@@ -148,10 +148,11 @@ Actions Supervisor::agent_lost(size_t agent, const std::string& why, Time now) {
   if (phase_ == Phase::running) verdict_.end_by_failure();
   if (!done_ && phase_ != Phase::finishing) verdict_.lose_host(cause);
   bool needed_none = false;
-  bool had_tasks = false;
+  const bool had_tasks =
+      std::ranges::any_of(host.tasks, [this](size_t task) { return !lives_.ended(task); });
+  if (had_tasks && !done_) verdict_.count_lost_host();
   for (const size_t task : host.tasks) {
     if (lives_.ended(task)) continue;
-    had_tasks = true;
     actions.push_back(notify(Notice::Kind::dead, task, cause));
     if (!done_ && phase_ != Phase::finishing && !lives_.completed(task))
       verdict_.count_failed_task();
@@ -159,7 +160,6 @@ Actions Supervisor::agent_lost(size_t agent, const std::string& why, Time now) {
     if (!lives_.completed(task)) lives_.fail(task);
     end_task(task, now, actions);
   }
-  if (had_tasks && !done_) verdict_.count_lost_host();
   const bool decides = outcome().reason == cause;
   if (needed_none) {
     actions.push_back(warning(cause + "; the job was done without it"));
