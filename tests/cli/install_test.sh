@@ -194,22 +194,23 @@ test_programs_are_built_by_find_package_shared_and_static_in_c99_and_cpp20_from_
   expect_stdout "$c_says"
 }
 
-# readme_blocks LANGUAGE: writes README's blocks of code in a language to files, and prints their names in order.
-readme_blocks() {
+# page_blocks LANGUAGE: writes the blocks of code of $page in a language to files, and prints their names in order.
+page_blocks() {
   awk -v language="$1" '$0 == "```" language { ++n; inside = 1; next }
     /^```/ { inside = 0 }
-    inside { print >(language n ".block") }' "$source_dir/README.md"
+    inside { print >(language n ".block") }' "$page"
   find . -maxdepth 1 -name "$1[0-9]*.block" | sort -V
 }
 
-test_the_examples_of_the_readme_are_built_and_run_word_for_word() {
+test_the_first_program_of_libdtrain_s_page_is_built_and_runs_word_for_word() {
+  local page=$source_dir/docs/libdtrain.md
   install_here
   export LD_LIBRARY_PATH=$PWD/prefix/lib PATH=$PWD/prefix/bin:$PATH
-  # shellcheck disable=SC2016  # words of README
-  build_line=$(grep -o '`c++ [^`]*`' "$source_dir/README.md" | tr -d '`')
+  # shellcheck disable=SC2016  # words of the page
+  build_line=$(grep -o '`c++ [^`]*`' "$page" | tr -d '`')
   # shellcheck disable=SC2016
-  start_line=$(grep -o '`dtrain run [^`]* \./a\.out`' "$source_dir/README.md" | tr -d '`')
-  readme_blocks cpp >blocks
+  start_line=$(grep -o '`dtrain run [^`]* \./a\.out`' "$page" | tr -d '`')
+  page_blocks cpp >blocks
   expect test -s blocks
   while read -r block; do
     cp "$block" train.cc
@@ -219,7 +220,7 @@ test_the_examples_of_the_readme_are_built_and_run_word_for_word() {
     run sh -c "$start_line"
     expect_status 0
   done <blocks
-  for block in $(readme_blocks c); do
+  for block in $(page_blocks c); do
     cp "$block" train.c
     build_by_pkg_config a.out cc -std=c99 train.c
   done
