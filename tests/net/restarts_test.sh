@@ -74,7 +74,7 @@ test_a_launcher_killed_in_the_wait_leaves_nothing_on_its_hosts() {
 
 # sums_twice OPTION...: starts a job that sums on node1 and node2; its spares are among the options.
 sums_twice() {
-  start_on_launcher "$DTRAIN" run -H node1:1,node2:1 --max-restarts 2 --dead-after 2s --no-tag \
+  start_on_launcher "$DTRAIN" run -H node1:1,node2:1 --max-restarts 2 --no-tag \
     --report "$out/report.json" "$@" "$steady" "$out/stop"
   wait_for sums_begun 1
 }
@@ -93,8 +93,8 @@ test_a_spare_takes_the_place_of_a_lost_host() {
   touch "$out/stop"
   finish
   expect_status 0
-  expect_stderr_contains 'dtrain: agent on node2 lost: no heartbeat for 2s'
-  expect_stderr_contains 'dtrain: restart 1 of 2: agent on node2 lost: no heartbeat for 2s; 2 ranks on node1, node3 (spare)'
+  expect_stderr_contains 'dtrain: agent on node2 lost: no heartbeat for 5s'
+  expect_stderr_contains 'dtrain: restart 1 of 2: agent on node2 lost: no heartbeat for 5s; 2 ranks on node1, node3 (spare)'
   expect_hosts 1 node1 node2
   expect_hosts 2 node1 node3
   mend_cable 2
@@ -139,7 +139,7 @@ test_without_a_spare_a_lost_host_ends_the_job_after_the_start_timeout() {
   expect_status 3
   expect_stderr_contains 'dtrain: waiting for node2, up to 12s (--start-timeout)'
   expect_stderr_contains 'dtrain: the job cannot start again: node2: '
-  expect_stderr_contains 'agent on node2 lost: no heartbeat for 2s'
+  expect_stderr_contains 'agent on node2 lost: no heartbeat for 5s'
   mend_cable 2
   expect_no_processes
 }
@@ -170,7 +170,7 @@ test_a_lost_host_counts_for_restart_on_although_a_peer_fails_first() {
   hosts_up 3
   # Rank 0 fails before the silence of node2 is noticed, and ignores the end.
   # shellcheck disable=SC2016
-  start_on_launcher "$DTRAIN" run -H node1:1,node2:1 --spare node3:1 --max-restarts 5 --restart-on 42 --dead-after 2s \
+  start_on_launcher "$DTRAIN" run -H node1:1,node2:1 --spare node3:1 --max-restarts 5 --restart-on 42 \
     sh -c 'echo generation $DTRAIN_GENERATION; [ $DTRAIN_GENERATION = 1 ] || exit 0
       [ $RANK = 0 ] || exec sleep 600
       until test -e "$0"; do sleep 0.1; done; exit 1' "$out/cut"
@@ -179,7 +179,7 @@ test_a_lost_host_counts_for_restart_on_although_a_peer_fails_first() {
   touch "$out/cut"
   finish
   expect_status 0
-  expect_stderr_contains 'agent on node2 lost: no heartbeat for 2s'
+  expect_stderr_contains 'agent on node2 lost: no heartbeat for 5s'
   expect_stderr_contains 'dtrain: restart 1 of 5'
   mend_cable 2
   expect_no_processes
