@@ -224,6 +224,28 @@ TEST_CASE("a spare takes the place of a lost host") {
   }
 }
 
+TEST_CASE("a spare that is lost at any moment of the start is one warning") {
+  size_t warned = 0;
+  for (int step = 0; step < 100; ++step) {
+    Random random(1);
+    Scenario scenario = large_scenario(random, 3, 1);
+    scenario.resources = true;  // all agents have said hello when the trouble may come
+    scenario.config.restarts = {.max = 1, .spares = {scenario.config.hosts.back()}};
+    scenario.config.hosts.pop_back();
+    scenario.troubles = {{.kind = Trouble::Kind::agent_killed,
+                          .phase = Phase::greeted,
+                          .delay = step * microseconds(100),
+                          .host = 2}};
+    JobWorld world("a spare is lost", random, std::move(scenario));
+    world.judge().want_story();
+    world.run();
+    CHECK_MESSAGE(world.judge().complaint().empty(), step, ": ", world.judge().complaint());
+    CHECK(world.outcome() == Outcome());
+    warned += world.judge().story().find("the job goes on without this spare") != std::string::npos;
+  }
+  CHECK(warned > 90);
+}
+
 TEST_CASE("without a spare a host whose agent was killed is used again") {
   Random random(1);
   JobWorld world("an agent is killed", random,

@@ -85,6 +85,15 @@ TEST_CASE("resolve_hosts: spares are the last hosts, without tasks") {
   CHECK_FALSE(resolved(config).value().plan.has_value());
   config.restarts.spares[0].name = "B";
   CHECK(resolved(config).error().message == "--spare B: the job uses b already; name other hosts");
+  config.restarts.spares[0] = {.name = "a", .user = "root"};
+  CHECK(resolved(config).error().message ==
+        "--spare root@a: the job uses a already; name other hosts");
+  // --ppn makes no slots of a spare.
+  config.placement.per_host = 1;
+  config.restarts.spares = {{.name = "s"}, {.name = "t", .slots = 8}};
+  const std::vector<Host> few = resolved(config).value().hosts;
+  CHECK(few[few.size() - 2].slots == 1);
+  CHECK(few.back().slots == 1);
 }
 
 TEST_CASE("resolve_hosts: names of this machine without slots are one slot a mention") {
