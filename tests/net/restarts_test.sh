@@ -79,6 +79,15 @@ sums_twice() {
   wait_for sums_begun 1
 }
 
+# waits_twice OPTION...: the same with ranks that wait for the end. No time limit of theirs tells a lost host first.
+waits_twice() {
+  # shellcheck disable=SC2016
+  start_on_launcher "$DTRAIN" run -H node1:1,node2:1 --max-restarts 2 --no-tag --report "$out/report.json" "$@" \
+    sh -c 'echo generation $DTRAIN_GENERATION; until test -e "$0"; do sleep 0.1; done' "$out/stop"
+  wait_for generations_begun 1
+}
+generations_begun() { [[ $(grep -c "generation $1" "$out/stdout") -eq 2 ]]; }
+
 # expect_hosts GENERATION HOST...: these hosts had tasks, by the report.
 expect_hosts() {
   expect python3 -c 'import json, sys
@@ -87,9 +96,9 @@ assert json.load(open(sys.argv[1]))["generations"][int(sys.argv[2]) - 1]["hosts"
 
 test_a_spare_takes_the_place_of_a_lost_host() {
   hosts_up 3
-  sums_twice --spare node3:1
+  waits_twice --spare node3:1
   cut_cable 2
-  wait_for sums_begun 2
+  wait_for generations_begun 2
   touch "$out/stop"
   finish
   expect_status 0
@@ -128,12 +137,13 @@ test_a_lost_host_that_returns_may_take_the_place_of_its_spare() {
   finish
   expect_status 0
   expect_stderr_contains 'dtrain: waiting for node3, up to 30s (--start-timeout)'
+  expect_hosts 2 node1 node3
   expect_no_processes
 }
 
 test_without_a_spare_a_lost_host_ends_the_job_after_the_start_timeout() {
   hosts_up 2
-  sums_twice --start-timeout 12s
+  waits_twice --start-timeout 12s
   cut_cable 2
   finish
   expect_status 3
@@ -143,8 +153,6 @@ test_without_a_spare_a_lost_host_ends_the_job_after_the_start_timeout() {
   mend_cable 2
   expect_no_processes
 }
-
-generations_begun() { [[ $(grep -c "generation $1" "$out/stdout") -eq 2 ]]; }
 
 test_a_spare_that_cannot_start_its_tasks_gives_way_to_the_next() {
   local host
@@ -187,10 +195,7 @@ test_a_lost_host_counts_for_restart_on_although_a_peer_fails_first() {
 
 test_hosts_lost_one_after_the_other_in_a_restart_are_named() {
   hosts_up 2
-  # shellcheck disable=SC2016
-  start_on_launcher "$DTRAIN" run -H node1:1,node2:1 --max-restarts 5 \
-    sh -c 'echo generation $DTRAIN_GENERATION; until test -e "$0"; do sleep 0.1; done' "$out/stop"
-  wait_for generations_begun 1
+  waits_twice
   kill -KILL "$(agent_on 2)"
   wait_for stderr_has 'dtrain: all hosts are there again'
   kill -KILL "$(agent_on 1)"
