@@ -46,6 +46,7 @@ struct RunConfig {
   std::vector<Role> roles = {Role()};               ///< never empty; names differ
   std::optional<ExternalCluster> external_cluster;  ///< a layout from outside, instead of hosts
   std::vector<Host> hosts;  ///< empty: localhost with as many slots as processes
+  HostSource host_source;   ///< of `hosts`; those of a program are found when the job starts
   std::string allocation;   ///< "Slurm job 21", which has the hosts; empty: the user named them
   std::string slurm_job;    ///< SLURM_JOB_ID, if that is a Slurm job
   std::vector<std::string> srun_words;            ///< of --srun-args, for the step of that job

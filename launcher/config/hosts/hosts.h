@@ -30,6 +30,16 @@ struct Host {
 inline constexpr int slots_max = 4096;
 inline constexpr size_t hosts_max = 65536;
 
+/// Where the hosts of a job are named that may change while it runs. Both are empty for -H, the
+/// hosts of a scheduler, and this machine.
+struct HostSource {
+  std::string hostfile = {};  ///< --hostfile, a path
+  std::string program = {};   ///< --host-discovery-script, a path that prints a hostfile
+  int slots_per_host = 0;     ///< of the hosts that the program prints without slots; 0: unknown
+  bool changes() const { return !hostfile.empty() || !program.empty(); }
+  bool operator==(const HostSource&) const = default;
+};
+
 /// A parsed list, and warnings such as for a host that is given twice.
 struct HostList {
   std::vector<Host> hosts;
