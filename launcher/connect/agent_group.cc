@@ -38,6 +38,9 @@ std::string suspension_text(Duration away, Duration lease) {
                 duration_text(rounded), duration_text(lease));
 }
 
+/// How long an agent that is added later may look for the resources of its host.
+constexpr Duration late_survey_patience = seconds(10);
+
 /// Names of awaited answers, for the message when one does not come.
 constexpr std::string_view hello_answer = "hello";
 constexpr std::string_view probe_answer = "probe";
@@ -45,6 +48,25 @@ constexpr std::string_view probe_answer = "probe";
 std::string no_answer(std::string_view what, const std::vector<std::string>& hosts = {}) {
   return format("no {} from the agent{}{} before the start deadline; see --start-timeout", what,
                 hosts.empty() ? "" : " on ", join(hosts, ", "));
+}
+
+Result<ConnectOptions> own_connect_options(const AgentGroup::Options& wanted,
+                                           const std::vector<Host>& hosts) {
+  ConnectOptions options = {.ssh = wanted.ssh,
+                            .binary = {},
+                            .architecture = own_architecture(),
+                            .open_files_max = raise_open_files_limit(),
+                            .heartbeat = wanted.heartbeat,
+                            .dead_after = wanted.dead_after,
+                            .local_dead_after = wanted.local_dead_after,
+                            .noise = static_cast<uint64_t>(getpid()),
+                            .other = {},
+                            .dialed = wanted.dialed,
+                            .scheduled = wanted.scheduled};
+  TRY(ensure_open_files(
+      hosts.size() * open_files_per_agent + open_files_while_starting,
+      format("connections to {} host{}", hosts.size(), hosts.size() == 1 ? "" : "s")));
+  return options;
 }
 
 }  // namespace
@@ -55,28 +77,12 @@ AgentGroup::~AgentGroup() {
     agent->link->close();
 }
 
-Result<ConnectOptions> AgentGroup::own_connect_options(const std::vector<Host>& hosts) const {
-  ConnectOptions options = {.ssh = options_.ssh,
-                            .binary = {},
-                            .architecture = own_architecture(),
-                            .open_files_max = raise_open_files_limit(),
-                            .heartbeat = options_.heartbeat,
-                            .dead_after = options_.dead_after,
-                            .local_dead_after = options_.local_dead_after,
-                            .noise = static_cast<uint64_t>(getpid()),
-                            .other = {},
-                            .dialed = options_.dialed,
-                            .scheduled = options_.scheduled};
-  TRY(ensure_open_files(
-      hosts.size() * open_files_per_agent + open_files_while_starting,
-      format("connections to {} host{}", hosts.size(), hosts.size() == 1 ? "" : "s")));
-  if (!std::ranges::all_of(hosts, &Host::here)) options.binary = TRY(AgentBinary::own());
-  return options;
-}
-
 Result<> AgentGroup::open_shared(const std::vector<Host>& hosts) {
+  if (remote_ || dialed_) return {};
   const bool is_dialed = connect_options_.dialed && connect_options_.dialed->starts_all;
-  if (std::ranges::all_of(hosts, &Host::here) && !connect_options_.other && !is_dialed) return {};
+  const bool all_here = std::ranges::all_of(hosts, &Host::here);
+  if (all_here && !connect_options_.other && !is_dialed) return {};
+  if (!all_here && !options_.connect_options) connect_options_.binary = TRY(AgentBinary::own());
   if (connect_options_.dialed) {
     dialed_ = TRY(DialedHosts::create(loop_, log(), *connect_options_.dialed));
     connect_options_.dialed_hosts = dialed_.get();
@@ -107,7 +113,7 @@ Result<> AgentGroup::connect(const std::vector<Host>& hosts, size_t spares) {
   if (options_.connect_options) {
     connect_options_ = *options_.connect_options;
   } else {
-    connect_options_ = TRY(own_connect_options(hosts));
+    connect_options_ = TRY(own_connect_options(options_, hosts));
   }
   TRY(open_shared(hosts));
   for (const Host& host : hosts) {
@@ -122,10 +128,12 @@ Result<> AgentGroup::connect(const std::vector<Host>& hosts, size_t spares) {
   return {};
 }
 
-Result<> AgentGroup::add(const Host& host) {
+Result<> AgentGroup::add(const Host& host, ResourceNeed need) {
+  TRY(open_shared({host}));
   auto agent = TRY(start(host));
   agent->number = agents_.size();
   agent->spare = true;
+  agent->need = need;
   agents_.push_back(std::move(agent));
   return {};
 }
@@ -134,6 +142,7 @@ Result<> AgentGroup::reconnect(size_t number) {
   auto again = TRY(start(agents_[number]->link->host()));
   again->number = number;
   again->spare = agents_[number]->spare;
+  again->need = agents_[number]->need;
   unneeded_.push_back(std::exchange(agents_[number], std::move(again)));
   return {};
 }
@@ -144,6 +153,7 @@ Result<> AgentGroup::handle(Agent& agent, const FrameView& message) {
       agent.hello = TRY(decode<Hello>(message.payload));
       agent.hello_at = Clock::now();
       report_connected();
+      if (agent.need != ResourceNeed::nothing) ask_resources(agent, late_survey_patience);
       return {};
     case MessageType::resources:
       agent.resources = TRY(decode<HostResources>(message.payload));
@@ -304,13 +314,25 @@ Result<std::vector<HostResources>> AgentGroup::resources(ResourceNeed need,
   if (need == ResourceNeed::nothing) return std::vector<HostResources>();
   TRY(await_hellos(awaited));
   // Half of the time: an agent whose driver hangs can report that before the deadline.
-  const ResourcesWanted wanted = {.gpus = need == ResourceNeed::gpus,
-                                  .patience = (awaited.deadline - Clock::now()) / 2};
-  for (size_t number = 0; number < agents_.size(); ++number)
-    send(number, MessageType::resources_wanted, 0, encode(wanted));
+  for (const auto& agent : agents_) {
+    agent->need = need;
+    ask_resources(*agent, (awaited.deadline - Clock::now()) / 2);
+  }
   constexpr std::string_view what = "survey";
   auto answers = TRY(await_each(awaited, &Agent::resources, what));
   return all_of(std::move(answers), what);
+}
+
+void AgentGroup::ask_resources(const Agent& agent, Duration patience) {
+  const ResourcesWanted wanted = {.gpus = agent.need == ResourceNeed::gpus, .patience = patience};
+  send(agent.number, MessageType::resources_wanted, 0, encode(wanted));
+}
+
+std::vector<HostResources> AgentGroup::known_resources() const {
+  std::vector<HostResources> known;
+  for (const auto& agent : agents_)
+    known.push_back(agent->resources.value_or(HostResources()));
+  return known;
 }
 
 void AgentGroup::retain(const Plan& plan) {
@@ -420,8 +442,10 @@ bool AgentGroup::owns(pid_t pid) const {
 std::vector<AgentState> AgentGroup::states() const {
   std::vector<AgentState> states;
   for (const auto& agent : agents_) {
+    const bool is_known =
+        agent->hello && (agent->need == ResourceNeed::nothing || agent->resources);
     states.push_back(agent->link->closed() ? AgentState::lost
-                     : agent->hello        ? AgentState::connected
+                     : is_known            ? AgentState::connected
                                            : AgentState::connecting);
   }
   return states;

@@ -74,11 +74,13 @@ class AgentGroup {
   /// Starts an agent on each host, all at once; returns before they answer. The last `spares` hosts
   /// are spares.
   Result<> connect(const std::vector<Host>& hosts, size_t spares = 0);
-  /// Starts an agent on one more host, a spare with the next number. Requires can_add().
-  Result<> add(const Host& host);
+  /// Starts an agent on one more host, a spare with the next number. It counts as connected when it
+  /// has reported the resources of its host, if `need` is not nothing. Requires can_add().
+  Result<> add(const Host& host, ResourceNeed need = ResourceNeed::nothing);
   /// False for a host whose agent can be started only together with all others.
   bool can_add(const Host& host) const { return !dialed_ || !dialed_->starts(host); }
-  /// Starts the agent of a host anew, which is lost, under its number. Requires can_add().
+  /// Starts the agent of a host anew, which is lost, under its number. It reports the resources
+  /// that the agent before was asked for. Requires can_add().
   Result<> reconnect(size_t agent);
   /// How long a call waits for answers.
   struct Awaited {
@@ -93,6 +95,8 @@ class AgentGroup {
   /// Waits for the hellos, asks each agent for the resources of its host, and waits for the
   /// answers. Returns an empty list if `need` is nothing.
   Result<std::vector<HostResources>> resources(ResourceNeed need, const Awaited& awaited);
+  /// Returns the resources that each agent has reported; empty ones where none were asked for.
+  std::vector<HostResources> known_resources() const;
   /// Closes the agents of other hosts than the plan's, and numbers the rest as the plan does. Hosts
   /// without tasks are spares.
   void retain(const Plan& plan);
@@ -130,7 +134,6 @@ class AgentGroup {
   bool owns(pid_t pid) const;
   /// Null when no agent connects by itself.
   DialedHosts* dialed_hosts() const { return dialed_.get(); }
-  size_t size() const { return agents_.size(); }
 
  private:
   struct Agent {
@@ -140,6 +143,7 @@ class AgentGroup {
     std::unique_ptr<AgentLink> link;
     std::optional<Hello> hello;
     Time hello_at;
+    ResourceNeed need = ResourceNeed::nothing;
     std::optional<HostResources> resources;
     std::optional<Prepared> prepared;
     std::optional<Reached> reached;
@@ -147,13 +151,13 @@ class AgentGroup {
     std::optional<Diagnosis> examined;
     std::optional<Measured> measured;
   };
-  Result<ConnectOptions> own_connect_options(const std::vector<Host>& hosts) const;
   Log& log() { return options_.log == nullptr ? nobody_ : *options_.log; }
   /// Starts the agent of a host.
   Result<std::unique_ptr<Agent>> start(const Host& host);
   /// Opens what the connections to other hosts share.
   Result<> open_shared(const std::vector<Host>& hosts);
   Result<> handle(Agent& agent, const FrameView& message);
+  void ask_resources(const Agent& agent, Duration patience);
   void report_connected() const;
   void report_missing();
   void report_lost(const Agent& agent);

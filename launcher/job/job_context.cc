@@ -1,5 +1,6 @@
 #include "launcher/job/job_context.h"
 
+#include "launcher/job/own_names.h"
 #include "launcher/process/sweep.h"
 
 #include <utility>
@@ -16,6 +17,7 @@ JobContext::JobContext(const RunConfig& run_config, const Environment& environme
       awaited{.deadline = start_deadline,
               .interrupted = [this] { return runtime.interrupted() != 0; }},
       own_children(existing_children()),
+      own_names(dt::own_names(run_config)),
       status(runtime.loop(), {runtime.out(), runtime.err()},
              wants_status_line(runtime.err(), config.quiet, environment)),
       agents(runtime.loop(), {.heartbeat = config.heartbeat,
@@ -33,6 +35,21 @@ JobContext::JobContext(const RunConfig& run_config, const Environment& environme
 void JobContext::warn(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings)
     runtime.log().warn("{}", warning);
+}
+
+void JobContext::begin_start() {
+  start_deadline = Clock::now() + config.start_timeout;
+  awaited.deadline = start_deadline;
+}
+
+GatheringParts JobContext::gathering_parts(ResourceNeed need) {
+  return {.loop = runtime.loop(),
+          .agents = agents,
+          .log = runtime.log(),
+          .config = config,
+          .interrupted = awaited.interrupted,
+          .read_hosts = {},
+          .need = need};
 }
 
 Time JobContext::time_limit() const {

@@ -7,6 +7,7 @@
 #include "launcher/connect/agent_group.h"
 #include "launcher/console/runtime.h"
 #include "launcher/console/status_line.h"
+#include "launcher/job/gathering.h"
 #include "launcher/report/job_record.h"
 
 #include <sys/types.h>
@@ -28,14 +29,18 @@ struct JobContext {
   void warn(const std::vector<std::string>& warnings);
   /// When --timeout ends the job; Time::max() without one.
   Time time_limit() const;
+  /// The start begins now: its deadline follows.
+  void begin_start();
+  GatheringParts gathering_parts(ResourceNeed need);
 
   const RunConfig& config;
   Runtime& runtime;
   JobRecord& record;
   Time start_deadline;
-  Time limit_since = Clock::now();  ///< the begin of --timeout, later by each pause
-  AgentGroup::Awaited awaited;      ///< for every answer of agents before the launch
-  std::vector<pid_t> own_children;  ///< that this process had before it started any agent
+  Time limit_since = Clock::now();     ///< the begin of --timeout, later by each pause
+  AgentGroup::Awaited awaited;         ///< for every answer of agents before the launch
+  std::vector<pid_t> own_children;     ///< that this process had before it started any agent
+  std::vector<std::string> own_names;  ///< of this machine
   StatusLine status;
   AgentGroup agents;
 };

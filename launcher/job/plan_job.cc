@@ -41,38 +41,76 @@ void drop_lost_spares(const JobContext& context, ResolvedHosts& resolved,
   }
 }
 
-}  // namespace
+/// A plan, and the resources of the hosts that it was made from.
+struct PlanOfHosts {
+  Plan plan;
+  std::vector<Host> hosts;
+  std::vector<HostResources> resources;  ///< of `hosts`; empty: not needed
+};
 
-Result<PlannedJob> plan_job(JobContext& context, const Environment& environment) {
+/// Plans the job on all of its hosts. The agents start, unless a dry run does not need them.
+Result<PlanOfHosts> plan_on_all(JobContext& context, ResolvedHosts& resolved, ResourceNeed need,
+                                const Environment& forwarded) {
   const RunConfig& config = context.config;
-  context.warn(unset_settings(environment, config.environment));
-  Environment forwarded =
-      forwarded_environment(environment, config.environment, config.environment_excluded);
-  ResolvedHosts resolved = TRY(resolve_hosts(config, own_names(config)));
-  const std::vector<Host>& hosts = resolved.hosts;
-  context.warn(resolved.warnings);
-
-  const ResourceNeed need = resource_need(config, hosts);
   if (!config.dry_run || need != ResourceNeed::nothing) {
-    TRY(context.agents.connect(hosts, resolved.spares));
+    TRY(context.agents.connect(resolved.hosts, resolved.spares));
   }
   // Without a need the agents start while the launcher prepares everything else.
   auto reported = TRY(context.agents.resources(need, context.awaited));
   drop_lost_spares(context, resolved, reported);
   auto resources = with_forwarded_devices(std::move(reported), forwarded);
   Plan plan = TRY(job_plan(config, resolved, resources));
-  remove_batch_tasks(forwarded, config, plan);
-  TRY(check_with_plan(context, plan));
-  context.warn(idle_host_warnings(resolved, plan));
-  context.warn(useless_spare_warnings(plan, config.restarts.spares));
-  Bindings bindings = TRY(bind_plan(config.placement, plan, hosts, resources));
+  return PlanOfHosts{std::move(plan), resolved.hosts, std::move(resources)};
+}
+
+/// Plans a job whose size follows its hosts on those that answer.
+Result<PlanOfHosts> plan_on_some(JobContext& context, const ResolvedHosts& resolved,
+                                 PlannedJob& job) {
+  const GatheringParts parts = context.gathering_parts(job.need);
+  Plan plan;
+  plan.roles = resolved.roles;
+  TRY(context.agents.connect({}));
+  for (const Host& host : resolved.hosts) {
+    TRY(context.agents.add(host, host.slots > 0 ? job.need : ResourceNeed::gpus));
+    plan.hosts.push_back({.host = host});
+  }
+  TRY(Gathering(parts, plan, job.history, context.time_limit()).gather());
+  if (context.config.restarts.max == 0) plan.hosts.resize(plan.host_count());
+  context.agents.retain(plan);
+  context.begin_start();
+  std::vector<Host> hosts = hosts_of(plan);
+  std::vector<HostResources> resources;
+  if (job.need != ResourceNeed::nothing)
+    resources = with_forwarded_devices(context.agents.known_resources(), job.forwarded);
+  return PlanOfHosts{std::move(plan), std::move(hosts), std::move(resources)};
+}
+
+}  // namespace
+
+Result<PlannedJob> plan_job(JobContext& context, const Environment& environment) {
+  const RunConfig& config = context.config;
+  context.warn(unset_settings(environment, config.environment));
+  PlannedJob job = {.forwarded = forwarded_environment(environment, config.environment,
+                                                       config.environment_excluded)};
+  ResolvedHosts resolved = TRY(resolve_hosts(config, context.own_names));
+  context.warn(resolved.warnings);
+  job.need = resource_need(config, resolved.hosts);
+  const bool is_sized = config.restarts.size && !config.dry_run;
+  auto [plan, hosts, resources] =
+      TRY(is_sized ? plan_on_some(context, resolved, job)
+                   : plan_on_all(context, resolved, job.need, job.forwarded));
+  job.plan = std::move(plan);
+  remove_batch_tasks(job.forwarded, config, job.plan);
+  TRY(check_with_plan(context, job.plan));
+  context.warn(idle_host_warnings(resolved, job.plan));
+  context.warn(useless_spare_warnings(job.plan, config.restarts.spares));
+  job.bindings = TRY(bind_plan(config.placement, job.plan, hosts, resources));
   context.warn(resource_warnings(hosts, resources));
   // A scheduler gives each agent the value of its own host.
   if (context.agents.dialed_hosts() == nullptr)
-    context.warn(own_device_warnings(hosts, environment, forwarded));
-  log_bindings(bindings, context.runtime.log());
-  return PlannedJob{std::move(forwarded), std::move(plan), std::move(bindings), hosts,
-                    std::move(resources)};
+    context.warn(own_device_warnings(hosts, environment, job.forwarded));
+  log_bindings(job.bindings, context.runtime.log());
+  return job;
 }
 
 }  // namespace dt

@@ -2,19 +2,21 @@
 
 #include "base/environment.h"
 #include "base/result.h"
+#include "launcher/job/gathering.h"
 #include "launcher/job/job_context.h"
 #include "launcher/plan/binding.h"
 #include "launcher/plan/plan.h"
+#include "launcher/protocol/host_resources.h"
 
 namespace dt {
 
-/// All that --dry-run prints, and the hosts that the plan was made from.
+/// All that --dry-run prints, and the hosts that the plan leaves out.
 struct PlannedJob {
   Environment forwarded;
   Plan plan;
   Bindings bindings;
-  std::vector<Host> hosts;
-  std::vector<HostResources> resources;  ///< of `hosts`; empty: not needed
+  ResourceNeed need = ResourceNeed::nothing;
+  HostHistory history = {};
 };
 
 /// Starts the agents, and plans the job on the resources that they report.

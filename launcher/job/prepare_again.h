@@ -4,12 +4,12 @@
 #include "base/crypto.h"
 #include "base/environment.h"
 #include "base/io/log.h"
-#include "base/io/loop.h"
 #include "base/result.h"
 #include "launcher/config/config.h"
 #include "launcher/connect/agent_group.h"
 #include "launcher/console/task_output.h"
 #include "launcher/environment/job_facts.h"
+#include "launcher/job/gathering.h"
 #include "launcher/job/generations/restart_policy.h"
 #include "launcher/job/start/reach.h"
 #include "launcher/plan/binding.h"
@@ -20,8 +20,6 @@
 #include "rendezvous/store/server.h"
 
 #include <functional>
-#include <map>
-#include <string>
 #include <vector>
 
 namespace dt {
@@ -30,29 +28,27 @@ namespace dt {
 struct JobGeneration {
   Token token;
   Environment forwarded;
-  std::vector<Host> hosts;               ///< all of the job
-  std::vector<HostResources> resources;  ///< of `hosts`; empty: no task is bound
+  ResourceNeed need = ResourceNeed::nothing;  ///< nothing: no task is bound
   ProbedHosts probed;
 
   Plan plan;
   Bindings bindings;
   Reach reach;
   JobFacts facts;
-  Time start_deadline;          ///< when the last task must have started
-  std::vector<Host> lost = {};  ///< hosts that the plan does not use any more, the first lost first
-  std::map<std::string, Time> lost_since = {};  ///< by name
+  Time start_deadline;  ///< when the last task must have started
+  HostHistory history = {};
 };
 
 /// The parts of a launcher that a restart needs.
 struct RestartParts {
-  Loop& loop;
-  AgentGroup& agents;
+  GatheringParts gathering;
   RendezvousServer& rendezvous;
   TaskOutput& output;
-  Log& log;
   JobRecord& record;
-  const RunConfig& config;
-  std::function<bool()> interrupted;
+  /// Finds how the hosts of a plan reach each other and the rendezvous, as find_reach() does.
+  std::function<Result<Reach>(const Plan&, const std::vector<Prepared>&,
+                              const AgentGroup::Awaited&)>
+      find_reach;
 };
 
 /// Removes the spares whose agents are lost or cannot start tasks from the plan, the answers and

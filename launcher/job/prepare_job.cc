@@ -58,7 +58,7 @@ Result<PreparedJob> prepare_job(JobContext& context, PlannedJob planned) {
   const uint16_t port = held_port ? held_port->number : uint16_t{0};
   const auto orders = prepare_orders(
       config, plan, {.token = token, .job = job_name, .generation = first_generation},
-      planned.forwarded);
+      planned.forwarded, needs_probe(plan, config.networks));
   std::vector<Prepared> prepared = TRY(context.agents.prepare(orders, context.awaited));
   if (const auto failure = preparation_failure(plan, orders, prepared))
     return PreparedJob{.failure = failure};
@@ -91,14 +91,14 @@ Result<PreparedJob> prepare_job(JobContext& context, PlannedJob planned) {
   return PreparedJob{.failure = {},
                      .generation = {.token = token,
                                     .forwarded = std::move(planned.forwarded),
-                                    .hosts = std::move(planned.hosts),
-                                    .resources = std::move(planned.resources),
+                                    .need = planned.need,
                                     .probed = {reach, hosts_of(plan)},
                                     .plan = std::move(plan),
                                     .bindings = std::move(planned.bindings),
                                     .reach = std::move(reach),
                                     .facts = std::move(facts),
-                                    .start_deadline = context.start_deadline},
+                                    .start_deadline = context.start_deadline,
+                                    .history = std::move(planned.history)},
                      .output = std::move(output),
                      .held_port = std::move(held_port),
                      .rendezvous = std::move(rendezvous)};

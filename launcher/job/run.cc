@@ -8,6 +8,7 @@
 #include "launcher/job/plan_job.h"
 #include "launcher/job/prepare_job.h"
 #include "launcher/job/run_generations.h"
+#include "launcher/process/sweep.h"
 #include "launcher/report/report.h"
 #include "launcher/report/report_document.h"
 #include "launcher/report/report_file.h"

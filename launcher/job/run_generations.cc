@@ -7,6 +7,8 @@
 #include "launcher/job/job.h"
 #include "launcher/job/last_checkpoints.h"
 #include "launcher/job/prepare_again.h"
+#include "launcher/job/start/reach.h"
+#include "launcher/job/start/rendezvous.h"
 
 #include <functional>
 #include <optional>
@@ -74,6 +76,20 @@ Result<GenerationEnd> run_generation(JobContext& context, const PreparedJob& pre
   return GenerationEnd{job.outcome()};
 }
 
+/// Finds the addresses of hosts that have joined the job. The rendezvous keeps its address.
+Result<Reach> find_later_reach(JobContext& context, const PreparedJob& prepared, const Plan& plan,
+                               const std::vector<Prepared>& answers,
+                               const AgentGroup::Awaited& awaited) {
+  const RunConfig& config = context.config;
+  const auto port = TRY(hold_rendezvous_port(config));
+  return find_reach(context.runtime.loop(), context.agents, plan, answers,
+                    {.token = prepared.generation.token,
+                     .awaited = awaited,
+                     .networks = config.networks,
+                     .held_port = port ? port->number : uint16_t{0},
+                     .launcher = prepared.rendezvous->address().ip});
+}
+
 /// Returns the outcome of a job that does not start again, for the reason `why`, after `failed`.
 Outcome outcome_without_restart(const JobContext& context, const Error& why, Outcome failed) {
   if (why.code == Errc::interrupted) return interrupted_outcome(context.runtime.interrupted());
@@ -87,8 +103,14 @@ Outcome outcome_without_restart(const JobContext& context, const Error& why, Out
 Result<Outcome> run_generations(JobContext& context, PreparedJob& prepared) {
   RestartPolicy restarts(context.config.restarts);
   const RestartParts parts = {
-      context.runtime.loop(), context.agents, *prepared.rendezvous, *prepared.output,
-      context.runtime.log(),  context.record, context.config,       context.awaited.interrupted};
+      .gathering = context.gathering_parts(prepared.generation.need),
+      .rendezvous = *prepared.rendezvous,
+      .output = *prepared.output,
+      .record = context.record,
+      .find_reach = [&](const Plan& plan, const std::vector<Prepared>& answers,
+                        const AgentGroup::Awaited& awaited) {
+        return find_later_reach(context, prepared, plan, answers, awaited);
+      }};
   context.limit_since = Clock::now();
   for (;;) {
     context.record.begin_generation(Clock::now());

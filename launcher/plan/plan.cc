@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "launcher/plan/host_shares.h"
+#include "launcher/plan/job_size_rules.h"
 
 #include <algorithm>
 #include <cassert>
@@ -10,6 +11,7 @@
 #include <numeric>
 #include <span>
 #include <string_view>
+#include <utility>
 
 namespace dt {
 namespace {
@@ -86,6 +88,28 @@ Result<int> count_processes(const PlanRequest& request) {
                        hosts_text(request.hosts), allowed, fewer(allowed)));
   }
   return static_cast<int>(wanted);
+}
+
+/// Returns the request with the count of the ranked role. Hosts above the most are idle.
+Result<PlanRequest> with_size(PlanRequest request) {
+  const JobSize size = *std::exchange(request.size, std::nullopt);
+  const int others = task_count(request.roles) - ranked_count(request.roles);
+  const SizeNeed need = needed_ranks(size, request.hosts, others, request.is_first);
+  if (need.ranks == 0) {
+    const int64_t slots = total(capacities_of(request.hosts), free_slots);
+    return fail(Errc::input,
+                format("{} of {} slots are there ({}); the job cannot start with fewer", slots,
+                       slots + need.missing, hosts_text(request.hosts)));
+  }
+  for (Role& role : request.roles)
+    if (role.ranked) role.count = need.ranks;
+  if (size.hosts_max == 0 || request.hosts.size() <= static_cast<size_t>(size.hosts_max))
+    return request;
+  const auto first_idle = request.hosts.begin() + size.hosts_max;
+  if (request.keep_idle_hosts)
+    request.spares.insert(request.spares.begin(), first_idle, request.hosts.end());
+  request.hosts.erase(first_idle, request.hosts.end());
+  return request;
 }
 
 /// Chooses a host for every task.
@@ -267,6 +291,10 @@ int Plan::rank_digits() const {
 Result<Plan> make_plan(const PlanRequest& request) {
   assert(!request.hosts.empty());
   assert(std::ranges::all_of(request.hosts, [](const Host& host) { return host.slots > 0; }));
+  if (request.size) {
+    const PlanRequest sized = TRY(with_size(request));
+    return make_plan(sized);
+  }
   const int count = TRY(count_processes(request));
   Plan plan;
   plan.roles = in_rank_order(request.roles);

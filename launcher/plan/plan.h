@@ -3,6 +3,7 @@
 #include "base/result.h"
 #include "launcher/config/hosts/hosts.h"
 #include "launcher/config/placement_options.h"
+#include "launcher/config/restarts/restart_options.h"
 #include "launcher/config/role.h"
 #include "launcher/plan/job_shape.h"
 #include "rendezvous/cluster/cluster_spec.h"
@@ -93,6 +94,9 @@ struct PlanRequest {
   MapBy rank_by = MapBy::slot;
   std::string allocation = {};         ///< whose hosts these are: "Slurm job 21"
   std::vector<bool> slots_found = {};  ///< by host: the user did not give them; empty: all given
+  /// The ranked role gets as many tasks as needed_ranks() allows; none: its own count.
+  std::optional<JobSize> size = {};
+  bool is_first = true;  ///< no generation has run yet
 };
 
 /// Assigns the processes to the hosts by map_by, in the given order, then ranks to the processes by

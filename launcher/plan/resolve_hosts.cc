@@ -4,6 +4,7 @@
 #include "base/host_name.h"
 #include "launcher/config/hosts/host_merger.h"
 #include "launcher/plan/external_plan.h"
+#include "launcher/plan/job_size_rules.h"
 #include "launcher/plan/some_of.h"
 
 #include <algorithm>
@@ -177,6 +178,13 @@ Result<> add_spares(ResolvedHosts& resolved, const RunConfig& config,
   return {};
 }
 
+/// True if the hosts offer too few slots now, and others may be named later.
+bool may_wait_for_hosts(const RunConfig& config, const ResolvedHosts& resolved) {
+  if (!config.restarts.size || !config.host_source.changes()) return false;
+  const int others = task_count(resolved.roles) - ranked_count(resolved.roles);
+  return needed_ranks(*config.restarts.size, resolved.hosts, others, true).ranks == 0;
+}
+
 /// Plans the tasks of the external cluster that this machine starts.
 Result<Plan> given_plan(const RunConfig& config, const std::vector<std::string>& own_names) {
   Plan plan = TRY(make_external_plan(*config.external_cluster, config.roles, own_names));
@@ -208,7 +216,15 @@ PlanRequest plan_request(const RunConfig& config, std::vector<Host> hosts, size_
           .oversubscribe = config.oversubscribe,
           .map_by = placement.map_by,
           .rank_by = placement.rank_by.value_or(placement.map_by.value_or(MapBy::slot)),
-          .allocation = config.allocation};
+          .allocation = config.allocation,
+          .size = config.restarts.size};
+}
+
+Result<std::vector<Host>> found_hosts(const RunConfig& config, const HostList& found,
+                                      const std::vector<std::string>& own_names) {
+  HostList list = TRY(distinct_hosts(found.hosts, own_names));
+  if (config.placement.per_host) TRY(set_per_host(list.hosts, config));
+  return std::move(list.hosts);
 }
 
 Result<ResolvedHosts> resolve_hosts(const RunConfig& config,
@@ -219,14 +235,14 @@ Result<ResolvedHosts> resolve_hosts(const RunConfig& config,
     resolved.hosts = hosts_of(*resolved.plan);
     return resolved;
   }
-  HostList list =
-      TRY(config.hosts.empty() ? this_host(config) : distinct_hosts(config.hosts, own_names));
+  const bool is_here = config.hosts.empty() && config.host_source.program.empty();
+  HostList list = TRY(is_here ? this_host(config) : distinct_hosts(config.hosts, own_names));
   resolved.roles = TRY(with_hosts_of_job(config.roles, list.hosts, own_names));
   if (config.placement.per_host) TRY(set_per_host(list.hosts, config));
   resolved.hosts = std::move(list.hosts);
   resolved.warnings = std::move(list.warnings);
   TRY(add_spares(resolved, config, own_names));
-  if (!all_slots_known(resolved.hosts)) return resolved;
+  if (!all_slots_known(resolved.hosts) || may_wait_for_hosts(config, resolved)) return resolved;
   resolved.plan = TRY(
       make_plan(plan_request(config, std::move(resolved.hosts), resolved.spares, resolved.roles)));
   resolved.hosts = hosts_of(*resolved.plan);

@@ -29,6 +29,10 @@ struct ResolvedHosts {
 Result<ResolvedHosts> resolve_hosts(const RunConfig& config,
                                     const std::vector<std::string>& own_names);
 
+/// Returns the hosts that a source names later, each machine once, as resolve_hosts() does.
+Result<std::vector<Host>> found_hosts(const RunConfig& config, const HostList& found,
+                                      const std::vector<std::string>& own_names);
+
 bool all_slots_known(const std::vector<Host>& hosts);
 
 /// Returns the request for make_plan, with the placement that the user wants. The last `spares` of

@@ -63,7 +63,7 @@ void prepare_orders_of_all(benchmark::State& state) {
   for (auto _ : state) {
     bytes = 0;
     for (const Prepare& order : prepare_orders(
-             config, plan, {.token = token, .job = "job", .generation = 1}, forwarded())) {
+             config, plan, {.token = token, .job = "job", .generation = 1}, forwarded(), true)) {
       const Bytes encoded = encode(order);
       bytes += encoded.size();
       benchmark::DoNotOptimize(must(decode<Prepare>(encoded)));

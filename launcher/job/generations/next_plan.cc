@@ -1,6 +1,8 @@
 #include "launcher/job/generations/next_plan.h"
 
 #include "base/format.h"
+#include "launcher/plan/job_size_rules.h"
+#include "launcher/plan/resolve_hosts.h"
 
 #include <algorithm>
 #include <iterator>
@@ -53,6 +55,38 @@ NextPlan next_plan(Plan last, std::vector<Host> lost, const std::vector<AgentSta
       hosts.push_back({.host = std::move(spare.host)});
     }
   }
+  return next;
+}
+
+Result<NextPlan> sized_plan(Plan last, std::vector<Host> lost,
+                            const std::vector<AgentState>& states, const SizedTerms& terms) {
+  const JobSize& size = *terms.config.restarts.size;
+  NextPlan next = {.plan = {}, .lost = std::move(lost)};
+  std::vector<Host> there;
+  std::vector<Host> idle;
+  for (size_t agent = 0; agent < states.size(); ++agent) {
+    Host& host = last.hosts[agent].host;
+    (states[agent] == AgentState::lost        ? next.lost
+     : states[agent] == AgentState::connected ? there
+                                              : idle)
+        .push_back(std::move(host));
+  }
+  const int others = task_count(last.roles) - ranked_count(last.roles);
+  const SizeNeed need = needed_ranks(size, there, others, terms.is_first);
+  next.slots_missing = need.missing;
+  next.is_full = (size.ranks_max > 0 && need.ranks >= size.ranks_max) ||
+                 (size.hosts_max > 0 && there.size() >= static_cast<size_t>(size.hosts_max));
+  if (need.ranks == 0) {
+    next.plan.roles = std::move(last.roles);
+    idle.insert(idle.begin(), there.begin(), there.end());
+  } else {
+    PlanRequest request = plan_request(terms.config, std::move(there), 0, std::move(last.roles));
+    request.is_first = terms.is_first;
+    request.keep_idle_hosts = true;
+    next.plan = TRY(make_plan(request));
+  }
+  for (Host& host : idle)
+    next.plan.hosts.push_back({.host = std::move(host)});
   return next;
 }
 

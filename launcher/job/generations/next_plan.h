@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/result.h"
+#include "launcher/config/config.h"
 #include "launcher/config/hosts/hosts.h"
 #include "launcher/connect/agent_group.h"
 #include "launcher/plan/plan.h"
@@ -14,6 +16,8 @@ struct NextPlan {
   std::vector<Host> lost = {};          ///< hosts that the plan does not use, the first lost first
   std::vector<size_t> missing = {};     ///< indices of hosts with tasks that are not connected
   std::vector<std::string> taken = {};  ///< names of spares that have taken a place
+  int slots_missing = 0;                ///< of a sized plan, which has no tasks then
+  bool is_full = false;                 ///< a sized plan would have no more tasks with more hosts
 };
 
 /// Returns the plan for the hosts that are there. Each host that is not connected loses its place
@@ -22,6 +26,19 @@ struct NextPlan {
 /// has lost its place is a spare itself while it connects. `states` are those of the agents of
 /// `last`.
 NextPlan next_plan(Plan last, std::vector<Host> lost, const std::vector<AgentState>& states);
+
+/// The terms of a job whose size follows its hosts.
+struct SizedTerms {
+  const RunConfig& config;  ///< has the limits of the size
+  bool is_first = false;    ///< no generation has run yet
+};
+
+/// Returns the plan of a job whose size follows its hosts. Each host that is connected offers its
+/// slots, in the order of `last`, and the ranked role gets as many tasks as config.restarts.size
+/// allows. The other hosts of the plan, which connect or are not needed, have no tasks. Fails as
+/// make_plan() does. Requires that the slots of connected hosts are known.
+Result<NextPlan> sized_plan(Plan last, std::vector<Host> lost,
+                            const std::vector<AgentState>& states, const SizedTerms& terms);
 
 /// True if the host has slots enough for the place of another one.
 bool can_replace(const Host& host, const PlannedHost& place);

@@ -40,10 +40,12 @@ std::string hosts_text(const NextPlan& next) {
 
 std::string restart_text(const WorldRestart& restart, const Outcome& failed, const NextPlan& next) {
   const bool at_once = restart.delay == Duration::zero();
+  const std::string text =
+      format("restart {} of {}{}{}", restart.number, restart.of,
+             at_once ? "" : " in " + duration_text(restart.delay), cause_text(failed));
   const int ranks = next.plan.world_size;
-  return format("restart {} of {}{}{}; {} rank{} on {}", restart.number, restart.of,
-                at_once ? "" : " in " + duration_text(restart.delay), cause_text(failed), ranks,
-                ranks == 1 ? "" : "s", hosts_text(next));
+  if (ranks == 0) return text;
+  return format("{}; {} rank{} on {}", text, ranks, ranks == 1 ? "" : "s", hosts_text(next));
 }
 
 }  // namespace dt

@@ -98,10 +98,8 @@ Result<> check_launcher_files(const RunConfig& config, const Plan& plan) {
 }
 
 std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
-                                    const Claim& generation, const Environment& forwarded) {
-  // Later generations have hosts that were probed.
-  const bool is_first = generation.generation == first_generation;
-  const bool probe = is_first && needs_probe(plan, config.networks);
+                                    const Claim& generation, const Environment& forwarded,
+                                    bool probe) {
   const std::string path = value_of(forwarded, "PATH", default_path);
   const uint64_t environment_bytes = argument_bytes(forwarded) + task_part_bytes(config, plan) +
                                      role_part_bytes(plan) + macro_growth_max(config, plan);

@@ -21,11 +21,12 @@ std::string folder_of_tasks(const RunConfig& config);
 Result<> check_launcher_files(const RunConfig& config, const Plan& plan);
 
 /// The orders for agents, by number, before any task of a generation starts. `generation` has the
-/// token, the job and the number. Agents check that the command can run in the folder, and hold
-/// ports. A task has one port for the ClusterSpec, or the port of the address that the user gave.
-/// Rank 0's host holds two more, unless others start some tasks.
+/// token, the job and the number; `probe`: the agents will be probed. Agents check that the command
+/// can run in the folder, and hold ports. A task has one port for the ClusterSpec, or the port of
+/// the address that the user gave. Rank 0's host holds two more, unless others start some tasks.
 std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
-                                    const Claim& generation, const Environment& forwarded);
+                                    const Claim& generation, const Environment& forwarded,
+                                    bool probe = false);
 
 /// Why no task can start: each cause once, with its hosts. None when all agents of hosts with tasks
 /// are prepared.

@@ -241,6 +241,13 @@ std::vector<std::string> shared_machines(const std::vector<std::string>& names,
   return warnings;
 }
 
+bool is_probed(const ProbedHosts& probed, const Plan& plan) {
+  return std::ranges::all_of(plan.hosts, [&probed](const PlannedHost& planned) {
+    return std::ranges::any_of(probed.hosts,
+                               [&planned](const Host& host) { return host.same_as(planned.host); });
+  });
+}
+
 Reach reach_of_plan(const ProbedHosts& probed, const Plan& plan) {
   std::map<int32_t, int32_t> numbers;  // those of the probe to those of the plan
   Reach reach = {.launcher = probed.reach.launcher, .hosts = {}, .warnings = {}};
@@ -274,9 +281,14 @@ Result<Reach> find_reach(Loop& loop, AgentGroup& agents, const Plan& plan,
   }
   Probed launcher = {.name = "this machine", .endpoints = {}};
   // Without an address in these networks this machine does not listen: agents relay for it.
-  const auto allowed = allowed_addresses(interface_addresses(), terms.networks);
+  auto allowed = allowed_addresses(interface_addresses(), terms.networks);
+  if (allowed && !terms.launcher.empty()) {
+    std::erase_if(*allowed, [&terms](const InterfaceAddress& address) {
+      return address.ip != terms.launcher;
+    });
+  }
   std::unique_ptr<ProbeListener> own;
-  if (allowed) {
+  if (allowed && !allowed->empty()) {
     own = TRY(ProbeListener::open(loop, {*allowed, terms.held_port}, terms.token, launcher_number));
     launcher.endpoints = own->endpoints();
   }

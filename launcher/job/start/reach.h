@@ -37,6 +37,9 @@ struct ProbedHosts {
   std::vector<Host> hosts;
 };
 
+/// True if all hosts of the plan were probed.
+bool is_probed(const ProbedHosts& probed, const Plan& plan);
+
 /// Returns the addresses of the plan's hosts, without the warnings. Requires that all were probed.
 Reach reach_of_plan(const ProbedHosts& probed, const Plan& plan);
 
@@ -52,6 +55,7 @@ struct ReachTerms {
   AgentGroup::Awaited awaited;
   std::vector<std::string> networks = {};  ///< the value of --network-interfaces; none: all
   uint16_t held_port = 0;                  ///< at which this machine listens for the probe; 0: any
+  std::string launcher = {};  ///< the address of the rendezvous, if it listens; empty: any
 };
 
 /// The numbers of the agents that an agent dials, and the launcher's number. Up to 32 hosts it

@@ -102,7 +102,8 @@ Result<Outcome> SimulatedLauncher::run_job(uint64_t noise) {
       TRY(TaskOutput::open(plan, {.restarts = restarts}, console_.out(), console_.err(), log_));
   agents.retain(plan);
   const std::vector<Prepare> orders = prepare_orders(
-      config, plan, {.token = token, .job = job_name, .generation = first_generation}, forwarded);
+      config, plan, {.token = token, .job = job_name, .generation = first_generation}, forwarded,
+      needs_probe(plan, config.networks));
   std::vector<Prepared> prepared = TRY(agents.prepare(orders, answers));
   if (const auto failed = preparation_failure(plan, orders, prepared)) return *failed;
   drop_failed_spares(agents, log_, plan, prepared);
@@ -123,16 +124,27 @@ Result<Outcome> SimulatedLauncher::run_job(uint64_t noise) {
       job_facts(config, plan, table, {.address = rendezvous->address(), .token = token}, prepared);
   generation_ = {.token = token,
                  .forwarded = forwarded,
-                 .hosts = std::move(resolved.hosts),
-                 .resources = std::move(resources),
+                 .need = need,
                  .probed = {reach, hosts_of(plan)},
                  .plan = std::move(plan),
                  .bindings = std::move(bindings),
                  .reach = std::move(reach),
                  .facts = std::move(facts),
                  .start_deadline = start_deadline};
-  const RestartParts parts = {*loop_, agents,  *rendezvous, *output,
-                              log_,   record_, config,      answers.interrupted};
+  const RestartParts parts = {
+      .gathering = {.loop = *loop_,
+                    .agents = agents,
+                    .log = log_,
+                    .config = config,
+                    .interrupted = answers.interrupted,
+                    .need = need},
+      .rendezvous = *rendezvous,
+      .output = *output,
+      .record = record_,
+      .find_reach = [&](const Plan&, const std::vector<Prepared>& its_answers,
+                        const AgentGroup::Awaited& awaited) {
+        return probe(agents, its_answers, awaited);
+      }};
   return run_generations(parts, status);
 }
 
@@ -160,7 +172,7 @@ Result<Outcome> SimulatedLauncher::run_generations(const RestartParts& parts, St
 Result<Outcome> SimulatedLauncher::run_generation(const RestartParts& parts, StatusLine& status,
                                                   const RestartPolicy& restarts) {
   Job job({*loop_,
-           parts.agents,
+           parts.gathering.agents,
            parts.rendezvous,
            parts.output,
            log_,

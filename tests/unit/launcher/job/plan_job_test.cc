@@ -24,7 +24,7 @@ TEST_CASE("plan_job: a dry run with known slots plans without any agent") {
   CHECK(planned.plan.world_size == 3);
   CHECK(planned.forwarded.at("SEED") == "7");
   CHECK(planned.bindings.lines.empty());
-  CHECK(launcher.context.agents.size() == 0);
+  CHECK(launcher.context.agents.states().size() == 0);
 }
 
 TEST_CASE("plan_job: too few slots are an error before any agent starts") {
@@ -33,7 +33,7 @@ TEST_CASE("plan_job: too few slots are an error before any agent starts") {
   const auto planned = plan_job(launcher.context, {});
   REQUIRE_FALSE(planned.has_value());
   CHECK(planned.error().code == Errc::input);
-  CHECK(launcher.context.agents.size() == 0);
+  CHECK(launcher.context.agents.states().size() == 0);
 }
 
 TEST_CASE("plan_job: options must name ranks of the plan") {

@@ -29,7 +29,7 @@ TEST_CASE("drop_failed_spares: spares that are lost leave the plan, each with a 
   CHECK(hosts_of(plan) == request.hosts);
   REQUIRE(answers.size() == 1);
   CHECK(answers[0].home == "/home/a");
-  CHECK(agents.size() == 1);
+  CHECK(agents.states().size() == 1);
   for (const char* const spare : {"s", "t"}) {
     CHECK_MESSAGE(logged.find(std::string("dtrain: warning: ") + spare + ": ") != std::string::npos,
                   logged);

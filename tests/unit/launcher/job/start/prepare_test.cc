@@ -62,7 +62,7 @@ TEST_CASE(
   const Plan plan = make_plan(request).value();
   RunConfig config;
   config.command = {"train"};
-  const auto orders = prepare_orders(config, plan, {.job = "job", .generation = 1}, {});
+  const auto orders = prepare_orders(config, plan, {.job = "job", .generation = 1}, {}, true);
   REQUIRE(orders.size() == 2);
   CHECK(orders[1].command == config.command);
   CHECK(orders[1].ports == 0);

@@ -1,0 +1,129 @@
+#pragma once
+
+#include "base/clock.h"
+#include "base/io/log.h"
+#include "base/io/loop.h"
+#include "base/result.h"
+#include "launcher/config/config.h"
+#include "launcher/connect/agent_group.h"
+#include "launcher/job/generations/next_plan.h"
+#include "launcher/plan/plan.h"
+#include "launcher/protocol/host_resources.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// The hosts of a job beside those of its plan, from one generation to the next.
+struct HostHistory {
+  std::vector<Host> lost = {};  ///< that the plan does not use, the first lost first
+  std::map<std::string, Time> lost_since = {};  ///< by name
+  /// By the last good reading of their source; none: it was not read again.
+  std::optional<std::vector<Host>> named = {};
+};
+
+/// Reads the hosts of the job from their source, and calls back from the loop. A second call ends
+/// the first one.
+using ReadHosts = std::function<void(std::function<void(Result<std::vector<Host>>)>)>;
+
+/// The parts of a launcher that a gathering needs.
+struct GatheringParts {
+  Loop& loop;
+  AgentGroup& agents;
+  Log& log;
+  const RunConfig& config;
+  std::function<bool()> interrupted;
+  ReadHosts read_hosts = {};                  ///< empty: the hosts do not change
+  ResourceNeed need = ResourceNeed::nothing;  ///< of hosts with known slots
+};
+
+/// Gathers the hosts of a generation, and plans its tasks on them. Agents are those of the plan's
+/// hosts, by number.
+///
+/// A job of a fixed size waits for --start-timeout until each place has a host: its own, a spare,
+/// or one that was lost earlier. A job whose size follows its hosts waits so long for hosts that it
+/// has just lost, then does without them. With too few slots it waits for --elastic-timeout.
+class Gathering {
+ public:
+  /// All of these outlive it. A plan without tasks is that of a job's first start: its hosts are
+  /// the candidates.
+  Gathering(const GatheringParts& parts, Plan& plan, HostHistory& history, Time time_limit);
+
+  /// Plans the tasks on the hosts that are there now. Fails as make_plan() does.
+  Result<> plan_now();
+  /// The last plan_now(), without its plan and its lost hosts.
+  const NextPlan& planned() const { return now_; }
+  /// True if gather() would wait for hosts now.
+  bool waits() const { return awaited().has_value(); }
+  /// Tries hosts that were lost. Their agents start while the caller waits.
+  Result<> try_lost_hosts();
+  /// Waits until each agent of the plan is connected, and the plan has tasks. Fails with
+  /// Errc::unreachable when hosts are missing for too long, as wait(), and as make_plan().
+  Result<> gather();
+  /// True if hosts that took a place, or returned, cannot start their tasks: they lose it again.
+  bool give_way(const std::vector<Prepared>& answers);
+  /// Runs the loop until this time. Fails with Errc::interrupted after a signal that means stop,
+  /// and with Errc::timeout at the time limit of the job.
+  Result<> wait(Time until) {
+    return wait(until, [] { return false; });
+  }
+  /// Returns "\nNAME: WHY" for each host that failed.
+  std::string failures_text() const;
+
+ private:
+  /// The hosts or slots that a gathering waits for.
+  struct Awaited {
+    Time until;
+    std::string text;      ///< for the user; may be empty
+    bool required = true;  ///< false: the job can do without
+    bool in_vain = false;  ///< nothing can come
+  };
+  /// The hosts of the job by their source.
+  struct Reading {
+    bool is_under_way = false;
+    std::optional<Result<std::vector<Host>>> result = {};
+  };
+
+  Result<> wait(Time until, const std::function<bool()>& is_over);
+  void start_reading();
+  void use_reading();
+  void use_named(const std::vector<Host>& named);
+  bool may_use(const Host& host) const;
+  bool may_add(const Host& host) const { return may_use(host) && parts_.agents.can_add(host); }
+  bool is_sized() const { return parts_.config.restarts.size.has_value(); }
+  void note_losses();
+  Result<NextPlan> next();
+  bool may_return() const;
+  std::optional<Awaited> awaited() const { return is_sized() ? awaited_slots() : awaited_places(); }
+  std::optional<Awaited> awaited_places() const;
+  std::optional<Awaited> awaited_slots() const;
+  std::string lost_hosts_text(const std::vector<std::string>& names) const;
+  std::string slots_text() const;
+  Error missing(const Awaited& awaited) const;
+  Result<> add(Host host);
+  Result<> try_for_places();
+  Result<> try_for_slots();
+  void leave_connecting_hosts();
+
+  const GatheringParts& parts_;
+  Plan& plan_;
+  HostHistory& history_;
+  Time time_limit_;
+  Time began_;
+  std::set<std::string> last_;              ///< names of the last generation's hosts with tasks
+  std::set<std::string> fresh_;             ///< hosts that took a place or returned
+  std::set<std::string> tried_;             ///< hosts whose agent was started
+  std::map<std::string, std::string> why_;  ///< by the names of hosts that were lost
+  NextPlan now_;                            ///< without its plan and its lost hosts, taken over
+  std::shared_ptr<Reading> reading_ = std::make_shared<Reading>();
+  Time read_at_;
+  std::string unread_;  ///< why the source could not be read, the last time
+};
+
+}  // namespace dt

@@ -1,0 +1,1 @@
+#include "launcher/plan/job_size_rules.h"
