@@ -108,6 +108,14 @@ void reap_strangers(const std::function<bool(pid_t)>& ours) {
     ended = ended_child();
 }
 
+bool reap_group(pid_t group) {
+  pid_t ended = 0;
+  do {
+    ended = waitpid(-group, nullptr, WNOHANG);
+  } while (ended > 0);
+  return ended < 0;
+}
+
 bool has_children() {
   siginfo_t info = {};
   return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;

@@ -35,6 +35,9 @@ void become_subreaper();
 /// Collects the status of ended children for which `ours` returns false. The others' status stays
 /// for their owner.
 void reap_strangers(const std::function<bool(pid_t)>& ours);
+/// Collects the status of ended children of this process group. Returns true when no child of the
+/// group is left. The kernel gives the group's number to no new process while it has one.
+bool reap_group(pid_t group);
 /// True when this process has a child, running or ended but not collected.
 bool has_children();
 

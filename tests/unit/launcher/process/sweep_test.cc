@@ -145,5 +145,21 @@ TEST_CASE("Sweep waits until the owner of an ended child has its status, with a 
   CHECK(spared.reap().has_value());
 }
 
+TEST_CASE("reap_group collects the children of one group, and knows when none is left") {
+  become_subreaper();
+  Child ended = start_family("echo ready");
+  // Its sleep has the same group, and becomes a child of this process.
+  Child leader = start_family("sleep 60 & echo ready");
+  const Time deadline = Clock::now() + seconds(60);
+  REQUIRE(leader.reap().has_value());
+  CHECK_FALSE(reap_group(leader.pid()));
+  ::kill(-leader.pid(), SIGKILL);
+  while (!reap_group(leader.pid()))
+    REQUIRE(Clock::now() < deadline);
+  // The status of another group's child is still there.
+  CHECK(ended.reap().has_value());
+  CHECK(reap_group(ended.pid()));
+}
+
 }  // namespace
 }  // namespace dt
