@@ -29,7 +29,7 @@ FLOORS = {
     "comm/training": ("ps", "strategy", "coordinator"),
     "comm/training/ps": ("state", "", "api"),
     "launcher": ("ssh", "config", "process", "protocol", "plan", "environment", "network", "agent",
-                 "connect", "slurm", "console", "report", "job", "check"),
+                 "connect", "slurm", "console", "discovery", "report", "job", "check"),
     "launcher/ssh": ("config", "keys", ""),
     "launcher/job": ("start", "generations", "supervision", ""),
     "launcher/config": ("hosts", "allocation", "restarts", "", "files"),
