@@ -4,12 +4,12 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "base/wall_time.h"
-#include "launcher/plan/some_of.h"
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cerrno>
 #include <set>
 #include <utility>
@@ -27,34 +27,15 @@ std::string_view file_name(TaskStream stream) {
   return names.at(static_cast<size_t>(stream));
 }
 
-std::string folder_name(const Plan& plan, const Task& task) {
-  if (task.rank < 0) return format("{}.{}", task.id.role, task.id.index);
-  return format("rank.{:0{}}", task.rank, plan.rank_digits());
-}
-
-/// The folder of an earlier job with more tasks must not seem to have that many in this one.
-Result<> put_aside_earlier(const OutputFolder& folder, const Plan& plan, Log& log) {
-  std::set<std::string> ours;
-  for (const Task& task : plan.tasks)
-    ours.insert(folder_name(plan, task));
-  const std::vector<std::string> others = TRY(folder.put_aside_others(ours));
-  if (others.empty()) return {};
-  log.warn("{} has the output of an earlier job; renamed: {} (to {}.old{})", folder.path(),
-           some_of(others), others.front(), others.size() == 1 ? "" : ", …");
-  return {};
-}
-
-/// Names the option in an error.
-Result<> of_option(std::string_view option, Result<> made) {
-  if (!made) made.error().message = format("{}: {}", option, made.error().message);
-  return made;
+/// The task in all generations: "3" for rank 3, else "ps:0".
+std::string identity(const Task& task) {
+  return task.rank >= 0 ? format("{}", task.rank) : task.id.text();
 }
 
 }  // namespace
 
 std::string output_tag(const Task& task, TaskStream stream) {
-  const std::string who = task.rank >= 0 ? format("{}", task.rank) : task.id.text();
-  return format("[{}]<{}>:", who, file_name(stream));
+  return format("[{}]<{}>:", identity(task), file_name(stream));
 }
 
 std::string_view tag_color(const Task& task) {
@@ -80,25 +61,63 @@ std::string TaskOutput::time() const {
 Result<std::unique_ptr<TaskOutput>> TaskOutput::open(const Plan& plan, Options options, Sink& out,
                                                      Sink& err, Log& log) {
   std::unique_ptr<TaskOutput> all(new TaskOutput(std::move(options), out, err, log));
-  for (const Task& task : plan.tasks) {
-    TaskChannels channels;
-    const Role* const role = find_role(plan.roles, task.id.role);
-    channels.restarts = all->options_.restarts || (role != nullptr && role->restarts > 0);
-    channels.streams[TaskStream::output].tagger =
-        LineTagger(all->lead(task, TaskStream::output), out.terminal());
-    channels.streams[TaskStream::error].tagger =
-        LineTagger(all->lead(task, TaskStream::error), err.terminal());
-    all->tasks_.push_back(std::move(channels));
-    all->open_ += static_cast<size_t>(std::ranges::count_if(
-        written_streams, [&all](TaskStream stream) { return all->exists(stream); }));
-  }
-  const Options& wanted = all->options_;
-  if (wanted.folder)
-    TRY(of_option("--output-dir",
-                  all->make_files(*wanted.folder, plan, {TaskStream::output, TaskStream::error})));
-  if (wanted.results)
-    TRY(of_option("--result-dir", all->make_files(*wanted.results, plan, {TaskStream::result})));
+  TRY(all->open_folders(plan));
+  TRY(all->use(plan));
   return all;
+}
+
+Result<> TaskOutput::open_folders(const Plan& plan) {
+  if (options_.folder)
+    folders_ = TRY(TaskFolders::open("--output-dir", *options_.folder, plan, log_));
+  if (options_.results)
+    results_ = TRY(TaskFolders::open("--result-dir", *options_.results, plan, log_));
+  return {};
+}
+
+/// Makes `plan` the current one, and the files of its new tasks. A failure changes nothing.
+Result<> TaskOutput::use(const Plan& plan) {
+  Known fresh;
+  std::vector<TaskChannels*> tasks;
+  for (const Task& task : plan.tasks) {
+    const std::string name = identity(task);
+    const auto known = known_.find(name);
+    if (known != known_.end()) {
+      tasks.push_back(known->second.get());
+      continue;
+    }
+    auto made = TRY(make_channels(task));
+    tasks.push_back(made.get());
+    const bool is_new = fresh.emplace(name, std::move(made)).second;
+    assert(is_new);  // no two tasks of a plan have one identity
+  }
+  open_ +=
+      fresh.size() * static_cast<size_t>(std::ranges::count_if(
+                         written_streams, [this](TaskStream stream) { return exists(stream); }));
+  known_.merge(fresh);
+  tasks_ = std::move(tasks);
+  for (size_t i = 0; i < tasks_.size(); ++i) {
+    const Role* const role = find_role(plan.roles, plan.tasks[i].id.role);
+    tasks_[i]->restarts = options_.restarts || (role != nullptr && role->restarts > 0);
+  }
+  return {};
+}
+
+Result<std::unique_ptr<TaskOutput::TaskChannels>> TaskOutput::make_channels(
+    const Task& task) const {
+  auto channels = std::make_unique<TaskChannels>();
+  channels->streams[TaskStream::output].tagger =
+      LineTagger(lead(task, TaskStream::output), out_.terminal());
+  channels->streams[TaskStream::error].tagger =
+      LineTagger(lead(task, TaskStream::error), err_.terminal());
+  for (const TaskStream stream : written_streams) {
+    const std::optional<TaskFolders>& folders = stream == TaskStream::result ? results_ : folders_;
+    if (!folders || !exists(stream)) continue;
+    auto made = TRY(folders->make_file(task, std::string(file_name(stream))));
+    Channel& channel = channels->streams[stream];
+    channel.file = std::move(made.fd);
+    channel.path = std::move(made.path);
+  }
+  return channels;
 }
 
 bool TaskOutput::exists(TaskStream stream) const {
@@ -106,55 +125,44 @@ bool TaskOutput::exists(TaskStream stream) const {
   return stream == TaskStream::output || options_.results;
 }
 
-Result<> TaskOutput::make_files(const std::string& path, const Plan& plan,
-                                std::initializer_list<TaskStream> streams) {
-  const OutputFolder folder = TRY(OutputFolder::open(path));
-  TRY(put_aside_earlier(folder, plan, log_));
-  for (size_t task = 0; task < plan.tasks.size(); ++task) {
-    const OutputFolder own = TRY(folder.task_folder(folder_name(plan, plan.tasks[task])));
-    for (const TaskStream stream : streams) {
-      if (!exists(stream)) continue;
-      Channel& to = channel(task, stream);
-      const std::string name(file_name(stream));
-      to.path = own.path_of(name);
-      to.file = TRY(own.make_file(name));
-    }
-  }
-  return {};
-}
-
 void TaskOutput::add(size_t task, TaskStream stream, ByteSpan bytes,
                      std::function<void()> on_done) {
-  Channel& to = channel(task, stream);
+  TaskChannels& its = *tasks_[task];
+  Channel& to = its.streams[stream];
   if (stream == TaskStream::result) {
-    tasks_[task].count.lost_bytes += write_file(to, bytes);
+    its.count.lost_bytes += write_file(to, bytes);
     return on_done();
   }
-  if (stream == TaskStream::error || options_.merged) tasks_[task].tail.add(as_text(bytes));
-  OutputCount& count = tasks_[task].count;
-  (stream == TaskStream::output ? count.stdout_bytes : count.stderr_bytes) += bytes.size();
+  if (stream == TaskStream::error || options_.merged) its.tail.add(as_text(bytes));
+  (stream == TaskStream::output ? its.count.stdout_bytes : its.count.stderr_bytes) += bytes.size();
   const size_t lost = write_file(to, bytes);
-  count.lost_bytes += lost;
+  its.count.lost_bytes += lost;
   std::string lines;
   if (!options_.quiet) {
     join_line(to, stream);
     to.tagger.add(as_text(bytes), lines, time());
-    flush_later(to, {task, stream});
+    flush_later({&its, stream});
   }
+  // The task may have another index, or none, in the generation that writes the chunk.
   show(to, stream, std::move(lines),
-       [this, task, stream, rest = bytes.size() - lost, on_done = std::move(on_done)] {
+       [this, &its, stream, rest = bytes.size() - lost, on_done = std::move(on_done)] {
          const bool dropped = !options_.quiet && sink(stream).is_broken();
-         if (dropped) tasks_[task].count.lost_bytes += rest;
-         put_off_flush(channel(task, stream));
+         if (dropped) its.count.lost_bytes += rest;
+         put_off_flush(its.streams[stream]);
          on_done();
        });
 }
 
 void TaskOutput::end(size_t task, TaskStream stream) {
-  Channel& to = channel(task, stream);
+  end_stream({tasks_[task], stream});
+}
+
+void TaskOutput::end_stream(Stream which) {
+  Channel& to = which.channel();
+  const TaskStream stream = which.stream;
   if (to.ended) return;
   to.ended = true;
-  if (!tasks_[task].restarts) to.file.reset();
+  if (!which.task->restarts) to.file.reset();
   if (exists(stream) && --open_ == 0) log_losses();
   if (stream == TaskStream::result) return;
   std::string lines;
@@ -164,22 +172,35 @@ void TaskOutput::end(size_t task, TaskStream stream) {
 }
 
 void TaskOutput::restarted(size_t task) {
-  tasks_[task].tail = Tail();
-  for (const TaskStream stream : written_streams) {
-    Channel& to = channel(task, stream);
-    if (std::exchange(to.ended, false) && exists(stream)) ++open_;
-  }
-  empty_file(channel(task, TaskStream::result));
+  restart(*tasks_[task]);
 }
 
-void TaskOutput::begin_generation(const std::string& line) {
-  for (size_t task = 0; task < tasks_.size(); ++task) {
-    restarted(task);
+void TaskOutput::restart(TaskChannels& task) {
+  task.tail = Tail();
+  for (const TaskStream stream : written_streams) {
+    const bool had_ended = std::exchange(task.streams[stream].ended, false);
+    if (had_ended && exists(stream)) ++open_;
+  }
+  empty_file(task.streams[TaskStream::result]);
+}
+
+Result<> TaskOutput::begin_generation(const Plan& plan, const std::string& line) {
+  const std::vector<TaskChannels*> earlier = tasks_;
+  TRY(use(plan));
+  for (TaskChannels* const task : tasks_) {
+    restart(*task);
     for (const TaskStream stream : {TaskStream::output, TaskStream::error}) {
-      Channel& to = channel(task, stream);
+      Channel& to = task->streams[stream];
       write_file(to, as_bytes((to.in_line ? "\n" : "") + line + "\n"));
     }
   }
+  const std::set<const TaskChannels*> current(tasks_.begin(), tasks_.end());
+  for (TaskChannels* const task : earlier) {
+    if (current.contains(task)) continue;
+    for (const TaskStream stream : written_streams)
+      end_stream({task, stream});
+  }
+  return {};
 }
 
 void TaskOutput::line_typed() {
@@ -209,7 +230,8 @@ void TaskOutput::join_line(Channel& channel, TaskStream stream) {
   if (sink(stream).line_writer() != &channel) channel.tagger.interrupted();
 }
 
-void TaskOutput::flush_later(Channel& channel, Stream which) {
+void TaskOutput::flush_later(Stream which) {
+  Channel& channel = which.channel();
   if (options_.loop == nullptr || !channel.tagger.waits()) return;
   const bool listed = channel.flush_at.has_value();
   channel.flush_at = options_.loop->now() + silence;
@@ -230,7 +252,7 @@ void TaskOutput::flush_silent() {
   const Time now = options_.loop->now();
   Time next = Time::max();
   std::erase_if(waiting_, [&](const Stream& which) {
-    Channel& to = channel(which.task, which.stream);
+    Channel& to = which.channel();
     const bool due = *to.flush_at <= now && sink(which.stream).drained();
     if (to.tagger.waits() && !due) {
       next = std::min(next, std::max(*to.flush_at, now + silence));
@@ -248,15 +270,15 @@ void TaskOutput::flush_silent() {
 
 std::vector<OutputCount> TaskOutput::counts() const {
   std::vector<OutputCount> all;
-  for (const TaskChannels& task : tasks_)
-    all.push_back(task.count);
+  for (const TaskChannels* const task : tasks_)
+    all.push_back(task->count);
   return all;
 }
 
 bool TaskOutput::ended(size_t task, TaskStream stream) const {
   const bool merged = stream == TaskStream::error && options_.merged;
   if (!merged && !exists(stream)) return true;
-  return tasks_[task].streams[merged ? TaskStream::output : stream].ended;
+  return tasks_[task]->streams[merged ? TaskStream::output : stream].ended;
 }
 
 bool TaskOutput::all_ended(size_t task) const {
@@ -265,12 +287,12 @@ bool TaskOutput::all_ended(size_t task) const {
 }
 
 std::vector<std::string> TaskOutput::last_errors(size_t task) const {
-  return tasks_[task].tail.lines();
+  return tasks_[task]->tail.lines();
 }
 
 bool TaskOutput::shows_last_errors(size_t task) const {
   const TaskStream stream = options_.merged ? TaskStream::output : TaskStream::error;
-  const Channel& channel = tasks_[task].streams[stream];
+  const Channel& channel = tasks_[task]->streams[stream];
   const auto lines = static_cast<size_t>(std::ranges::count(recent_, &channel));
   return options_.tags && !err_.is_broken() && lines >= last_errors(task).size();
 }
@@ -313,8 +335,8 @@ void TaskOutput::note_loss(Channel& channel) {
 void TaskOutput::log_losses() const {
   uint64_t bytes = 0;
   size_t files = 0;
-  for (const TaskChannels& task : tasks_) {
-    for (const Channel& channel : task.streams.values) {
+  for (const auto& [name, task] : known_) {
+    for (const Channel& channel : task->streams.values) {
       bytes += channel.lost;
       files += channel.lost > 0 ? 1 : 0;
     }

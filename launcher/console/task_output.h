@@ -5,16 +5,15 @@
 #include "base/io/loop.h"
 #include "base/result.h"
 #include "launcher/console/line_tagger.h"
-#include "launcher/console/output_folder.h"
 #include "launcher/console/sink.h"
 #include "launcher/console/tail.h"
+#include "launcher/console/task_folders.h"
 #include "launcher/plan/plan.h"
 #include "launcher/protocol/message.h"
 
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -36,6 +35,10 @@ struct OutputCount {
 /// Writes the output of tasks: whole tagged lines to the console, and bytes as they are to files.
 /// After 100 ms of silence it also writes a line that has no end yet, such as a prompt. Keeps the
 /// last lines of stderr for the report. Results go to files only.
+///
+/// A task's index is that in the plan of the current generation. Its files, tags and counts belong
+/// to its rank, or to role and index for a task without rank. They continue in each generation that
+/// has such a task. Between these, they stay as they are.
 class TaskOutput {
  public:
   struct Options {
@@ -59,14 +62,16 @@ class TaskOutput {
   void end(size_t task, TaskStream stream);
   /// The task was restarted: its streams continue, and its files grow. Its result begins anew.
   void restarted(size_t task);
-  /// All tasks start again, as by restarted(). `line` separates the generations in their files.
-  void begin_generation(const std::string& line);
+  /// The tasks of this plan start: those that have run before as by restarted(), others with new
+  /// files. `line` separates the generations in the files of all of them. Streams of other tasks
+  /// end. A failure to make a file changes nothing.
+  Result<> begin_generation(const Plan& plan, const std::string& line);
   /// The user has typed a line, which the terminal shows behind a prompt: later bytes begin a new
   /// line.
   void line_typed();
   bool ended(size_t task, TaskStream stream) const;
   bool all_ended(size_t task) const;
-  /// Returns the bytes of each task so far.
+  /// Returns the bytes of each task of the current plan, those of earlier generations included.
   std::vector<OutputCount> counts() const;
   /// Why files lack output, if they do.
   const std::optional<Error>& lost() const { return lost_; }
@@ -85,26 +90,32 @@ class TaskOutput {
     bool in_line = false;          ///< the file ends within a line
     std::optional<Time> flush_at;  ///< when the bytes that wait for their line's end are written
   };
-  /// A stream of a task.
-  struct Stream {
-    size_t task = 0;
-    TaskStream stream = TaskStream::output;
-  };
   struct TaskChannels {
     PerWrittenStream<Channel> streams;
     Tail tail;
     OutputCount count;
     bool restarts = false;  ///< its streams may continue after their end
   };
+  /// By rank or role and index. Each stays in its place until the end of the job: callbacks, the
+  /// sinks and lists below point to it, whatever the current plan is.
+  using Known = std::map<std::string, std::unique_ptr<TaskChannels>>;
+  /// A stream of a task.
+  struct Stream {
+    TaskChannels* task = nullptr;
+    TaskStream stream = TaskStream::output;
+    Channel& channel() const { return task->streams[stream]; }
+  };
   TaskOutput(Options options, Sink& out, Sink& err, Log& log)
       : options_(std::move(options)), out_(out), err_(err), log_(log) {}
-  Result<> make_files(const std::string& path, const Plan& plan,
-                      std::initializer_list<TaskStream> streams);
+  Result<> open_folders(const Plan& plan);
+  Result<> use(const Plan& plan);
+  Result<std::unique_ptr<TaskChannels>> make_channels(const Task& task) const;
   /// False for the stderr of merged streams, and for results that nobody wants.
   bool exists(TaskStream stream) const;
   std::string lead(const Task& task, TaskStream stream) const;
   std::string time() const;
-  Channel& channel(size_t task, TaskStream stream) { return tasks_[task].streams[stream]; }
+  void restart(TaskChannels& task);
+  void end_stream(Stream which);
   size_t write_file(Channel& channel, ByteSpan bytes);
   void empty_file(Channel& channel);
   void note_loss(Channel& channel);
@@ -112,7 +123,7 @@ class TaskOutput {
   void note_lines(const Channel& channel, TaskStream stream, std::string_view text);
   void show(Channel& channel, TaskStream stream, std::string text, std::function<void()> on_done);
   void join_line(Channel& channel, TaskStream stream);
-  void flush_later(Channel& channel, Stream which);
+  void flush_later(Stream which);
   void put_off_flush(Channel& channel) const;
   void flush_silent();
   Sink& sink(TaskStream stream) { return stream == TaskStream::output ? out_ : err_; }
@@ -121,8 +132,11 @@ class TaskOutput {
   Sink& out_;
   Sink& err_;
   Log& log_;
-  std::vector<TaskChannels> tasks_;
-  size_t open_ = 0;  ///< streams that have not ended
+  std::optional<TaskFolders> folders_;  ///< of --output-dir
+  std::optional<TaskFolders> results_;  ///< of --result-dir
+  Known known_;                         ///< tasks of this generation and of earlier ones
+  std::vector<TaskChannels*> tasks_;    ///< by the index in the current plan
+  size_t open_ = 0;                     ///< streams that have not ended
   std::optional<Error> lost_;
   std::deque<const Channel*> recent_;  ///< the channels of the last lines on standard error
   std::vector<Stream> waiting_;        ///< streams with a flush_at

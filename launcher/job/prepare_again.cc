@@ -43,6 +43,7 @@ class Restarting {
   JobGeneration& generation_;
   Time time_limit_;
   Gathering gathering_;
+  std::string line_;  ///< stands between the generations in the files of --output-dir
 };
 
 TaskTable Restarting::table() const {
@@ -143,6 +144,7 @@ Result<bool> Restarting::prepare_hosts() {
   generation_.facts = job_facts(
       config, plan, its_table,
       {parts_.rendezvous.address(), generation_.token, generation_.facts.horovod}, *answers);
+  TRY(parts_.output.begin_generation(plan, line_));
   parts_.record.planned(plan, parts_.record.job);
   return true;
 }
@@ -158,7 +160,7 @@ Result<> Restarting::run(const WorldRestart& restart, const Outcome& failed) {
   if (!is_sized || !gathering_.waits()) planned.plan = generation_.plan;
   const std::string why = restart_text(restart, failed, planned);
   parts_.gathering.log.print("{}", why);
-  parts_.output.begin_generation("dtrain: " + why);
+  line_ = "dtrain: " + why;
   TRY(gathering_.try_lost_hosts());
   TRY(gathering_.wait(now() + restart.delay));
   for (int round = 0; round < rounds_max; ++round) {

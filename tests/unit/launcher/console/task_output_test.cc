@@ -246,7 +246,7 @@ TEST_CASE_FIXTURE(Fixture, "TaskOutput: the files of a rank continue in the next
   for (size_t task = 0; task < plan.tasks.size(); ++task)
     for (const TaskStream stream : written_streams)
       output->end(task, stream);
-  output->begin_generation("restart 1 of 2");
+  REQUIRE(output->begin_generation(plan, "restart 1 of 2"));
   CHECK_FALSE(output->ended(3, TaskStream::output));
   CHECK(output->last_errors(3).empty());
   add(*output, 3, TaskStream::output, "epoch 2\n");
@@ -256,6 +256,169 @@ TEST_CASE_FIXTURE(Fixture, "TaskOutput: the files of a rank continue in the next
   CHECK(folder.read("logs/rank.04/stdout") == "restart 1 of 2\n");
   CHECK(folder.read("out") == "[3]<stdout>:epoch 1\n[3]<stdout>:epoch 2\n");
   CHECK(output->counts()[3].stdout_bytes == 16);
+}
+
+/// Plans of one job whose size changes: ranks, then a server without rank.
+struct Sizes : Fixture {
+  std::string logs = folder.path() + "/logs";
+  std::unique_ptr<TaskOutput> output;
+
+  static Plan plan_of(int ranks) {
+    Plan plan;
+    for (int rank = 0; rank < ranks; ++rank)
+      plan.tasks.push_back({.id = {"worker", rank}, .rank = rank});
+    plan.tasks.push_back({.id = {"ps", 0}});
+    plan.world_size = ranks;
+    return plan;
+  }
+  void open(int ranks) {
+    plan = plan_of(ranks);
+    output =
+        TaskOutput::open(plan, {.folder = logs, .results = logs, .restarts = true}, *out, *err, log)
+            .value();
+  }
+  void print(size_t task, const std::string& text) { add(*output, task, TaskStream::output, text); }
+  void end_all() const {
+    for (size_t task = 0; task < plan.tasks.size(); ++task)
+      for (const TaskStream stream : written_streams)
+        output->end(task, stream);
+  }
+  void begin(int ranks, const std::string& line) {
+    plan = plan_of(ranks);
+    REQUIRE(output->begin_generation(plan, line));
+  }
+  uint64_t printed(size_t task) const { return output->counts().at(task).stdout_bytes; }
+};
+
+TEST_CASE_FIXTURE(Sizes, "TaskOutput: a task continues its files, tag and count by its identity") {
+  open(2);
+  print(1, "one\n");
+  print(2, "server\n");
+  end_all();
+  begin(3, "grown");
+  CHECK_FALSE(output->all_ended(3));
+  print(1, "more\n");
+  print(2, "new\n");
+  print(3, "server again\n");
+  CHECK(folder.read("logs/rank.1/stdout") == "one\ngrown\nmore\n");
+  CHECK(folder.read("logs/rank.2/stdout") == "grown\nnew\n");
+  CHECK(folder.read("logs/ps.0/stdout") == "server\ngrown\nserver again\n");
+  CHECK(folder.read("out") ==
+        "[1]<stdout>:one\n[ps:0]<stdout>:server\n[1]<stdout>:more\n[2]<stdout>:new\n"
+        "[ps:0]<stdout>:server again\n");
+  REQUIRE(output->counts().size() == 4);
+  CHECK(printed(1) == 9);
+  CHECK(printed(2) == 4);
+  CHECK(printed(3) == 20);
+}
+
+TEST_CASE_FIXTURE(Sizes, "TaskOutput: tasks that a generation lacks keep their files, and return") {
+  open(3);
+  for (size_t task = 0; task < 4; ++task)
+    print(task, "a\n");
+  add(*output, 2, TaskStream::result, "{}");
+  add(*output, 0, TaskStream::result, "{}");
+  end_all();
+  begin(1, "shrunk");
+  REQUIRE(output->counts().size() == 2);
+  print(0, "b\n");
+  print(1, "b\n");
+  CHECK(folder.read("logs/rank.0/stdout") == "a\nshrunk\nb\n");
+  CHECK(folder.read("logs/ps.0/stdout") == "a\nshrunk\nb\n");
+  CHECK(folder.read("logs/rank.2/stdout") == "a\n");
+  CHECK(folder.read("logs/rank.2/result") == "{}");
+  CHECK(folder.read("logs/rank.0/result").empty());
+  end_all();
+  begin(4, "grown");
+  for (size_t task = 0; task < 5; ++task)
+    print(task, "c\n");
+  CHECK(folder.read("logs/rank.0/stdout") == "a\nshrunk\nb\ngrown\nc\n");
+  CHECK(folder.read("logs/rank.2/stdout") == "a\ngrown\nc\n");
+  CHECK(folder.read("logs/rank.3/stdout") == "grown\nc\n");
+  CHECK(folder.read("logs/ps.0/stdout") == "a\nshrunk\nb\ngrown\nc\n");
+  CHECK(folder.read("logs/rank.2/result").empty());
+  CHECK(printed(2) == 4);
+  CHECK(printed(4) == 6);
+}
+
+TEST_CASE_FIXTURE(Sizes, "TaskOutput: folders keep the digits of the first plan") {
+  open(2);
+  end_all();
+  begin(12, "grown");
+  print(3, "three\n");
+  print(11, "eleven\n");
+  CHECK(folder.read("logs/rank.3/stdout") == "grown\nthree\n");
+  CHECK(folder.read("logs/rank.11/stdout") == "grown\neleven\n");
+  CHECK(folder.read("logs/rank.1/stdout") == "grown\n");
+  CHECK(logged.empty());
+}
+
+TEST_CASE_FIXTURE(Sizes, "TaskOutput: what a task left unfinished ends with its generation") {
+  open(3);
+  print(1, "half");
+  print(2, "torn");
+  begin(2, "shrunk");
+  CHECK(folder.read("out") == "[2]<stdout>:torn\n");
+  print(1, " line\n");
+  CHECK(folder.read("out") == "[2]<stdout>:torn\n[1]<stdout>:half line\n");
+  // The index of rank 2 is now that of the server.
+  print(2, "server\n");
+  CHECK(folder.read("logs/rank.2/stdout") == "torn");
+  CHECK(folder.read("logs/ps.0/stdout") == "shrunk\nserver\n");
+}
+
+TEST_CASE_FIXTURE(Sizes, "TaskOutput: a prompt of an ended generation is no other task's line") {
+  VirtualTime time;
+  const auto turns = VirtualLoop::create(time, {}).value();
+  plan = plan_of(2);
+  output = TaskOutput::open(plan, {.loop = turns.get(), .restarts = true}, *out, *err, log).value();
+  print(1, "rank 1> ");
+  print(2, "server> ");
+  begin(1, "");
+  // Index 1 is now the server, whose line waits; index 2 does not exist.
+  time.now += milliseconds(200);
+  while (turns->turn())
+    continue;
+  CHECK(folder.read("out") == "[1]<stdout>:rank 1> \n[ps:0]<stdout>:server> ");
+}
+
+TEST_CASE_FIXTURE(Sizes, "TaskOutput: a chunk that is written late counts for its own task") {
+  // A socket, since the loss of a pipe's reader is also a signal.
+  SocketPair pair = make_socketpair().value();
+  const auto console = Sink::open(*loop, pair.ours.get(), [](const Error&) {}).value();
+  plan = plan_of(3);
+  output = TaskOutput::open(plan, {.restarts = true}, *console, *err, log).value();
+  const std::string large(size_t{1} << 20, '\n');
+  print(2, large);
+  REQUIRE(done == 0);
+  for (size_t task = 0; task < 4; ++task)
+    output->end(task, TaskStream::output);
+  begin(2, "");
+  // The reader goes: the rest of the chunk is lost for rank 2, whose index the server has now.
+  pair.theirs.reset();
+  const Time deadline = Clock::now() + seconds(60);
+  while (done == 0 && Clock::now() < deadline)
+    REQUIRE(loop->run_once(deadline));
+  REQUIRE(done == 1);
+  CHECK(output->counts().at(2).lost_bytes == 0);
+  begin(3, "");
+  CHECK(output->counts().at(2).lost_bytes == large.size());
+  CHECK(output->counts().at(3).lost_bytes == 0);
+}
+
+TEST_CASE_FIXTURE(Sizes, "TaskOutput: a new file that cannot be made leaves all as it was") {
+  open(2);
+  print(0, "a\n");
+  end_all();
+  folder.write("logs/rank.3/stdout/x", "");
+  const auto begun = output->begin_generation(plan_of(4), "grown");
+  REQUIRE_FALSE(begun.has_value());
+  CHECK(begun.error().code == Errc::input);
+  CHECK(begun.error().message.starts_with("--output-dir: "));
+  CHECK(begun.error().message.find(logs + "/rank.3/stdout") != std::string::npos);
+  CHECK(output->counts().size() == 3);
+  CHECK(folder.read("logs/rank.0/stdout") == "a\n");
+  CHECK(output->all_ended(0));
 }
 
 }  // namespace
