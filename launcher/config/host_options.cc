@@ -7,7 +7,7 @@
 #include "launcher/config/horovod_options.h"
 #include "launcher/config/hosts/networks.h"
 #include "launcher/config/option_value.h"
-#include "launcher/config/shell_words.h"
+#include "launcher/config/words/shell_words.h"
 
 #include <algorithm>
 #include <array>

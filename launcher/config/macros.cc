@@ -2,7 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "launcher/config/macro_words.h"
+#include "launcher/config/words/macro_words.h"
 #include "rendezvous/cluster/cluster_text.h"
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 #include "launcher/config/host_options.h"
 #include "launcher/config/hosts/host_merger.h"
 #include "launcher/config/option_value.h"
-#include "launcher/config/shell_words.h"
+#include "launcher/config/words/shell_words.h"
 #include "launcher/config/trust.h"
 #include "rendezvous/cluster/task.h"
 

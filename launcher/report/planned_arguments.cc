@@ -2,7 +2,7 @@
 
 #include "base/format.h"
 #include "launcher/agent/task_macros.h"
-#include "launcher/config/macro_words.h"
+#include "launcher/config/words/macro_words.h"
 
 namespace dt {
 namespace {

@@ -1,4 +1,4 @@
-#include "launcher/config/shell_words.h"
+#include "launcher/config/words/shell_words.h"
 
 #include "base/format.h"
 

@@ -1,4 +1,4 @@
-#include "launcher/config/macro_words.h"
+#include "launcher/config/words/macro_words.h"
 
 #include <doctest/doctest.h>
 
