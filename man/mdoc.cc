@@ -171,8 +171,8 @@ std::string mdoc_options() {
           "Known, so that its command lines are understood, and answered, or handed to its\n"
           "library by the variable that is named:\n.Pp\n";
     text += format(".Bl -tag -width Ds{}\n", answered ? " -compact" : "");
-    for (const Option& option : own_options) {
-      if (option.group == group.group) text += option_item(option);
+    for (const Option& option : run_options) {
+      if (option.group == group.group && !torchrun && !answered) text += option_item(option);
     }
     if (torchrun) text += torchrun_items();
     if (answered) text += answered_items(horovod_options);

@@ -10,7 +10,8 @@ namespace dt {
 namespace {
 
 constexpr std::string_view name_of_cluster = "cluster-spec";
-constexpr std::string_view names_of_counts[] = {"np", "role", "hosts", "hostfile", "ppn"};
+constexpr std::string_view names_of_counts[] = {
+    "np", "min-np", "max-np", "role", "hosts", "hostfile", "host-discovery-script", "ppn"};
 
 std::optional<OptionValue> find_counts(const OptionSource& source) {
   for (const std::string_view name : names_of_counts) {

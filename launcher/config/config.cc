@@ -9,6 +9,7 @@
 #include "launcher/config/horovod_settings.h"
 #include "launcher/config/host_options.h"
 #include "launcher/config/option_value.h"
+#include "launcher/config/restart_settings.h"
 #include "launcher/config/role_options.h"
 
 #include <algorithm>
@@ -119,7 +120,7 @@ Result<> read_stdin(const OptionSources& sources, RunConfig& config) {
     return {};
   }
   // The last rank is unknown as long as only the hosts know their slots.
-  const bool known = !config.placement.per_host &&
+  const bool known = !config.placement.per_host && !config.hosts.empty() &&
                      std::ranges::all_of(config.hosts, [](const Host& h) { return h.slots > 0; });
   const int slots = std::accumulate(config.hosts.begin(), config.hosts.end(), 0,
                                     [](int sum, const Host& h) { return sum + h.slots; });
@@ -285,38 +286,6 @@ Result<> check_command(const OptionSources& sources, const RunConfig& config) {
                      cut ? "\nWithout quotes a shell takes each | and ; for itself." : ""));
 }
 
-Result<> read_restarts(const OptionSources& sources, const TextReader& read_text,
-                       RunConfig& config) {
-  const auto most = find_option(sources, "max-restarts");
-  if (most) {
-    const int64_t number = TRY(most->integer(0, std::numeric_limits<int32_t>::max()));
-    config.restarts.max = static_cast<uint32_t>(number);
-    if (number > 0 && config.external_cluster)
-      return most->refuse(
-          "others start a part of the cluster's tasks, which dtrain cannot restart");
-  }
-  if (const auto spare = find_option(sources, "spare")) {
-    if (config.restarts.max == 0)
-      return spare->refuse("without --max-restarts N, no job starts again on other hosts");
-    if (!config.slurm_job.empty()) {
-      return spare->refuse(
-          format("the hosts are those of {}, whose nodes without processes are "
-                 "spares: leave it out, and give -np N",
-                 config.allocation));
-    }
-    HostList list = TRY(parse_host_list(join(*spare->values, ","), spare->origin, read_text));
-    config.restarts.spares = std::move(list.hosts);
-    std::ranges::move(list.warnings, std::back_inserter(config.warnings));
-  }
-  const auto on = find_option(sources, "restart-on");
-  if (!on) return {};
-  if (config.restarts.max == 0) return on->refuse("without --max-restarts N, no job starts again");
-  const auto statuses = parse_statuses(on->value());
-  if (!statuses) return on->expected("exit statuses of failures, such as 42,143,128-255");
-  config.restarts.on = *statuses;
-  return {};
-}
-
 }  // namespace
 
 Result<RunConfig> make_run_config(const OptionSources& by_precedence,
@@ -348,7 +317,8 @@ Result<RunConfig> make_run_config(const OptionSources& by_precedence,
   TRY(read_environment(by_precedence, read_text, config));
   TRY(read_strategy(by_precedence, config));
   TRY(read_roles(by_precedence, read_text, config));
-  if (!config.external_cluster) TRY(check_single_node(environment, !config.hosts.empty()));
+  const bool names_hosts = !config.hosts.empty() || !config.host_source.program.empty();
+  if (!config.external_cluster) TRY(check_single_node(environment, names_hosts));
   TRY(read_env_sets(by_precedence, config));
   TRY(read_cluster_filter(by_precedence, config));
   TRY(read_stdin(by_precedence, config));
@@ -356,7 +326,6 @@ Result<RunConfig> make_run_config(const OptionSources& by_precedence,
   TRY(read_texts(by_precedence, config));
   TRY(read_success(by_precedence, config.success));
   TRY(read_min_workers(by_precedence, config));
-  TRY(read_restarts(by_precedence, read_text, config));
   warn_of_unused_server_options(by_precedence, config);
   TRY(read_color(by_precedence, config));
   TRY(read_ssh(by_precedence, config.ssh));
@@ -364,6 +333,7 @@ Result<RunConfig> make_run_config(const OptionSources& by_precedence,
   TRY(read_durations(by_precedence, config));
   wait_for_pods(by_precedence, config);
   TRY(read_flags(by_precedence, config));
+  TRY(read_restart_settings(by_precedence, read_text, config));
   TRY(read_torchrun_command(by_precedence, config));
   return config;
 }
@@ -372,6 +342,10 @@ Result<RunConfig> make_check_config(const OptionSources& by_precedence, const Te
                                     const Environment& environment) {
   RunConfig config;
   TRY(read_hosts(by_precedence, environment, read_text, config));
+  if (!config.host_source.program.empty()) {
+    return find_option(by_precedence, "host-discovery-script")
+        ->refuse("only a job runs it; name the hosts: -H HOST,HOST,…");
+  }
   if (config.hosts.empty()) config.hosts = {{.name = "localhost"}};
   if (const auto given = find_option(by_precedence, "chdir"))
     config.chdir = TRY(given->text("a folder"));

@@ -107,6 +107,7 @@ struct RunConfig {
   bool json = false;
   std::vector<std::string> command;
   std::vector<std::string> warnings;  ///< of the sources, to be shown once
+  std::vector<std::string> notes;     ///< on what the job will do; no faults; to be shown once
   /// True when the job needs a reader of its standard output.
   bool ends_on_lost_output() const { return end_on_lost_output.value_or(!output_dir); }
   bool operator==(const RunConfig&) const = default;

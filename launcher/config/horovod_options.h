@@ -9,9 +9,6 @@ namespace dt {
 /// The reasons why dtrain refuses some options of horovodrun. Messages show them after the name of
 /// the option and a colon.
 namespace refusal {
-inline constexpr std::string_view not_elastic =
-    "not in this version, which has no elastic jobs; without it -np N stays N, on -H "
-    "HOST:SLOTS,…";
 inline constexpr std::string_view mpi =
     "dtrain starts the processes itself, without MPI; leave it out, or start MPI programs with "
     "mpirun";
@@ -53,20 +50,6 @@ inline constexpr std::array rows = {
            refusal::mpi_arguments},
     Option{"binding-args", "--binding-args", text, "ARGS", horovod, "Bind processes to cores.",
            true, refuses, refusal::binding},
-    Option{"min-np", "--min-np --min-num-proc", integer, "N", horovod,
-           "The fewest processes of an elastic job.", true, refuses, refusal::not_elastic},
-    Option{"max-np", "--max-np --max-num-proc", integer, "N", horovod,
-           "The most processes of an elastic job.", true, refuses, refusal::not_elastic},
-    Option{"slots-per-host", "--slots-per-host", integer, "N", horovod,
-           "Slots of each host that a script finds.", true, refuses, refusal::not_elastic},
-    Option{"host-discovery-script", "--host-discovery-script", text, "FILE", horovod,
-           "A program that prints the hosts.", true, refuses, refusal::not_elastic},
-    Option{"elastic-timeout", "--elastic-timeout", integer, "SECONDS", horovod,
-           "How long to wait for hosts after a change.", true, refuses, refusal::not_elastic},
-    Option{"reset-limit", "--reset-limit", integer, "N", horovod,
-           "How often an elastic job may start over.", true, refuses, refusal::not_elastic},
-    Option{"blacklist-cooldown-range", "--blacklist-cooldown-range", list, "MIN MAX", horovod,
-           "Seconds until a failed host is tried again.", true, refuses, refusal::not_elastic},
     exported(
         "NCCL_IB_DISABLE",
         {"tcp", "--tcp", flag, "", horovod, "Use TCP alone between hosts, without InfiniBand."},

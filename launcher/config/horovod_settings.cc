@@ -74,7 +74,7 @@ Result<std::optional<std::string>> exported_value(const Option& option, const Op
 
 /// Options that are refused for one reason.
 struct Refused {
-  std::string origins;  ///< "--min-np, --max-np"
+  std::string origins;  ///< "--partition, --exclusive"
   std::string_view why;
 };
 

@@ -4,9 +4,9 @@
 #include "base/text.h"
 #include "launcher/config/allocation/allocation.h"
 #include "launcher/config/allocation/srun_words.h"
-#include "launcher/config/horovod_options.h"
 #include "launcher/config/hosts/networks.h"
 #include "launcher/config/option_value.h"
+#include "launcher/config/restart_settings.h"
 #include "launcher/config/words/shell_words.h"
 
 #include <algorithm>
@@ -48,7 +48,8 @@ size_t host_count(const RunConfig& config) {
 /// Leaves the slots to the agents, which know the resources that --nproc-per-node names.
 void offer_resources(const OptionSources& sources, RunConfig& config) {
   if (!find_option(sources, "nproc-per-node") || config.placement.per_host) return;
-  if (config.hosts.empty()) config.hosts = {{.name = "localhost"}};
+  if (config.hosts.empty() && config.host_source.program.empty())
+    config.hosts = {{.name = "localhost"}};
   for (Host& host : config.hosts) {
     host.slots = 0;
     host.slots_without_gpus = 0;
@@ -56,21 +57,21 @@ void offer_resources(const OptionSources& sources, RunConfig& config) {
   }
 }
 
+/// Fails for --nnodes with another number of hosts. Hosts that a file or a program names may become
+/// enough for MIN:MAX.
 Result<> check_nodes(const OptionSources& sources, const RunConfig& config) {
-  const auto given = find_option(sources, "nnodes");
-  if (!given) return {};
-  const std::vector<std::string_view> parts = split(given->value(), ':');
-  const auto least = parse_integer(parts.front());
-  const auto most = parse_integer(parts.back());
-  if (!least || !most || *least < 1 || parts.size() > 2)
-    return given->expected("a number of hosts from 1");
-  if (least != most) return given->refuse(refusal::not_elastic);
-  const size_t hosts = host_count(config);
-  if (*least == static_cast<int64_t>(hosts)) return {};
-  return given->refuse(format("{}, but {} has {} host{}; name {}: -H HOST,HOST,…", *least,
-                              config.allocation.empty() ? "the job" : config.allocation, hosts,
-                              hosts == 1 ? "" : "s",
-                              config.allocation.empty() ? "all of them" : "those to use"));
+  const std::optional<NodeRange> nodes = TRY(read_node_range(sources));
+  if (!nodes || !config.host_source.program.empty()) return {};
+  const auto hosts = static_cast<int64_t>(host_count(config));
+  const bool is_range = nodes->least < nodes->most;
+  if (hosts == nodes->least || (is_range && hosts > nodes->least)) return {};
+  if (is_range && config.host_source.changes()) return {};
+  return find_option(sources, "nnodes")
+      ->refuse(format("{}{}, but {} has {} host{}; name {}: -H HOST,HOST,…", nodes->least,
+                      is_range ? format(" to {}", nodes->most) : "",
+                      config.allocation.empty() ? "the job" : config.allocation, hosts,
+                      hosts == 1 ? "" : "s",
+                      config.allocation.empty() ? "all of them" : "those to use"));
 }
 
 Result<> check_node_rank(const OptionSources& sources, const RunConfig& config) {
@@ -81,6 +82,43 @@ Result<> check_node_rank(const OptionSources& sources, const RunConfig& config) 
   return given->refuse(
       "dtrain is started once, and starts the processes of all hosts; leave it out, and name the "
       "hosts: -H HOST,HOST,…");
+}
+
+/// Reads the program that prints the hosts, and --slots-per-host.
+Result<> read_host_program(const OptionSources& sources, const OptionValue& given,
+                           HostSource& source) {
+  source.program = TRY(given.text("a program"));
+  const auto slots = find_option(sources, "slots-per-host");
+  if (!slots) return {};
+  const int64_t count = TRY(slots->integer(1, slots_max));
+  source.slots_per_host = static_cast<int>(count);
+  return {};
+}
+
+/// Finds the option that names the hosts in this source. Fails where there are two.
+Result<std::optional<OptionValue>> hosts_option(const OptionSource& source) {
+  std::optional<OptionValue> found;
+  for (const std::string_view name : {"hosts", "hostfile", "host-discovery-script"}) {
+    auto given = find_in(source, name);
+    if (found && given)
+      return found->refuse(format("conflicts with {}; give one of them", given->origin));
+    if (given) found = std::move(given);
+  }
+  return found;
+}
+
+/// Reads the hosts that this option names.
+Result<> read_named_hosts(const OptionSources& sources, const OptionValue& given,
+                          const TextReader& read_text, RunConfig& config) {
+  if (given.name == "host-discovery-script")
+    return read_host_program(sources, given, config.host_source);
+  const bool is_file = given.name == "hostfile";
+  HostList list = TRY(is_file ? read_hostfile(given, read_text)
+                              : parse_host_list(join(*given.values, ","), given.origin, read_text));
+  if (is_file) config.host_source.hostfile = given.value();
+  config.hosts = std::move(list.hosts);
+  std::ranges::move(list.warnings, std::back_inserter(config.warnings));
+  return {};
 }
 
 /// Reads the hosts of the job that --allocation allows. Requires that its value is valid.
@@ -203,24 +241,13 @@ Result<> read_hosts(const OptionSources& sources, const Environment& environment
   // A scheduler's name is a choice of hosts, as -H is.
   const bool names_scheduler = choice != "auto" && choice != "none";
   for (const OptionSource& source : sources) {
-    const auto hosts = find_in(source, "hosts");
-    const auto hostfile = find_in(source, "hostfile");
+    const std::optional<OptionValue> named = TRY(hosts_option(source));
     const auto given = find_in(source, "allocation");
     const bool by_scheduler = names_scheduler && given && given->values == allocation->values;
-    if (hosts && hostfile) {
-      return hosts->refuse(format("conflicts with {}; give one of them", hostfile->origin));
-    }
-    if (by_scheduler && (hosts || hostfile)) {
-      return given->refuse(
-          format("conflicts with {}; give one of them", (hosts ? hosts : hostfile)->origin));
-    }
+    if (by_scheduler && named)
+      return given->refuse(format("conflicts with {}; give one of them", named->origin));
     if (by_scheduler) return read_allocation(allocation, input, config);
-    if (!hosts && !hostfile) continue;
-    HostList list = TRY(hosts ? parse_host_list(join(*hosts->values, ","), hosts->origin, read_text)
-                              : read_hostfile(*hostfile, read_text));
-    config.hosts = std::move(list.hosts);
-    std::ranges::move(list.warnings, std::back_inserter(config.warnings));
-    return {};
+    if (named) return read_named_hosts(sources, *named, read_text, config);
   }
   if (const auto standalone = find_option(sources, "standalone")) {
     const bool is_alone = TRY(standalone->flag());

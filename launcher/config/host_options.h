@@ -8,7 +8,8 @@ namespace dt {
 
 /// Reads --nproc-per-node: a number, or what each host has.
 Result<> read_processes(const OptionSources& sources, PlacementOptions& placement);
-/// Reads -H, --hostfile or a scheduler of --allocation, from the first source that has one of them.
+/// Reads -H, --hostfile, --host-discovery-script or a scheduler of --allocation, from the first
+/// source that has one of them. The hosts of the program stay empty: the job runs it.
 /// Without them, the hosts are those of the scheduler's job that the environment shows. Requires
 /// that --ppn and --nproc-per-node are read.
 Result<> read_hosts(const OptionSources& sources, const Environment& environment,

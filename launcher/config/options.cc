@@ -27,10 +27,25 @@ bool are_opposites(std::string_view one, std::string_view other) {
 
 /// Options of dtrain that horovodrun has under the same name.
 bool is_of_horovodrun(const Option& option) {
-  constexpr std::string_view shared[] = {"np",         "hosts",         "hostfile",
-                                         "output-dir", "start-timeout", "ssh-port",
-                                         "verbose",    "config-file",   "ssh-identity-file",
-                                         "help",       "version",       "network-interfaces"};
+  constexpr std::string_view shared[] = {"np",
+                                         "min-np",
+                                         "max-np",
+                                         "hosts",
+                                         "hostfile",
+                                         "host-discovery-script",
+                                         "slots-per-host",
+                                         "elastic-timeout",
+                                         "reset-limit",
+                                         "blacklist-cooldown-range",
+                                         "output-dir",
+                                         "start-timeout",
+                                         "ssh-port",
+                                         "verbose",
+                                         "config-file",
+                                         "ssh-identity-file",
+                                         "help",
+                                         "version",
+                                         "network-interfaces"};
   return option.group == OptionGroup::horovod ||
          std::ranges::find(shared, option.name) != std::end(shared);
 }

@@ -4,6 +4,7 @@
 #include "launcher/config/horovod_options.h"
 #include "launcher/config/option.h"
 #include "launcher/config/other_launcher_options.h"
+#include "launcher/config/size_options.h"
 
 #include <algorithm>
 #include <array>
@@ -367,10 +368,11 @@ inline constexpr std::array own_options = {
 
 /// All options of `dtrain run`.
 inline constexpr auto run_options = [] {
-  std::array<Option, own_options.size() + torchrun_options.size() + mpirun_options.size() +
-                         horovod_options.size()>
+  std::array<Option, own_options.size() + size_options.size() + torchrun_options.size() +
+                         mpirun_options.size() + horovod_options.size()>
       all;
   auto* next = std::ranges::copy(own_options, all.begin()).out;
+  next = std::ranges::copy(size_options, next).out;
   next = std::ranges::copy(torchrun_options, next).out;
   next = std::ranges::copy(mpirun_options, next).out;
   std::ranges::copy(horovod_options, next);

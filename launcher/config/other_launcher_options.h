@@ -26,8 +26,10 @@ inline constexpr std::array rows = {
     Option{"nproc-per-node", "--nproc-per-node --nproc_per_node", text, "N|gpu|cpu|auto", torchrun,
            "Processes on each host: N as --ppn N; gpu or cpu: one for each; auto: one for each "
            "GPU, else for each CPU. A command that ends in .py is then started by python3."},
-    Option{"nnodes", "--nnodes", text, "N", torchrun,
-           "The number of hosts, which -H or --hostfile name. Another number is an error."},
+    Option{"nnodes", "--nnodes", text, "N|MIN:MAX", torchrun,
+           "The number of hosts, which -H or --hostfile name. Another number is an error. With "
+           "MIN:MAX, the job starts again with as many ranks as the hosts that are there have "
+           "slots: on MIN hosts at least, and the first MAX at most."},
     Option{"node-rank", "--node-rank --node_rank", integer, "N", torchrun,
            "0, on one host. With several hosts dtrain is started once, and starts all of them."},
     Option{"module", "-m --module", flag, "", torchrun,

@@ -7,8 +7,8 @@
 #include "launcher/config/host_options.h"
 #include "launcher/config/hosts/host_merger.h"
 #include "launcher/config/option_value.h"
-#include "launcher/config/words/shell_words.h"
 #include "launcher/config/trust.h"
+#include "launcher/config/words/shell_words.h"
 #include "rendezvous/cluster/task.h"
 
 #include <algorithm>
@@ -213,8 +213,8 @@ Result<> check_commands(const RunConfig& config) {
 }
 
 Result<> check_known(const RunConfig& config) {
-  const bool known =
-      task_count(config.roles) != 0 || config.placement.per_host || !config.hosts.empty();
+  const bool known = task_count(config.roles) != 0 || config.placement.per_host ||
+                     !config.hosts.empty() || !config.host_source.program.empty();
   if (known) return {};
   constexpr std::string_view spellings[] = {"-np", "--np", "-n"};
   const auto typed = std::ranges::find_first_of(config.command, spellings);
@@ -261,12 +261,14 @@ Result<> read_roles(const OptionSources& sources, const TextReader& read_text, R
   }
   if (given && !config.external_cluster) {
     TRY(check_roles(config.roles, given->origin));
-    if (config.hosts.empty()) config.hosts = TRY(hosts_of_roles(config.roles, *given));
+    if (config.hosts.empty() && config.host_source.program.empty())
+      config.hosts = TRY(hosts_of_roles(config.roles, *given));
   }
   hide_gpus(config.roles, config.environment);
   serve_parameters(config.strategy, config.roles);
   // torchrun starts one process where no number is given.
-  const bool counted = task_count(config.roles) != 0 || config.placement.per_host;
+  const bool counted = task_count(config.roles) != 0 || config.placement.per_host ||
+                       !config.host_source.program.empty();
   if (is_torchrun(sources) && !counted && config.hosts.empty()) config.placement.per_host = 1;
   TRY(check_known(config));
   return check_commands(config);

@@ -102,6 +102,8 @@ int run(const RunConfig& given, const Environment& environment) {
     (*runtime)->log().warn("{}", warning);
   if (!config.allocation.empty())
     (*runtime)->log().print("{}", allocation_line(config.allocation, config.hosts));
+  for (const std::string& note : config.notes)
+    (*runtime)->log().print("{}", note);
   if (const auto note = signal_note(config, environment)) (*runtime)->log().print("{}", *note);
   JobRecord record;
   record.job = *job_id;

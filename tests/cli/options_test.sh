@@ -38,14 +38,57 @@ refused() {
 }
 
 test_options_that_dtrain_cannot_honour_are_refused() {
-  refused -np 2 --min-np 1 --max-np 4 --reset-limit 3 -- '--min-np, --max-np, --reset-limit: not in this version'
-  refused -np 2 --blacklist-cooldown-range 10 100 -- '--blacklist-cooldown-range: not in this version'
-  refused -np 2 --host-discovery-script ./find -- '--host-discovery-script: not in this version'
   refused -np 2 --mpi -- 'start MPI programs with mpirun'
   refused -np 2 --jsrun -- 'start the job with jsrun'
   refused -np 2 --log-level loud -- '--log-level: expected TRACE, DEBUG'
   refused -np 2 --mpi-args=--oversubscribe -- 'there is no mpirun'
   refused -np 2 --cache-capacity many -- '--cache-capacity: expected 0..2147483647, got "many"'
+}
+
+test_sizes_that_contradict_each_other_are_refused() {
+  refused -np 2 --min-np 4 --max-np 3 -- '--min-np: 4 is more than 3 of --max-np'
+  refused -np 2 --min-np 3 -- '-np: 2 ranks are fewer than 3 of --min-np; give 3 or more'
+  refused -np 5 --max-num-proc 4 -- '-np: 5 ranks are more than 4 of --max-num-proc; give 4 or fewer'
+  refused -np 2 --min-np none -- '--min-np: expected 1..65536, got "none"'
+  refused -H localhost:2 --min-np 3 -- 'but the hosts have 2 slots'
+  refused -np 2 --min-np 1 --blacklist-cooldown-range 100 10 -- 'the smaller first, got "100 10"'
+  refused -np 2 --min-np 1 --blacklist-cooldown-range 10 3601 -- 'seconds of 1..3600'
+  refused -np 2 --elastic-timeout 10 -- 'the number of ranks is fixed, and no job waits for hosts'
+  refused -np 2 --min-np 1 --stdin 1 -- '--stdin: rank 1 may be missing'
+  refused -np 2 --min-np 1 --oversubscribe -- '--oversubscribe: with --min-np'
+  refused -np 2 --max-restarts 2 --reset-limit 2 -- '--reset-limit: conflicts with --max-restarts'
+  refused -H localhost:2 --host-discovery-script ./find -- '-H: conflicts with --host-discovery-script'
+  refused -np 2 --slots-per-host 2 -- '--slots-per-host: only for hosts of --host-discovery-script'
+  refused --nproc-per-node 2 --nnodes 4:2 -- '--nnodes: expected a number of hosts from 1, or MIN:MAX'
+  refused --nproc-per-node 2 --nnodes 2:4 -- '--nnodes: 2 to 4, but the job has 1 host'
+  refused --nproc-per-node 2 --nnodes 1:2:3 -- 'such as 2:4, got "1:2:3"'
+  refused --role chief=1,worker=2 --min-np 2 -- 'the number of tasks of only one role can follow'
+}
+
+# horovodrun's users expect that ranks keep their state in memory.
+test_a_job_with_a_size_says_how_it_starts_again() {
+  run_dtrain run -np 2 --min-np 1 --no-tag echo hi
+  expect_status 0
+  expect_stdout_lines hi hi
+  expect_stderr 'dtrain: after a failure all ranks start again, each from its own checkpoint; dtrain keeps none of their memory'
+  run_dtrain run -np 2 --min-num-proc 1 --max-restarts 3 --no-tag echo hi
+  expect_status 0
+  expect_stderr ''
+}
+
+test_the_options_of_a_size_can_be_saved() {
+  run_dtrain config show -np 2 --min-np 1 --max-np 4 --blacklist-cooldown-range 10 100 --elastic-timeout 20 --reset-limit 3
+  expect_status 0
+  expect_stdout_lines 'np = 2' 'min-np = 1' 'max-np = 4' 'elastic-timeout = 20' 'reset-limit = 3' \
+    'blacklist-cooldown-range = ["10", "100"]'
+  cp "$out/stdout" dtrain.toml
+  run_dtrain run --no-tag echo hi
+  expect_status 0
+  expect_stdout_lines hi hi
+  # Other commands do not run the program.
+  run env DTRAIN_OPT_HOST_DISCOVERY_SCRIPT=./find "$DTRAIN" check --config-file /dev/null
+  expect_status 2
+  expect_stderr_contains 'only a job runs it; name the hosts'
 }
 
 test_version_and_build_are_printed_as_by_horovodrun() {
@@ -194,6 +237,10 @@ test_programs_are_not_taken_from_a_file_that_merely_lies_there() {
     expect_status 0
     rm dtrain.toml
   done
+  printf 'np = 1\nhost-discovery-script = "./evil"\n' >dtrain.toml
+  run "$DTRAIN" run true
+  expect_status 2
+  expect_stderr_contains 'dtrain.toml:2:1: host-discovery-script: it can make programs run'
 }
 
 test_variables_that_choose_programs_are_not_taken_from_a_file_that_merely_lies_there() {

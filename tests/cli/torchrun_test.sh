@@ -31,6 +31,13 @@ test_a_command_line_of_torchrun_runs_as_typed() {
   expect_stderr 'dtrain: warning: --role trainer: a label of torchrun; these processes are worker here'
 }
 
+test_a_range_of_hosts_that_this_machine_meets_is_accepted() {
+  run_dtrain run --nnodes 1:4 --nproc-per-node 2 --max-restarts 3 --no-tag sh -c 'echo $WORLD_SIZE'
+  expect_status 0
+  expect_stdout_lines 2 2
+  expect_stderr ''
+}
+
 test_redirects_without_a_folder_name_theirs() {
   local folder
   run_dtrain run --nproc-per-node 1 -r 3 echo hi

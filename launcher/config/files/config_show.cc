@@ -33,16 +33,16 @@ std::optional<DecidedOption> default_of(const Option& option) {
   return DecidedOption{&option, {std::string(found->second)}, "default"};
 }
 
-/// True for hosts or hostfile when only the other one is in the first source that has either. They
-/// count as one option.
+/// True for a source of hosts when only another one is in the first source of options that has any.
+/// They count as one option.
 bool other_hosts_option_wins(const OptionSources& by_precedence, std::string_view name) {
-  if (name != "hosts" && name != "hostfile") return false;
-  for (const OptionSource& source : by_precedence) {
-    const bool hosts = find_in(source, "hosts").has_value();
-    const bool hostfile = find_in(source, "hostfile").has_value();
-    if (hosts || hostfile) return !(name == "hosts" ? hosts : hostfile);
-  }
-  return false;
+  constexpr std::string_view names[] = {"hosts", "hostfile", "host-discovery-script"};
+  if (std::ranges::find(names, name) == std::end(names)) return false;
+  const auto first = std::ranges::find_if(by_precedence, [&names](const OptionSource& source) {
+    return std::ranges::any_of(
+        names, [&source](std::string_view any) { return find_in(source, any).has_value(); });
+  });
+  return first != by_precedence.end() && !find_in(*first, name);
 }
 
 /// Removes the option's name from the end of a file's origin: the output already has it.

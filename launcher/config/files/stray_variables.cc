@@ -62,8 +62,9 @@ struct ForeignVariable {
 };
 constexpr ForeignVariable foreign_variables[] = {
     {"HOROVOD_START_TIMEOUT", "start-timeout"},
+    {"HOROVOD_ELASTIC_TIMEOUT", "elastic-timeout"},
     {"PET_NPROC_PER_NODE", "nproc-per-node np ppn hosts hostfile role cluster-spec"},
-    {"PET_MAX_RESTARTS", "max-restarts restart-role"},
+    {"PET_MAX_RESTARTS", "max-restarts reset-limit restart-role"},
     {"PET_LOG_DIR", "output-dir"},
     {"PET_REDIRECTS", "redirects quiet"},
     {"PET_TEE", "tee output-dir"}};

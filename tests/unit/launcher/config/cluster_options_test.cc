@@ -69,7 +69,8 @@ TEST_CASE("a cluster comes from the option, else from TF_CONFIG, unless tasks ar
 
 TEST_CASE("a cluster and a count in one source contradict each other") {
   const std::pair<const char*, const char*> counts[] = {
-      {"np", "2"}, {"role", "ps=1"}, {"hosts", "a"}, {"hostfile", "f"}, {"ppn", "2"}};
+      {"np", "2"},  {"role", "ps=1"}, {"hosts", "a"},  {"hostfile", "f"},
+      {"ppn", "2"}, {"min-np", "1"},  {"max-np", "4"}, {"host-discovery-script", "./f"}};
   for (const auto& [name, value] : counts) {
     CAPTURE(name);
     CHECK(text_of(decide({source_of({{"cluster-spec", {"worker|x:1"}}, {name, {value}}})})) ==

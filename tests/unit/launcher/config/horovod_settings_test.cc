@@ -119,14 +119,11 @@ TEST_CASE("an option that would change the job is refused") {
       {{{"jsrun", {"true"}}},
        "--jsrun: dtrain starts the processes itself, without jsrun; leave it out, or start the "
        "job with jsrun"},
-      {{{"min-np", {"2"}}},
-       "--min-np: not in this version, which has no elastic jobs; without it -np N stays N, on -H "
-       "HOST:SLOTS,…"},
-      {{{"min-np", {"2"}}, {"reset-limit", {"3"}}, {"mpi", {"true"}}},
+      {{{"partition", {"gpu"}}, {"exclusive", {"true"}}, {"mpi", {"true"}}},
+       "--partition, --exclusive: this is for Slurm's allocation; give it to salloc or sbatch, and "
+       "start dtrain run within\n"
        "--mpi: dtrain starts the processes itself, without MPI; leave it out, or start MPI "
-       "programs with mpirun\n"
-       "--min-np, --reset-limit: not in this version, which has no elastic jobs; without it -np N "
-       "stays N, on -H HOST:SLOTS,…"},
+       "programs with mpirun"},
   };
   for (const auto& [values, message] : cases) {
     CAPTURE(message);

@@ -91,6 +91,42 @@ std::string hosts_of(const Result<RunConfig>& config) {
   return all;
 }
 
+TEST_CASE("--host-discovery-script is a source of hosts, which the job asks") {
+  const OptionSource script =
+      flags({{"host-discovery-script", {"./find"}}, {"slots-per-host", {"4"}}});
+  const auto source_of = [](const OptionSources& sources) {
+    return decide(sources).value().host_source;
+  };
+  CHECK(source_of({script}) == HostSource{.program = "./find", .slots_per_host = 4});
+  CHECK(decide({script}).value().hosts.empty());
+  CHECK(source_of({flags({{"hostfile", {"hosts"}}})}) == HostSource{.hostfile = "hosts"});
+  CHECK(source_of({flags({{"hosts", {"a,@hosts"}}})}) == HostSource());
+  // The nearer source of options decides.
+  CHECK(source_of({flags({{"hosts", {"a"}}}), script}) == HostSource());
+  CHECK(source_of({script, flags({{"hosts", {"a"}}})}).program == "./find");
+  // It wins over the hosts of a scheduler, and the agents know the resources of its hosts.
+  CHECK(hosts_of(decide_in_job({script})).empty());
+  const auto by_gpus = decide({script, flags({{"nproc-per-node", {"gpu"}}})});
+  CHECK(by_gpus.value().hosts.empty());
+  CHECK(decide({script, flags({{"role", {"ps=1@a", "worker=2"}}})}).value().hosts.empty());
+  const Refusal cases[] = {
+      {{{"hosts", {"a"}}, {"host-discovery-script", {"./find"}}},
+       "-H: conflicts with --host-discovery-script; give one of them"},
+      {{{"hostfile", {"hosts"}}, {"host-discovery-script", {"./find"}}},
+       "--hostfile: conflicts with --host-discovery-script; give one of them"},
+      {{{"host-discovery-script", {""}}}, "--host-discovery-script: expected a program, got \"\""},
+      {{{"host-discovery-script", {std::string("a\0b", 3)}}},
+       "--host-discovery-script: expected a program, got \"a\\x00b\""},
+      {{{"host-discovery-script", {"./find"}}, {"slots-per-host", {"0"}}},
+       "--slots-per-host: expected 1..4096, got 0"},
+      {{{"host-discovery-script", {"./find"}}, {"slots-per-host", {"4097"}}},
+       "--slots-per-host: expected 1..4096, got 4097"},
+  };
+  expect_refused(cases);
+  CHECK(error_of(make_check_config({script}, few_files)) ==
+        "--host-discovery-script: only a job runs it; name the hosts: -H HOST,HOST,…");
+}
+
 TEST_CASE("without hosts, they are those of the scheduler's job") {
   const std::string slurm = "Slurm job 21 n1:4 n2:4 n3:4";
   CHECK(hosts_of(decide_in_job({flags({})})) == slurm);

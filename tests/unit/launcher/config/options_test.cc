@@ -68,5 +68,20 @@ TEST_CASE("words in small letters of a placeholder are literal values") {
   }
 }
 
+TEST_CASE("an abbreviation of an option of horovodrun finds it") {
+  const std::pair<const char*, const char*> cases[] = {{"--slots", "slots-per-host"},
+                                                       {"--min-num", "min-np"},
+                                                       {"--blacklist", "blacklist-cooldown-range"},
+                                                       {"--host-disc", "host-discovery-script"},
+                                                       {"--elastic", "elastic-timeout"},
+                                                       {"--reset", "reset-limit"},
+                                                       {"--max-r", ""}};
+  for (const auto& [word, name] : cases) {
+    CAPTURE(word);
+    const std::optional<OptionGuess> guess = abbreviated_option(word);
+    CHECK((guess ? guess->option->name : "") == name);
+  }
+}
+
 }  // namespace
 }  // namespace dt

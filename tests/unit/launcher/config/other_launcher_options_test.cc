@@ -26,6 +26,17 @@ TEST_CASE("torchrun's options for hosts and processes") {
   CHECK(decide({flags({{"np", {"1"}}, {"nnodes", {"1"}}, {"node-rank", {"0"}}})}).has_value());
 }
 
+TEST_CASE("torchrun's --nnodes MIN:MAX needs MIN hosts, unless a file or a program may name more") {
+  const auto accepts = [](const OptionValues& values) {
+    return decide({flags(values)}).has_value();
+  };
+  CHECK(accepts({{"hosts", {"a,b"}}, {"nnodes", {"2:4"}}}));
+  CHECK(accepts({{"hosts", {"a,b,c"}}, {"nnodes", {"1:2"}}}));
+  CHECK_FALSE(accepts({{"hosts", {"a,b"}}, {"nnodes", {"3:4"}}}));
+  CHECK(accepts({{"hostfile", {"hosts"}}, {"nnodes", {"3:4"}}}));
+  CHECK(accepts({{"host-discovery-script", {"./h"}}, {"nnodes", {"3:4"}}}));
+}
+
 TEST_CASE("torchrun's options for the command and its output") {
   const RunConfig module =
       decide({flags({{"np", {"1"}}, {"module", {"true"}}, {"max-restarts", {"0"}}})}).value();
@@ -77,11 +88,15 @@ TEST_CASE("an option of torchrun or mpirun that cannot be honoured is refused in
        "--nproc-per-node: conflicts with --ppn; give one of them"},
       {{{"np", {"2"}}, {"nnodes", {"2"}}},
        "--nnodes: 2, but the job has 1 host; name all of them: -H HOST,HOST,…"},
-      {{{"np", {"2"}}, {"nnodes", {"1:2"}}},
-       "--nnodes: not in this version, which has no elastic jobs; without it -np N stays N, on -H "
-       "HOST:SLOTS,…"},
+      {{{"np", {"2"}}, {"nnodes", {"2:4"}}},
+       "--nnodes: 2 to 4, but the job has 1 host; name all of them: -H HOST,HOST,…"},
+      {{{"hosts", {"a,b,c"}}, {"nnodes", {"2"}}},
+       "--nnodes: 2, but the job has 3 hosts; name all of them: -H HOST,HOST,…"},
+      {{{"hostfile", {"hosts"}}, {"nnodes", {"4"}}},
+       "--nnodes: 4, but the job has 2 hosts; name all of them: -H HOST,HOST,…"},
       {{{"np", {"2"}}, {"nnodes", {"x"}}},
-       "--nnodes: expected a number of hosts from 1, got \"x\""},
+       "--nnodes: expected a number of hosts from 1, or MIN:MAX with MIN up to MAX, such as 2:4, "
+       "got \"x\""},
       {{{"np", {"2"}}, {"node-rank", {"1"}}},
        "--node-rank: dtrain is started once, and starts the processes of all hosts; leave it out, "
        "and name the hosts: -H HOST,HOST,…"},

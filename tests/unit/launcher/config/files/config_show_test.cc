@@ -42,6 +42,16 @@ TEST_CASE("the output is a file that decides the same") {
   CHECK(*read_back == *direct);
 }
 
+TEST_CASE("of -H, a hostfile and a program for the hosts, the nearest one is shown") {
+  const OptionSource script = source({{"host-discovery-script", {"./h"}}}, "--");
+  const OptionSource hosts = source({{"hosts", {"a:2"}}}, "--");
+  const auto shown = [](const OptionSources& sources) {
+    return decided_toml(decided_options(sources, false), false);
+  };
+  CHECK(shown({script, hosts}) == "host-discovery-script = \"./h\"\n");
+  CHECK(shown({hosts, script}) == "hosts = \"a:2\"\n");
+}
+
 TEST_CASE("each origin is the source that won") {
   CHECK(decided_toml(decided_options(sources(), false), true) ==
         "np = 2                  # --np\n"
