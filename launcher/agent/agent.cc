@@ -4,6 +4,7 @@
 #include "base/format.h"
 #include "base/io/fd.h"
 #include "base/io/log.h"
+#include "base/text.h"
 #include "launcher/agent/agent_keeper.h"
 #include "launcher/agent/agent_session.h"
 #include "launcher/network/launcher_dial.h"

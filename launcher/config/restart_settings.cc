@@ -42,12 +42,11 @@ Result<> check_layout(const OptionSources& sources, const OptionValue& given,
   }
   std::vector<std::string> ranked;
   for (const Role& role : config.roles) {
-    if (!role.ranked) continue;
-    ranked.push_back(role.name);
+    if (role.ranked) ranked.push_back(role.name);
     if (role.hosts.empty()) continue;
     return given.refuse(
-        format("role {} has hosts of its own, but its number of tasks follows those of the job; "
-               "name them by -H, or leave {} out",
+        format("role {} has hosts of its own, which may be lost, but its tasks are needed; name "
+               "them by -H, or leave {} out",
                role.name, given.origin));
   }
   if (ranked.size() == 1) return {};
@@ -107,21 +106,25 @@ int fewest_ranks(const RunConfig& config) {
   return std::max(size.ranks_min, size.hosts_min * config.placement.per_host.value_or(1) - others);
 }
 
+/// Decides how many slots the first start needs, if only the most are given: all, up to these.
 /// Fails where all slots are known, can never be more, and are too few for the first start.
-Result<> check_slots(const OptionValue& given, const RunConfig& config) {
+Result<> check_slots(const OptionValue& given, RunConfig& config) {
   const std::vector<Host>& hosts = config.hosts;
   const auto per_host = config.placement.per_host;
   const bool known =
       per_host || std::ranges::all_of(hosts, [](const Host& host) { return host.slots > 0; });
-  if (config.host_source.changes() || hosts.empty() || !known) return {};
-  const JobSize& size = *config.restarts.size;
+  if (hosts.empty() || !known) return {};
+  JobSize& size = *config.restarts.size;
   const size_t most = size.hosts_max == 0 ? hosts.size() : static_cast<size_t>(size.hosts_max);
   int64_t slots = 0;
   for (size_t i = 0; i < std::min(most, hosts.size()); ++i)
     slots += per_host.value_or(hosts[i].slots);
   const int others = task_count(config.roles) - ranked_count(config.roles);
+  if (given.name == "max-np" && !size.ranks_first)
+    size.ranks_first =
+        static_cast<int>(std::clamp<int64_t>(slots - others, size.ranks_min, size.ranks_max));
   const int ranks = size.ranks_first.value_or(size.ranks_min);
-  if (ranks + others <= slots) return {};
+  if (ranks + others <= slots || config.host_source.changes()) return {};
   return given.refuse(format(
       "{} ranks{} must be there first, but the hosts have {} slot{}, and no --hostfile or "
       "--host-discovery-script can add some; name more hosts, or more slots of them",
@@ -210,6 +213,11 @@ Result<> read_spares(const OptionSources& sources, const TextReader& read_text, 
   if (!spare) return {};
   if (config.restarts.max == 0)
     return spare->refuse("without --max-restarts N, no job starts again on other hosts");
+  if (config.restarts.size) {
+    return spare->refuse(
+        "where the number of ranks follows the hosts, those above --max-np are spares: name them "
+        "by -H");
+  }
   if (!config.slurm_job.empty()) {
     return spare->refuse(
         format("the hosts are those of {}, whose nodes without processes are "

@@ -332,7 +332,8 @@ void Gathering::leave_connecting_hosts() {
 
 Result<> Gathering::gather() {
   began_ = parts_.loop.now();
-  start_reading();
+  // At the first start the hosts have just been read.
+  if (!last_.empty()) start_reading();
   // A source has a time limit of its own.
   TRY(wait(Time::max(), [this] { return !reading_->is_under_way; }));
   const auto connected = [this] {
@@ -354,7 +355,7 @@ Result<> Gathering::gather() {
     TRY(try_lost_hosts());
     const bool is_late = now > began_ + parts_.config.start_timeout;
     const Duration pause = is_late ? late_retry_pause : retry_pause;
-    if (now >= read_at_ + retry_pause) start_reading();
+    if (now >= std::max(read_at_, began_) + retry_pause) start_reading();
     TRY(wait(std::min(awaited->until, now + pause), [&, before = connected()] {
       return connected() != before || reading_->result.has_value();
     }));

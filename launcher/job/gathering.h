@@ -30,7 +30,8 @@ struct HostHistory {
 
 /// Reads the hosts of the job from their source, and calls back from the loop. A second call ends
 /// the first one.
-using ReadHosts = std::function<void(std::function<void(Result<std::vector<Host>>)>)>;
+using OnHostsRead = std::function<void(Result<std::vector<Host>>)>;
+using ReadHosts = std::function<void(OnHostsRead)>;
 
 /// The parts of a launcher that a gathering needs.
 struct GatheringParts {

@@ -1,6 +1,7 @@
 #include "launcher/job/job_context.h"
 
 #include "launcher/job/own_names.h"
+#include "launcher/plan/resolve_hosts.h"
 #include "launcher/process/sweep.h"
 
 #include <utility>
@@ -48,8 +49,19 @@ GatheringParts JobContext::gathering_parts(ResourceNeed need) {
           .log = runtime.log(),
           .config = config,
           .interrupted = awaited.interrupted,
-          .read_hosts = {},
+          .read_hosts = host_reader(),
           .need = need};
+}
+
+ReadHosts JobContext::host_reader() {
+  if (!config.host_source.changes()) return {};
+  return [this](const OnHostsRead& on_read) {
+    discovery.emplace(runtime.loop(), config.host_source);
+    discovery->read([this, on_read](Result<HostList> list) {
+      on_read(list ? found_hosts(config, *list, own_names)
+                   : Result<std::vector<Host>>(tl::unexpected(std::move(list).error())));
+    });
+  };
 }
 
 Time JobContext::time_limit() const {

@@ -7,6 +7,7 @@
 #include "launcher/connect/agent_group.h"
 #include "launcher/console/runtime.h"
 #include "launcher/console/status_line.h"
+#include "launcher/discovery/host_discovery.h"
 #include "launcher/job/gathering.h"
 #include "launcher/report/job_record.h"
 
@@ -32,6 +33,8 @@ struct JobContext {
   /// The start begins now: its deadline follows.
   void begin_start();
   GatheringParts gathering_parts(ResourceNeed need);
+  /// Reads the hosts anew from their source; empty where they do not change.
+  ReadHosts host_reader();
 
   const RunConfig& config;
   Runtime& runtime;
@@ -41,6 +44,7 @@ struct JobContext {
   AgentGroup::Awaited awaited;         ///< for every answer of agents before the launch
   std::vector<pid_t> own_children;     ///< that this process had before it started any agent
   std::vector<std::string> own_names;  ///< of this machine
+  std::optional<HostDiscovery> discovery;
   StatusLine status;
   AgentGroup agents;
 };

@@ -4,6 +4,7 @@
 #include "base/io/log.h"
 #include "launcher/config/allocation/allocation.h"
 #include "launcher/console/runtime.h"
+#include "launcher/discovery/host_discovery.h"
 #include "launcher/job/job_context.h"
 #include "launcher/job/plan_job.h"
 #include "launcher/job/prepare_job.h"
@@ -25,9 +26,26 @@ namespace dt {
 
 namespace {
 
+/// Finds the hosts of the first start that a program prints.
+Result<> find_hosts(RunConfig& config, Runtime& runtime) {
+  if (config.host_source.program.empty()) return {};
+  std::optional<Result<HostList>> found;
+  HostDiscovery discovery(runtime.loop(), config.host_source);
+  discovery.read([&found](Result<HostList> list) { found = std::move(list); });
+  while (!found && runtime.interrupted() == 0)
+    TRY(runtime.loop().run_once(Time::max()));
+  if (!found) return fail(Errc::interrupted, "interrupted");
+  HostList list = TRY(*std::move(found));
+  config.hosts = std::move(list.hosts);
+  for (const std::string& warning : list.warnings)
+    runtime.log().warn("{}", warning);
+  return {};
+}
+
 /// The whole program: hosts, agents, plan, rendezvous, launch, supervision.
-Result<Outcome> run_job(const RunConfig& config, const Environment& environment, Runtime& runtime,
+Result<Outcome> run_job(RunConfig& config, const Environment& environment, Runtime& runtime,
                         JobRecord& record) {
+  TRY(find_hosts(config, runtime));
   auto dialed = dialed_by_srun(config, environment, runtime.log());
   JobContext context(config, environment, runtime, record, std::move(dialed));
   PlannedJob planned = TRY(plan_job(context, environment));
@@ -88,7 +106,7 @@ int run(const RunConfig& given, const Environment& environment) {
     Log(Log::Level::normal, write_to_stderr).error("{}", job_id.error().message);
     return exit_status_of(job_id.error().code);
   }
-  const RunConfig config = with_job_id(given, *job_id);
+  RunConfig config = with_job_id(given, *job_id);
   const auto runtime = Runtime::open({.verbose = config.verbose,
                                       .color = config.color,
                                       .needs_reader = config.ends_on_lost_output()},
