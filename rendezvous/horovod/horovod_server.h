@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <utility>
 
 namespace dt {
 
@@ -41,6 +42,9 @@ class HorovodServer {
   /// Takes ownership of a non-blocking connection, and of the bytes read from it. Fails with
   /// Errc::refused when it was dialed from an address outside Options::sources.
   Result<> take(Fd connection, ByteSpan begun, Origin origin);
+
+  /// Replaces Options::sources for later connections.
+  void set_sources(AddressSet sources) { options_.sources = std::move(sources); }
 
   /// No connection times out until restart_deadlines(), which gives each the whole time again.
   void suspend_deadlines() { deadlines_.suspend(); }

@@ -8,6 +8,7 @@
 
 #include <sys/socket.h>
 
+#include <cassert>
 #include <map>
 #include <optional>
 #include <utility>
@@ -47,6 +48,7 @@ class Server final : public RendezvousServer {
   void pause() override;
   void resume() override;
   void set_table(TaskTable table) override;
+  void set_horovod_sources(AddressSet sources) override;
   void on_wait_report(WaitReportHandler handler) override { on_wait_report_ = std::move(handler); }
   void query_waits() override;
   int64_t pid_of(const TaskId& task) const override { return store_->membership().pid_of(task); }
@@ -182,6 +184,12 @@ void Server::set_table(TaskTable table) {
   begin_generation();
   acceptor_->set_claim(claim(), pending_max());
   flush();
+}
+
+void Server::set_horovod_sources(AddressSet sources) {
+  assert(horovod_);
+  horovod_->set_sources(sources);
+  options_.horovod_sources = std::move(sources);
 }
 
 void Server::query_waits() {

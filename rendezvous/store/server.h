@@ -59,6 +59,9 @@ class RendezvousServer {
   /// Replaces the table, before any task joins or for a new generation. Disconnects all clients,
   /// and empties the store.
   virtual void set_table(TaskTable table) = 0;
+  /// Replaces Options::horovod_sources for later connections: a generation may have other hosts.
+  /// Requires that these were given.
+  virtual void set_horovod_sources(AddressSet sources) = 0;
 
   using WaitReportHandler = std::function<void(const TaskId& task, const WaitReport& report)>;
   /// Sets the handler of all WaitReports. Without one they have no effect.

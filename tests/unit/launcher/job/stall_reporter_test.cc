@@ -18,6 +18,7 @@ class QuietRendezvous final : public RendezvousServer {
   void pause() override {}
   void resume() override {}
   void set_table(TaskTable /*table*/) override {}
+  void set_horovod_sources(AddressSet /*sources*/) override {}
   void on_wait_report(WaitReportHandler handler) override { report = std::move(handler); }
   void query_waits() override { ++queries; }
   int64_t pid_of(const TaskId& task) const override { return 100 + task.index; }

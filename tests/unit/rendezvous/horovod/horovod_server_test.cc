@@ -260,5 +260,23 @@ TEST_CASE("a new generation begins with nothing") {
   CHECK(Worker(server).ask(get_0, "\r\n\r\n") == absent);
 }
 
+TEST_CASE("a new generation may have workers on other hosts") {
+  RendezvousFixture server(table_of_workers(1), answering({"10.1.2.3"}));
+  const auto replace = [&](const std::vector<std::string>& sources, uint32_t generation) {
+    server.set_table(table_of_workers(1, 1, generation));
+    server.on_server([&](RendezvousServer& it) { it.set_horovod_sources(AddressSet(sources)); });
+  };
+  CHECK(Worker(server).ask(get_0, "\r\n\r\n").empty());
+  replace({"10.1.2.3", "127.0.0.1"}, 2);
+  Worker known(server);
+  CHECK(known.ask(get_0, "\r\n\r\n") == absent);
+  // The next table keeps them, until they are replaced, too.
+  server.set_table(table_of_workers(1, 1, 3));
+  CHECK(known.read_all().empty());
+  CHECK(Worker(server).ask(get_0, "\r\n\r\n") == absent);
+  replace({"10.1.2.4"}, 4);
+  CHECK(Worker(server).ask(get_0, "\r\n\r\n").empty());
+}
+
 }  // namespace
 }  // namespace dt
