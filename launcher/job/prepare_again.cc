@@ -142,8 +142,7 @@ Result<bool> Restarting::prepare_hosts() {
   const TaskTable its_table = table();
   parts_.rendezvous.set_table(its_table);
   if (generation_.facts.horovod)
-    parts_.rendezvous.set_horovod_sources(
-        task_sources(plan, generation_.reach, parts_.agents.hellos()));
+    parts_.rendezvous.set_horovod_sources(task_sources(plan, generation_.reach, agents.hellos()));
   generation_.facts = job_facts(
       config, plan, its_table,
       {parts_.rendezvous.address(), generation_.token, generation_.facts.horovod}, *answers);
