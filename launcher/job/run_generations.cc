@@ -4,6 +4,7 @@
 #include "base/io/log.h"
 #include "launcher/console/runtime.h"
 #include "launcher/job/generations/restart_policy.h"
+#include "launcher/job/generations/restart_text.h"
 #include "launcher/job/job.h"
 #include "launcher/job/last_checkpoints.h"
 #include "launcher/job/prepare_again.h"
@@ -13,6 +14,7 @@
 #include <functional>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace dt {
 
@@ -42,6 +44,8 @@ Outcome last_outcome(const JobContext& context, const PreparedJob& prepared, Out
 struct GenerationEnd {
   Outcome outcome;
   bool starts_again = false;  ///< the agents have stayed
+  /// Until RestartPolicy was asked whether the job starts again. The longest time: it was not.
+  Duration lived = Duration::max();
 };
 
 /// Launches all tasks, and returns when they have ended, and the agents have exited or stay.
@@ -50,10 +54,13 @@ Result<GenerationEnd> run_generation(JobContext& context, const PreparedJob& pre
   const JobGeneration& generation = prepared.generation;
   const RunConfig& config = context.config;
   Runtime& runtime = context.runtime;
+  Duration lived = Duration::max();
   std::function<bool(const Outcome&)> may_restart;
   if (config.restarts.max > 0) {
     may_restart = [&](const Outcome& failed) {
-      return !has_lost_output(context, prepared) && restarts.allows(failed);
+      if (has_lost_output(context, prepared)) return false;
+      lived = Clock::now() - context.record.generations.back().began;
+      return restarts.allows(failed, lived);
     };
   }
   Job job({runtime.loop(), context.agents, *prepared.rendezvous, *prepared.output, runtime.log(),
@@ -68,12 +75,23 @@ Result<GenerationEnd> run_generation(JobContext& context, const PreparedJob& pre
   TRY(job.supervise());
   if (job.starts_again()) {
     if (config.timeout) context.limit_since = job.time_limit() - *config.timeout;
-    return GenerationEnd{job.outcome(), true};
+    return GenerationEnd{job.outcome(), true, lived};
   }
   TRY(job.collect());
   // A reader that went away is noticed only by a write: the counts of lost output need that write.
   if (config.report) runtime.drain(Clock::now() + drain_patience);
-  return GenerationEnd{job.outcome()};
+  return GenerationEnd{job.outcome(), false, lived};
+}
+
+/// Returns the outcome of the job that ends with this generation.
+Outcome outcome_after(const JobContext& context, const RestartPolicy& restarts,
+                      const GenerationEnd& last) {
+  const Outcome* const first = restarts.first_of_series(last.outcome, last.lived);
+  if (first == nullptr) return last.outcome;
+  context.runtime.log().print("{}", short_lives_text());
+  const std::vector<GenerationRecord>& all = context.record.generations;
+  context.record.last_stderr = all[all.size() - short_lives_max].last_stderr;
+  return *first;
 }
 
 /// Finds the addresses of hosts that have joined the job. The rendezvous keeps its address.
@@ -115,9 +133,10 @@ Result<Outcome> run_generations(JobContext& context, PreparedJob& prepared) {
   for (;;) {
     context.record.begin_generation(Clock::now());
     const GenerationEnd end = TRY(run_generation(context, prepared, restarts));
-    const Duration lived = context.record.end_generation(end.outcome, Clock::now());
-    if (!end.starts_again) return last_outcome(context, prepared, end.outcome);
-    const WorldRestart restart = restarts.next(lived);
+    context.record.end_generation(end.outcome, Clock::now());
+    if (!end.starts_again)
+      return last_outcome(context, prepared, outcome_after(context, restarts, end));
+    const WorldRestart restart = restarts.next(end.outcome, end.lived);
     const auto ready =
         prepare_again(parts, prepared.generation, restart, end.outcome, context.time_limit());
     if (!ready)

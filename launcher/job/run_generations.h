@@ -12,7 +12,8 @@ namespace dt {
 inline constexpr Duration drain_patience = seconds(2);
 
 /// Runs one generation after the other, until one ends well or for good. Returns the outcome of the
-/// last one as that of the job.
+/// last one as that of the job. Where a series of short ones ends a job without a limit of
+/// restarts, it is that of the first of them.
 Result<Outcome> run_generations(JobContext& context, PreparedJob& prepared);
 
 }  // namespace dt

@@ -93,14 +93,13 @@ struct JobRecord {
       if (!planned_host.tasks.empty()) generations.back().hosts.push_back(planned_host.host.name);
   }
 
-  /// Its tasks have ended. Returns how long it ran.
-  Duration end_generation(const Outcome& outcome, Time now) {
+  /// Its tasks have ended.
+  void end_generation(const Outcome& outcome, Time now) {
     GenerationRecord& generation = generations.back();
     generation.ended = now;
     generation.failure = outcome.failure;
     generation.last_stderr = last_stderr;
     generation.reason = outcome.reason;
-    return now - generation.began;
   }
 };
 

@@ -67,6 +67,22 @@ assert report["exit_status"] == 13 and report["failure"]["cause"] == "exit statu
   expect_no_processes
 }
 
+test_without_a_limit_three_short_lives_end_as_the_first() {
+  run_dtrain run -np 2 --min-np 1 --report report.json \
+    sh -c '[ $RANK = 1 ] || exec sleep 60; echo line $DTRAIN_GENERATION >&2; exit $((DTRAIN_GENERATION + 10))'
+  expect_status 11
+  expect test "$(failures)" = 3
+  expect_stderr_contains 'dtrain: restart 1 after rank 1 on localhost: exit status 11;'
+  expect_stderr_contains 'dtrain: restart 2 in 1s after rank 1 on localhost: exit status 12;'
+  expect_stderr_contains 'dtrain: 3 starts in a row have failed within 1m: the job ends as the first of them'
+  expect python3 -c 'import json
+report = json.load(open("report.json"))
+assert [g["failure"]["cause"] for g in report["generations"]] == [f"exit status {n}" for n in (11, 12, 13)]
+assert report["exit_status"] == 11 and report["failure"]["cause"] == "exit status 11"
+assert report["failure"]["last_stderr"] == ["line 1"]'
+  expect_no_processes
+}
+
 test_a_command_that_cannot_run_at_first_is_not_tried_again() {
   local status_of_shell
   for status_of_shell in 126 127; do

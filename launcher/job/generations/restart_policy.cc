@@ -15,8 +15,7 @@ bool is_wrong_path(int status) {
 
 }  // namespace
 
-bool RestartPolicy::allows(const Outcome& failed) const {
-  if (count_ >= options_.max) return false;
+bool RestartPolicy::counts(const Outcome& failed) const {
   if (failed.host_lost) return true;
   const int status = failed.exit_status;
   if (count_ == 0 && is_wrong_path(status)) return false;
@@ -24,9 +23,29 @@ bool RestartPolicy::allows(const Outcome& failed) const {
   return options_.on.empty() || std::ranges::any_of(options_.on, has_it);
 }
 
-WorldRestart RestartPolicy::next(Duration lived) {
+bool RestartPolicy::ends_series(Duration lived) const {
+  return options_.max == unlimited_restarts && lived < short_life &&
+         short_lives_ + 1 >= short_lives_max;
+}
+
+bool RestartPolicy::allows(const Outcome& failed, Duration lived) const {
+  return count_ < options_.max && counts(failed) && !ends_series(lived);
+}
+
+const Outcome* RestartPolicy::first_of_series(const Outcome& last, Duration lived) const {
+  // A signal may have come after the failure.
+  const bool is_failure = last.failure || last.host_lost;
+  return is_failure && counts(last) && ends_series(lived) ? &*first_short_ : nullptr;
+}
+
+WorldRestart RestartPolicy::next(const Outcome& failed, Duration lived) {
   ++count_;
   in_a_row_ = lived >= long_life ? 1 : in_a_row_ + 1;
+  if (lived >= short_life) {
+    short_lives_ = 0;
+  } else if (++short_lives_ == 1) {
+    first_short_ = failed;
+  }
   return {.number = count_, .of = options_.max, .delay = restart_delay(in_a_row_)};
 }
 

@@ -40,12 +40,20 @@ std::string hosts_text(const NextPlan& next) {
 
 std::string restart_text(const WorldRestart& restart, const Outcome& failed, const NextPlan& next) {
   const bool at_once = restart.delay == Duration::zero();
+  const std::string limit = restart.of == unlimited_restarts ? "" : format(" of {}", restart.of);
   const std::string text =
-      format("restart {} of {}{}{}", restart.number, restart.of,
+      format("restart {}{}{}{}", restart.number, limit,
              at_once ? "" : " in " + duration_text(restart.delay), cause_text(failed));
   const int ranks = next.plan.world_size;
   if (ranks == 0) return text;
   return format("{}; {} rank{} on {}", text, ranks, ranks == 1 ? "" : "s", hosts_text(next));
+}
+
+std::string short_lives_text() {
+  return format(
+      "{} starts in a row have failed within {}: the job ends as the first of them; --max-restarts "
+      "N allows N restarts",
+      short_lives_max, duration_text(short_life));
 }
 
 }  // namespace dt

@@ -187,6 +187,18 @@ TEST_CASE("a job with a rank that fails twice starts again twice, and ends well"
   }
 }
 
+TEST_CASE("a job without a limit of restarts ends when its ranks fail at once again and again") {
+  Random random(1);
+  JobWorld world("a rank fails for ever", random, failing_scenario(random, 9, unlimited_restarts));
+  world.judge().want_story();
+  world.run();
+  CHECK_MESSAGE(world.judge().complaint().empty(), world.judge().complaint());
+  CHECK(world.outcome().exit_status == 137);
+  CHECK(world.record().generations.size() == 3);
+  CHECK(world.judge().story().find(
+            "restart 2 in 1s after rank 3 on node0001: killed by SIGKILL;") != std::string::npos);
+}
+
 /// Something that happens to host 1 while the job runs.
 Trouble loss_of_host_1(Trouble::Kind kind) {
   return {.kind = kind, .phase = Phase::joined, .delay = milliseconds(5), .host = 1};

@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "launcher/job/generations/restart_delay.h"
+#include "launcher/job/generations/restart_policy.h"
 #include "launcher/plan/success_rule.h"
 
 #include <algorithm>
@@ -21,6 +22,8 @@ constexpr Duration longest_gathering = seconds(35);
 constexpr Duration longest_restarts = seconds(35);
 /// The time in which ranks and agents answer before a stall is logged, over the slowest network.
 constexpr Duration stall_noticed_within = seconds(5);
+/// The record of a generation ends after its agents have answered.
+constexpr Duration longest_short_life = short_life + seconds(30);
 
 int restarts_of(const Judge::End& end, const TaskId& task) {
   const Role* const role = find_role(end.plan.roles, task.role);
@@ -34,6 +37,15 @@ bool always_restarts(const Judge::End& end, const TaskId& task) {
 
 bool host_lost(const Judge::End& end, size_t host) {
   return end.record.contained_by[host].empty();
+}
+
+/// True if a job without a limit of restarts ends because it fails again and again at once.
+bool ended_series(const Judge::End& end) {
+  const std::vector<GenerationRecord>& all = end.record.generations;
+  return end.config.restarts.max == unlimited_restarts && all.size() >= short_lives_max &&
+         std::all_of(all.end() - short_lives_max, all.end(), [](const GenerationRecord& one) {
+           return one.ended && *one.ended - one.began < longest_short_life;
+         });
 }
 
 }  // namespace
@@ -255,7 +267,8 @@ void Judge::generations_used(const End& end) {
   const bool wrong_path =
       starts == 1 && (end.outcome.exit_status == 126 || end.outcome.exit_status == 127);
   if (end.undisturbed && end.outcome.failure && !end.config.timeout &&
-      !end.config.continue_on_failure && !wrong_path && starts <= end.config.restarts.max)
+      !end.config.continue_on_failure && !wrong_path && !ended_series(end) &&
+      starts <= end.config.restarts.max)
     complain(format("failed for good after {} starts", starts));
 }
 

@@ -153,13 +153,14 @@ Result<Outcome> SimulatedLauncher::run_generations(const RestartParts& parts, St
   for (;;) {
     record_.begin_generation(loop_->now());
     const Outcome outcome = TRY(run_generation(parts, status, restarts));
-    const Duration lived = record_.end_generation(outcome, loop_->now());
+    record_.end_generation(outcome, loop_->now());
     if (!std::exchange(starts_again_, false)) {
       record_.output = parts.output.counts();
-      return outcome;
+      const Outcome* const first = restarts.first_of_series(outcome, lived_);
+      return first == nullptr ? outcome : *first;
     }
     handlers_.on_phase(Phase::restarting);
-    const WorldRestart restart = restarts.next(lived);
+    const WorldRestart restart = restarts.next(outcome, lived_);
     const auto ready = prepare_again(parts, generation_, restart, outcome, Time::max());
     if (ready) continue;
     if (ready.error().code == Errc::interrupted) return tl::unexpected(ready.error());
@@ -171,6 +172,11 @@ Result<Outcome> SimulatedLauncher::run_generations(const RestartParts& parts, St
 
 Result<Outcome> SimulatedLauncher::run_generation(const RestartParts& parts, StatusLine& status,
                                                   const RestartPolicy& restarts) {
+  lived_ = Duration::max();
+  const auto may_restart = [&](const Outcome& failed) {
+    lived_ = loop_->now() - record_.generations.back().began;
+    return restarts.allows(failed, lived_);
+  };
   Job job({*loop_,
            parts.gathering.agents,
            parts.rendezvous,
@@ -183,7 +189,7 @@ Result<Outcome> SimulatedLauncher::run_generation(const RestartParts& parts, Sta
           generation_.plan, scenario_.config,
           {.start_deadline = generation_.start_deadline,
            .limit_since = record_.generations.front().began,
-           .may_restart = [&](const Outcome& failed) { return restarts.allows(failed); }});
+           .may_restart = may_restart});
   const SignalHandlerScope taker(*this, job);
   TRY(job.launch(
       {generation_.forwarded, generation_.facts, generation_.bindings, generation_.reach}));

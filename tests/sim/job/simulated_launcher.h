@@ -93,6 +93,7 @@ class SimulatedLauncher {
   std::vector<Timer> dials_;
   Job* job_ = nullptr;
   bool starts_again_ = false;  ///< after the generation that has ended
+  Duration lived_ = {};        ///< of that, until it was asked whether the job starts again
   int interrupted_ = 0;
   bool pause_wanted_ = false;
   std::optional<Outcome> outcome_;

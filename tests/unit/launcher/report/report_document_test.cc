@@ -152,7 +152,7 @@ TEST_CASE("report_document: each start of the tasks is a generation") {
   const Outcome failed = {
       .exit_status = 137,
       .failure = Failure{.task = {"worker", 1}, .rank = 1, .host = "node1", .cause = "killed"}};
-  CHECK(record.end_generation(failed, record.began + seconds(4)) == seconds(3));
+  record.end_generation(failed, record.began + seconds(4));
   record.planned(record.plan, "j1");
   CHECK(record.last_stderr.empty());
   record.begin_generation(record.began + seconds(6));

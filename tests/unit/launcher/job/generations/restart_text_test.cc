@@ -38,5 +38,15 @@ TEST_CASE("restart_text: a lost host, and the spare in its place") {
         "restart 1 of 5: agent on n2 lost: no heartbeat for 5s; 3 ranks on n[1,3], e (spare)");
 }
 
+TEST_CASE("restart_text: without a limit there is no number of restarts that are left") {
+  const Failure failure = {.task = {"worker", 0}, .rank = 0, .host = "a", .cause = "exit status 3"};
+  CHECK(restart_text({.number = 3, .of = unlimited_restarts, .delay = seconds(2)},
+                     {.exit_status = 3, .failure = failure}, plan_on({"a"}, 2)) ==
+        "restart 3 in 2s after rank 0 on a: exit status 3; 2 ranks on a");
+  CHECK(short_lives_text() ==
+        "3 starts in a row have failed within 1m: the job ends as the first of them; "
+        "--max-restarts N allows N restarts");
+}
+
 }  // namespace
 }  // namespace dt
