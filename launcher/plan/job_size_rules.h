@@ -7,12 +7,16 @@
 
 namespace dt {
 
-/// The size of the next generation.
+/// With how many ranks a job whose size follows its hosts can start.
 struct SizeNeed {
-  int ranks = 0;    ///< to start with now; 0: too few slots
-  int missing = 0;  ///< slots that lack
+  int ranks = 0;    ///< to start with now; 0: the hosts have too few slots
+  int missing = 0;  ///< slots that lack; a host that lacks counts as one slot at least
+  bool operator==(const SizeNeed&) const = default;
 };
 
+/// Decides by the hosts that are there, in the order in which they get ranks; their slots are
+/// known. `other_tasks` of roles without ranks need a slot each. The first start waits for the
+/// slots of -np, later ones for those of --min-np; each then takes all slots up to --max-np.
 SizeNeed needed_ranks(const JobSize& size, const std::vector<Host>& there, int other_tasks,
                       bool first_start);
 
