@@ -146,7 +146,9 @@ Result<NextPlan> Gathering::next() {
   NextPlan next;
   if (is_sized()) {
     next = TRY(sized_plan(std::move(plan_), std::move(history_.lost), states,
-                          {.config = parts_.config, .is_first = last_.empty()}));
+                          {.config = parts_.config,
+                           .is_first = last_.empty(),
+                           .is_out = [this](const Host& host) { return is_out(host); }}));
   } else {
     next = next_plan(std::move(plan_), std::move(history_.lost), states);
   }
@@ -162,6 +164,14 @@ Result<> Gathering::plan_now() {
   history_.lost = std::move(now_.lost);
   parts_.agents.retain(plan_);
   return {};
+}
+
+void Gathering::keep_out(const std::string& host, double random) {
+  if (!history_.cooldown) return;
+  const Time now = parts_.loop.now();
+  history_.cooldown->failed(host, now, random);
+  parts_.log.print("{} is kept out for {} (--blacklist-cooldown-range)", host,
+                   duration_text(std::chrono::ceil<seconds>(history_.cooldown->end(host) - now)));
 }
 
 // The wait for hosts.
@@ -212,13 +222,14 @@ std::optional<Gathering::Awaited> Gathering::awaited_slots() const {
     if (states[agent] != AgentState::connecting) continue;
     const std::string& name = plan_.hosts[agent].host.name;
     any_connects = true;
-    if (last_.contains(name)) lost_now.push_back(name);
+    if (last_.contains(name) && !is_out(plan_.hosts[agent].host)) lost_now.push_back(name);
   }
   for (const Host& host : history_.lost) {
     if (!may_add(host)) continue;
     any_may_come = true;
-    if (last_.contains(host.name)) lost_now.push_back(host.name);
+    if (last_.contains(host.name) && !is_out(host)) lost_now.push_back(host.name);
   }
+  any_may_come = any_may_come || (history_.cooldown && history_.cooldown->next_end(now));
   if (now_.slots_missing > 0) {
     const bool is_early = is_first && any_connects && now < start_until;
     return Awaited{.until = began_ + parts_.config.restarts.elastic_timeout,
@@ -241,8 +252,10 @@ std::optional<Gathering::Awaited> Gathering::awaited_slots() const {
 std::string Gathering::slots_text() const {
   int slots = 0;
   const std::vector<AgentState> states = parts_.agents.states();
-  for (size_t agent = 0; agent < states.size(); ++agent)
-    if (states[agent] == AgentState::connected) slots += plan_.hosts[agent].host.slots;
+  for (size_t agent = 0; agent < states.size(); ++agent) {
+    const Host& host = plan_.hosts[agent].host;
+    if (states[agent] == AgentState::connected && !is_out(host)) slots += host.slots;
+  }
   return format("{} of {} slots", slots, slots + now_.slots_missing);
 }
 
@@ -360,9 +373,10 @@ Result<> Gathering::gather() {
       return connected() != before || reading_->result.has_value();
     }));
   }
-  if (!shown.empty()) {
-    parts_.log.print("{}", is_sized() ? "going on with " + ranks_text(plan_)
-                                      : std::string("all hosts are there again"));
+  if (is_sized() && (!last_.empty() || !shown.empty())) {
+    parts_.log.print("going on with {}", ranks_text(plan_));
+  } else if (!shown.empty()) {
+    parts_.log.print("all hosts are there again");
   }
   leave_connecting_hosts();
   return {};

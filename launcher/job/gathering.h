@@ -6,6 +6,7 @@
 #include "base/result.h"
 #include "launcher/config/config.h"
 #include "launcher/connect/agent_group.h"
+#include "launcher/job/generations/host_cooldown.h"
 #include "launcher/job/generations/next_plan.h"
 #include "launcher/plan/plan.h"
 #include "launcher/protocol/host_resources.h"
@@ -26,6 +27,7 @@ struct HostHistory {
   std::map<std::string, Time> lost_since = {};  ///< by name
   /// By the last good reading of their source; none: it was not read again.
   std::optional<std::vector<Host>> named = {};
+  std::optional<HostCooldown> cooldown = {};  ///< none: a failure excludes no host
 };
 
 /// Reads the hosts of the job from their source, and calls back from the loop. A second call ends
@@ -60,8 +62,9 @@ class Gathering {
   Result<> plan_now();
   /// The last plan_now(), without its plan and its lost hosts.
   const NextPlan& planned() const { return now_; }
-  /// True if gather() would wait for hosts now.
-  bool waits() const { return awaited().has_value(); }
+  /// Keeps a host on which a task has failed out, if --blacklist-cooldown-range says so. `random`
+  /// is of 0 to 1.
+  void keep_out(const std::string& host, double random);
   /// Tries hosts that were lost. Their agents start while the caller waits.
   Result<> try_lost_hosts();
   /// Waits until each agent of the plan is connected, and the plan has tasks. Fails with
@@ -97,6 +100,9 @@ class Gathering {
   void use_named(const std::vector<Host>& named);
   bool may_use(const Host& host) const;
   bool may_add(const Host& host) const { return may_use(host) && parts_.agents.can_add(host); }
+  bool is_out(const Host& host) const {
+    return history_.cooldown && history_.cooldown->is_out(host.name, parts_.loop.now());
+  }
   bool is_sized() const { return parts_.config.restarts.size.has_value(); }
   void note_losses();
   Result<NextPlan> next();

@@ -67,6 +67,7 @@ Result<PlanOfHosts> plan_on_all(JobContext& context, ResolvedHosts& resolved, Re
 Result<PlanOfHosts> plan_on_some(JobContext& context, const ResolvedHosts& resolved,
                                  PlannedJob& job) {
   const GatheringParts parts = context.gathering_parts(job.need);
+  if (const auto& range = context.config.restarts.cooldown) job.history.cooldown.emplace(*range);
   Plan plan;
   plan.roles = resolved.roles;
   TRY(context.agents.connect({}));

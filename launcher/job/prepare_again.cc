@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <random>
 #include <utility>
 
 namespace dt {
@@ -19,6 +20,11 @@ namespace {
 constexpr int rounds_max = 5;
 /// A longer wait for earlier processes is logged.
 constexpr Duration quiet_settling = seconds(10);
+
+double random_fraction() {
+  std::random_device device;
+  return std::uniform_real_distribution<double>()(device);
+}
 
 /// A restart on its way.
 class Restarting {
@@ -157,12 +163,12 @@ Result<> Restarting::run(const WorldRestart& restart, const Outcome& failed) {
   parts_.rendezvous.set_table(table());
   TRY(gathering_.plan_now());
   NextPlan planned = gathering_.planned();
-  // The size of a job that follows its hosts is not known while it waits for some.
-  const bool is_sized = parts_.gathering.config.restarts.size.has_value();
-  if (!is_sized || !gathering_.waits()) planned.plan = generation_.plan;
+  // Where the size follows the hosts, they are read and gathered first.
+  if (!parts_.gathering.config.restarts.size) planned.plan = generation_.plan;
   const std::string why = restart_text(restart, failed, planned);
   parts_.gathering.log.print("{}", why);
   line_ = "dtrain: " + why;
+  if (failed.failure) gathering_.keep_out(failed.failure->host, random_fraction());
   TRY(gathering_.try_lost_hosts());
   TRY(gathering_.wait(now() + restart.delay));
   for (int round = 0; round < rounds_max; ++round) {

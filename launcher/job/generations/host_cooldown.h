@@ -22,6 +22,8 @@ class HostCooldown {
   /// other tasks fail together with the first.
   void failed(const std::string& host, Time now, double random);
   bool is_out(std::string_view host, Time now) const;
+  /// Returns when a host that has failed may be used again.
+  Time end(const std::string& host) const { return hosts_.find(host)->second.end; }
   /// Returns when the next host that is out may be used again; none: no host is out.
   std::optional<Time> next_end(Time now) const;
 

@@ -66,9 +66,11 @@ Result<NextPlan> sized_plan(Plan last, std::vector<Host> lost,
   std::vector<Host> idle;
   for (size_t agent = 0; agent < states.size(); ++agent) {
     Host& host = last.hosts[agent].host;
-    (states[agent] == AgentState::lost        ? next.lost
-     : states[agent] == AgentState::connected ? there
-                                              : idle)
+    const bool is_usable =
+        states[agent] == AgentState::connected && !(terms.is_out && terms.is_out(host));
+    (states[agent] == AgentState::lost ? next.lost
+     : is_usable                       ? there
+                                       : idle)
         .push_back(std::move(host));
   }
   const int others = task_count(last.roles) - ranked_count(last.roles);

@@ -6,6 +6,8 @@
 #include "launcher/connect/agent_group.h"
 #include "launcher/plan/plan.h"
 
+#include <functional>
+#include <string>
 #include <vector>
 
 namespace dt {
@@ -31,6 +33,8 @@ NextPlan next_plan(Plan last, std::vector<Host> lost, const std::vector<AgentSta
 struct SizedTerms {
   const RunConfig& config;  ///< has the limits of the size
   bool is_first = false;    ///< no generation has run yet
+  /// Hosts that are kept out have no tasks; may be empty.
+  std::function<bool(const Host&)> is_out = {};
 };
 
 /// Returns the plan of a job whose size follows its hosts. Each host that is connected offers its

@@ -93,7 +93,7 @@ TEST_CASE_FIXTURE(ProgramFixture,
 }
 
 TEST_CASE_FIXTURE(ProgramFixture, "DiscoveryProgram: the program has a process group of its own") {
-  const std::string group = output_of("ps -o pgid= -p $$; echo $$");
+  const std::string group = output_of("cut -d\" \" -f5 /proc/$$/stat; echo $$");
   int first = 0;
   int second = 0;
   REQUIRE(sscanf(group.c_str(), "%d %d", &first, &second) == 2);
