@@ -163,8 +163,8 @@ Result<> Restarting::run(const WorldRestart& restart, const Outcome& failed) {
   parts_.rendezvous.set_table(table());
   TRY(gathering_.plan_now());
   NextPlan planned = gathering_.planned();
-  // Where the size follows the hosts, they are read and gathered first.
-  if (!parts_.gathering.config.restarts.size) planned.plan = generation_.plan;
+  // Where the size follows the hosts, these are read and gathered first.
+  planned.plan = parts_.gathering.config.restarts.size ? Plan() : generation_.plan;
   const std::string why = restart_text(restart, failed, planned);
   parts_.gathering.log.print("{}", why);
   line_ = "dtrain: " + why;
