@@ -240,24 +240,34 @@ Result<> read_restart_on(const OptionSources& sources, RunConfig& config) {
   return {};
 }
 
-/// Reads --blacklist-cooldown-range, which horovodrun allows up to an hour.
+/// horovodrun's limit of --blacklist-cooldown-range.
+constexpr int64_t cooldown_seconds_max = 3600;
+
+/// Parses "MIN MAX".
+std::optional<CooldownRange> parse_cooldown(std::string_view text) {
+  const std::vector<std::string_view> words = split_words(text);
+  if (words.size() != 2) return std::nullopt;
+  const int64_t least = parse_integer(words[0]).value_or(0);
+  const int64_t most = parse_integer(words[1]).value_or(0);
+  if (least < 1 || least > most || most > cooldown_seconds_max) return std::nullopt;
+  return CooldownRange{.least = seconds(least), .most = seconds(most)};
+}
+
 Result<> read_cooldown(const OptionSources& sources, RunConfig& config) {
   const auto given = find_option(sources, "blacklist-cooldown-range");
   if (!given) return {};
-  constexpr int64_t seconds_max = 3600;
-  const std::vector<std::string>& words = *given->values;
-  const auto least = parse_integer(words.front());
-  const auto most = parse_integer(words.back());
-  if (words.size() != 2 || !least || !most || *least < 1 || *least > *most || *most > seconds_max) {
+  const std::string text = join(*given->values, " ");  // a file may have one string
+  const std::optional<CooldownRange> range = parse_cooldown(text);
+  if (!range) {
     return given->refuse(
         format("expected MIN MAX, two numbers of seconds of 1..{}, the smaller first, got \"{}\"",
-               seconds_max, printable(join(words, " "))));
+               cooldown_seconds_max, printable(text)));
   }
   if (!config.restarts.size)
     return given->refuse(format("{}, and each host is needed", fixed_size));
   if (config.restarts.max == 0)
     return given->refuse("without --max-restarts N, no job starts again");
-  config.restarts.cooldown = CooldownRange{.least = seconds(*least), .most = seconds(*most)};
+  config.restarts.cooldown = range;
   return {};
 }
 

@@ -108,7 +108,7 @@ Result<std::unique_ptr<AgentGroup::Agent>> AgentGroup::start(const Host& host) {
   return agent;
 }
 
-Result<> AgentGroup::connect(const std::vector<Host>& hosts, size_t spares) {
+Result<> AgentGroup::connect(const std::vector<Host>& hosts, size_t spares, ResourceNeed need) {
   began_ = Clock::now();
   if (options_.connect_options) {
     connect_options_ = *options_.connect_options;
@@ -117,7 +117,7 @@ Result<> AgentGroup::connect(const std::vector<Host>& hosts, size_t spares) {
   }
   TRY(open_shared(hosts));
   for (const Host& host : hosts) {
-    TRY(add(host));
+    TRY(add(host, need));
     agents_.back()->spare = agents_.size() > hosts.size() - spares;
   }
   if (dialed_) TRY(dialed_->start());

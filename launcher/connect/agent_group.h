@@ -72,10 +72,11 @@ class AgentGroup {
   ~AgentGroup();
 
   /// Starts an agent on each host, all at once; returns before they answer. The last `spares` hosts
-  /// are spares.
-  Result<> connect(const std::vector<Host>& hosts, size_t spares = 0);
-  /// Starts an agent on one more host, a spare with the next number. It counts as connected when it
-  /// has reported the resources of its host, if `need` is not nothing. Requires can_add().
+  /// are spares. If `need` is not nothing, an agent counts as connected when it has reported the
+  /// resources of its host.
+  Result<> connect(const std::vector<Host>& hosts, size_t spares = 0,
+                   ResourceNeed need = ResourceNeed::nothing);
+  /// Starts an agent on one more host, a spare with the next number. Requires can_add().
   Result<> add(const Host& host, ResourceNeed need = ResourceNeed::nothing);
   /// False for a host whose agent can be started only together with all others.
   bool can_add(const Host& host) const { return !dialed_ || !dialed_->starts(host); }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 namespace dt {
@@ -42,6 +43,7 @@ Gathering::Gathering(const GatheringParts& parts, Plan& plan, HostHistory& histo
       began_(parts.loop.now()) {
   const bool is_first = plan.tasks.empty();
   for (const PlannedHost& planned : plan.hosts) {
+    order_.emplace(planned.host.name, order_.size());
     if (is_first) tried_.insert(planned.host.name);
     if (!planned.tasks.empty()) last_.insert(planned.host.name);
   }
@@ -135,6 +137,24 @@ void Gathering::note_losses() {
   }
 }
 
+/// Sorts the hosts of the plan by the order in which the job has named or used them: that does not
+/// depend on their latencies. Returns the states of their agents.
+std::vector<AgentState> Gathering::sort_hosts() {
+  const std::vector<AgentState> states = parts_.agents.states();
+  std::vector<size_t> agents(states.size());
+  std::iota(agents.begin(), agents.end(), size_t{0});
+  std::ranges::stable_sort(
+      agents, {}, [this](size_t agent) { return order_.at(plan_.hosts[agent].host.name); });
+  std::vector<PlannedHost> hosts;
+  std::vector<AgentState> sorted;
+  for (const size_t agent : agents) {
+    hosts.push_back(std::move(plan_.hosts[agent]));
+    sorted.push_back(states[agent]);
+  }
+  plan_.hosts = std::move(hosts);
+  return sorted;
+}
+
 Result<NextPlan> Gathering::next() {
   const std::vector<AgentState> states = parts_.agents.states();
   const std::vector<HostResources> resources = parts_.agents.known_resources();
@@ -145,7 +165,8 @@ Result<NextPlan> Gathering::next() {
   }
   NextPlan next;
   if (is_sized()) {
-    next = TRY(sized_plan(std::move(plan_), std::move(history_.lost), states,
+    const std::vector<AgentState> sorted = sort_hosts();
+    next = TRY(sized_plan(std::move(plan_), std::move(history_.lost), sorted,
                           {.config = parts_.config,
                            .is_first = last_.empty(),
                            .is_out = [this](const Host& host) { return is_out(host); }}));
@@ -282,6 +303,7 @@ Result<> Gathering::add(Host host) {
   const bool slots_known = host.slots > 0;
   TRY(parts_.agents.add(host, slots_known ? parts_.need : ResourceNeed::gpus));
   tried_.insert(host.name);
+  order_.emplace(host.name, order_.size());
   plan_.hosts.push_back({.host = std::move(host)});
   return {};
 }

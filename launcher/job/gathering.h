@@ -62,7 +62,7 @@ class Gathering {
   Result<> plan_now();
   /// The last plan_now(), without its plan and its lost hosts.
   const NextPlan& planned() const { return now_; }
-  /// Keeps a host on which a task has failed out, if --blacklist-cooldown-range says so. `random`
+  /// Keeps a host on which a task has failed out, as --blacklist-cooldown-range has it. `random`
   /// is of 0 to 1.
   void keep_out(const std::string& host, double random);
   /// Tries hosts that were lost. Their agents start while the caller waits.
@@ -105,6 +105,7 @@ class Gathering {
   }
   bool is_sized() const { return parts_.config.restarts.size.has_value(); }
   void note_losses();
+  std::vector<AgentState> sort_hosts();
   Result<NextPlan> next();
   bool may_return() const;
   std::optional<Awaited> awaited() const { return is_sized() ? awaited_slots() : awaited_places(); }
@@ -123,6 +124,7 @@ class Gathering {
   HostHistory& history_;
   Time time_limit_;
   Time began_;
+  std::map<std::string, size_t> order_;     ///< of the names of hosts
   std::set<std::string> last_;              ///< names of the last generation's hosts with tasks
   std::set<std::string> fresh_;             ///< hosts that took a place or returned
   std::set<std::string> tried_;             ///< hosts whose agent was started

@@ -70,11 +70,9 @@ Result<PlanOfHosts> plan_on_some(JobContext& context, const ResolvedHosts& resol
   if (const auto& range = context.config.restarts.cooldown) job.history.cooldown.emplace(*range);
   Plan plan;
   plan.roles = resolved.roles;
-  TRY(context.agents.connect({}));
-  for (const Host& host : resolved.hosts) {
-    TRY(context.agents.add(host, host.slots > 0 ? job.need : ResourceNeed::gpus));
+  TRY(context.agents.connect(resolved.hosts, resolved.hosts.size(), job.need));
+  for (const Host& host : resolved.hosts)
     plan.hosts.push_back({.host = host});
-  }
   TRY(Gathering(parts, plan, job.history, context.time_limit()).gather());
   if (context.config.restarts.max == 0) plan.hosts.resize(plan.host_count());
   context.agents.retain(plan);

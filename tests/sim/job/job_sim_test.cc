@@ -286,6 +286,87 @@ TEST_CASE("without a spare a host that stays away ends the job after the start t
         std::string::npos);
 }
 
+/// A job of three hosts whose size follows them. It trains for a minute, and host 1 is lost.
+Scenario sized_scenario(Random& random, Trouble::Kind kind, const JobSize& size) {
+  Scenario scenario = scenario_with_loss(random, kind, false);
+  scenario.config.roles = workers(0);
+  scenario.config.restarts.size = size;
+  return scenario;
+}
+
+TEST_CASE("a job whose size follows its hosts does without a host that stays away") {
+  Random random(1);
+  JobWorld world("a host is cut off", random,
+                 sized_scenario(random, Trouble::Kind::host_cut, {.ranks_min = 3}));
+  world.judge().want_story();
+  world.run();
+  CHECK_MESSAGE(world.judge().complaint().empty(), world.judge().complaint());
+  CHECK(world.outcome() == Outcome());
+  const std::vector<GenerationRecord>& generations = world.record().generations;
+  REQUIRE(generations.size() == 2);
+  CHECK(generations[1].hosts == Names{"node0000", "node0002"});
+  CHECK(generations[1].world_size == 4);
+  CHECK(generations[1].began - *generations[0].ended > seconds(30));
+  CHECK(world.judge().story().find("dtrain: going on with 4 ranks on node[0000,0002]") !=
+        std::string::npos);
+}
+
+TEST_CASE("a job whose size follows its hosts uses a host again whose agent was killed") {
+  Random random(1);
+  JobWorld world("an agent is killed", random,
+                 sized_scenario(random, Trouble::Kind::agent_killed, {.ranks_min = 3}));
+  world.run();
+  CHECK_MESSAGE(world.judge().complaint().empty(), world.judge().complaint());
+  CHECK(world.outcome() == Outcome());
+  REQUIRE(world.record().generations.size() == 2);
+  CHECK(world.record().generations[1].world_size == 6);
+}
+
+TEST_CASE("a host that is not needed takes the place of a lost one, without a wait") {
+  Random random(1);
+  JobWorld world("a host is idle", random,
+                 sized_scenario(random, Trouble::Kind::host_cut, {.ranks_min = 3, .ranks_max = 4}));
+  world.run();
+  CHECK_MESSAGE(world.judge().complaint().empty(), world.judge().complaint());
+  CHECK(world.outcome() == Outcome());
+  const std::vector<GenerationRecord>& generations = world.record().generations;
+  REQUIRE(generations.size() == 2);
+  CHECK(generations[0].hosts == Names{"node0000", "node0001"});
+  CHECK(generations[1].hosts == Names{"node0000", "node0002"});
+  CHECK(generations[1].began - *generations[0].ended < milliseconds(500));
+}
+
+TEST_CASE("with too few slots the job waits for --elastic-timeout, then fails") {
+  Random random(1);
+  Scenario scenario = sized_scenario(random, Trouble::Kind::host_cut, {.ranks_min = 5});
+  scenario.config.restarts.elastic_timeout = seconds(100);
+  JobWorld world("too few slots", random, std::move(scenario));
+  world.judge().want_story();
+  world.run();
+  CHECK_MESSAGE(world.judge().complaint().empty(), world.judge().complaint());
+  CHECK(world.outcome().exit_status == 3);
+  CHECK(world.judge().story().find("4 of 5 slots after 100s (--elastic-timeout)") !=
+        std::string::npos);
+}
+
+TEST_CASE("a host that its source names later takes part after the next failure") {
+  Random random(1);
+  Scenario scenario =
+      sized_scenario(random, Trouble::Kind::agent_killed, {.ranks_min = 3, .ranks_first = 4});
+  scenario.later = {scenario.config.hosts.back()};
+  scenario.config.hosts.pop_back();
+  scenario.readings = {std::vector<Host>{scenario.config.hosts[0], scenario.later[0]}};
+  JobWorld world("a host joins", random, std::move(scenario));
+  world.judge().want_story();
+  world.run();
+  CHECK_MESSAGE(world.judge().complaint().empty(), world.judge().complaint());
+  CHECK(world.outcome() == Outcome());
+  const std::vector<GenerationRecord>& generations = world.record().generations;
+  REQUIRE(generations.size() == 2);
+  CHECK(generations[0].hosts == Names{"node0000", "node0001"});
+  CHECK(generations[1].hosts == Names{"node0000", "node0002"});
+}
+
 TEST_CASE("a thousand hosts start again within a second after a death") {
   Random random(1);
   Scenario scenario = large_scenario(random, 1000, 1);

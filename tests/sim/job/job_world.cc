@@ -21,13 +21,14 @@ JobWorld::JobWorld(const std::string& name, Random random, Scenario scenario)
   far_ = VirtualLoop::create(time_, {}).value();
   launcher_.emplace(time_, scenario_, launcher_handlers());
   site_.emplace(Site{.loop = *far_, .random = random_, .down = uplink, .up = uplink});
+  for (const auto* list :
+       {&scenario_.config.hosts, &scenario_.config.restarts.spares, &scenario_.later}) {
+    for (const Host& host : *list)
+      names_.push_back(host.name);
+  }
   for (size_t host = 0; host < scenario_.hosts.size(); ++host) {
     const HostFate& fate = scenario_.hosts[host];
     hosts_.push_back(std::make_unique<SimulatedHost>(*site_, fate, handlers_of(host)));
-    const auto& hosts = scenario_.config.hosts;
-    const bool is_spare = host >= hosts.size();
-    names_.push_back(is_spare ? scenario_.config.restarts.spares[host - hosts.size()].name
-                              : hosts[host].name);
     if (!fate.prepare_failure.empty()) judge_.allow(fate.prepare_status);
     if (!ends_well(fate.logins.back())) judge_.allow(3);
     if (fate.dialing == Dialing::never) judge_.allow(3);
@@ -44,6 +45,7 @@ JobWorld::JobWorld(const std::string& name, Random random, Scenario scenario)
       .stand_still = [this](Duration time) { stand_still(time); },
       .on_death = [this](const Judge::Attempt& dead) { death_known(dead, time_.now); }});
   if (scenario_.config.timeout) judge_.allow(124);
+  if (!scenario_.readings.empty()) judge_.allow(3);
   if (scenario_.config.start_timeout < seconds(30)) {
     judge_.allow(3);
     judge_.allow(4);

@@ -143,6 +143,7 @@ void Judge::at_end(const End& end) {
   restarts_used(end);
   always_restarted(end);
   generations_used(end);
+  right_size(end);
   if (end.hosts.empty()) return;
   all_accounted(end);
   output_whole(end);
@@ -153,8 +154,9 @@ void Judge::ends_in_time(const End& end) {
   const bool restarts =
       std::ranges::any_of(end.plan.roles, [](const Role& role) { return role.restarts > 0; });
   const auto starts = static_cast<int>(std::max<size_t>(1, end.record.generations.size()));
-  const Duration start =
-      longest_job + (end.config.restarts.max > 0 ? longest_gathering : Duration::zero());
+  const RestartOptions& restart = end.config.restarts;
+  const Duration start = longest_job + (restart.max > 0 ? longest_gathering : Duration::zero()) +
+                         (restart.size ? restart.elastic_timeout : Duration::zero());
   if (end.took - still_ > starts * start + (restarts ? longest_restarts : Duration::zero()))
     complain(format("it took {}", duration_text(std::chrono::round<milliseconds>(end.took))));
 }
@@ -270,6 +272,22 @@ void Judge::generations_used(const End& end) {
       !end.config.continue_on_failure && !wrong_path && !ended_series(end) &&
       starts <= end.config.restarts.max)
     complain(format("failed for good after {} starts", starts));
+}
+
+void Judge::right_size(const End& end) {
+  const auto& size = end.config.restarts.size;
+  if (!size) return;
+  for (const GenerationRecord& generation : end.record.generations) {
+    if (generation.world_size < size->ranks_min ||
+        (size->ranks_max > 0 && generation.world_size > size->ranks_max))
+      complain(
+          format("{} ranks of {} to {}", generation.world_size, size->ranks_min, size->ranks_max));
+  }
+  int slots = 0;
+  for (const PlannedHost& host : end.plan.hosts)
+    if (!host.tasks.empty()) slots += host.host.slots;
+  if (end.plan.world_size != (size->ranks_max > 0 ? std::min(size->ranks_max, slots) : slots))
+    complain(format("{} ranks on {} slots", end.plan.world_size, slots));
 }
 
 void Judge::one_generation(const std::vector<std::unique_ptr<SimulatedHost>>& hosts) {

@@ -34,6 +34,8 @@ namespace dt {
 ///                       of which the launcher has closed the link. Such a host gets no task before
 ///                       it has none. There are at most as many restarts as --max-restarts allows,
 ///                       and a failure ends the job only when it may not start again.
+///   `right_size`        A job whose size follows its hosts has as many ranks as they have slots,
+///                       within its limits, and no others than hosts that its source names.
 ///   `output_whole`      All output of hosts that are not lost has arrived.
 ///   `lines_whole`       Each line of the console is of one task or of dtrain. Both streams are one
 ///                       pipe.
@@ -108,6 +110,7 @@ class Judge {
   void restarts_used(const End& end);
   void always_restarted(const End& end);
   void generations_used(const End& end);
+  void right_size(const End& end);
   void all_accounted(const End& end);
   void output_whole(const End& end);
   void line_whole(std::string_view line);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <iterator>
 #include <utility>
 
 namespace dt {
@@ -201,20 +202,62 @@ void add_restarts(Random& random, Scenario& scenario) {
   let_one_fail(random, scenario);
 }
 
-/// The whole job starts again after a failure, perhaps with spares for lost hosts. Its programs
-/// fail a few times.
+void add_host(Random& random, Scenario& scenario, std::vector<Host>& list) {
+  const size_t slots = 1 + random.below(3);
+  list.push_back(named_host(scenario.hosts.size(), slots));
+  scenario.hosts.push_back(random_host(random, slots));
+  for (TaskFate& task : scenario.hosts.back().tasks) {
+    task.joins = scenario.hosts.front().tasks.front().joins;
+    task.follows = scenario.hosts.front().tasks.front().follows;
+  }
+}
+
+/// The source of the hosts names others later, or cannot be read.
+void add_readings(Random& random, Scenario& scenario) {
+  const size_t more = random.below(3);
+  for (size_t i = 0; i < more; ++i)
+    add_host(random, scenario, scenario.later);
+  std::vector<Host> all = scenario.config.hosts;
+  all.insert(all.end(), scenario.later.begin(), scenario.later.end());
+  const size_t readings = 1 + random.below(4);
+  for (size_t i = 0; i < readings; ++i) {
+    std::vector<Host> named;
+    std::ranges::copy_if(all, std::back_inserter(named),
+                         [&random](const Host&) { return random.percent(80); });
+    const bool fails = random.percent(20);
+    scenario.readings.push_back(fails ? std::nullopt : std::optional(std::move(named)));
+  }
+}
+
+/// The number of ranks follows the hosts.
+void add_size(Random& random, Scenario& scenario) {
+  int slots = 0;
+  for (const Host& host : scenario.config.hosts)
+    slots += host.slots;
+  JobSize size = {.ranks_min = random.between(1, slots)};
+  if (random.percent(50)) size.ranks_max = random.between(size.ranks_min, slots + 2);
+  if (random.percent(50))
+    size.ranks_first = random.between(
+        size.ranks_min, size.ranks_max == 0 ? slots : std::min(size.ranks_max, slots));
+  scenario.config.restarts.size = size;
+  scenario.config.restarts.elastic_timeout = between(random, seconds(5), seconds(60));
+  scenario.config.roles = workers(0);
+  if (random.percent(20))
+    scenario.config.restarts.cooldown = CooldownRange{.least = seconds(1), .most = seconds(20)};
+}
+
+/// The whole job starts again after a failure, perhaps with spares for lost hosts, or other hosts.
+/// Its programs fail a few times.
 void add_generations(Random& random, Scenario& scenario) {
   scenario.config.restarts.max = static_cast<uint32_t>(random.between(1, 4));
-  const size_t spares = random.percent(50) ? random.below(3) : 0;
-  for (size_t i = 0; i < spares; ++i) {
-    const size_t slots = 1 + random.below(3);
-    scenario.config.restarts.spares.push_back(named_host(scenario.hosts.size(), slots));
-    scenario.hosts.push_back(random_host(random, slots));
-    for (TaskFate& task : scenario.hosts.back().tasks) {
-      task.joins = scenario.hosts.front().tasks.front().joins;
-      task.follows = scenario.hosts.front().tasks.front().follows;
-    }
+  if (random.percent(35)) {
+    add_size(random, scenario);
+  } else if (random.percent(50)) {
+    const size_t spares = random.below(3);
+    for (size_t i = 0; i < spares; ++i)
+      add_host(random, scenario, scenario.config.restarts.spares);
   }
+  if (random.percent(30)) add_readings(random, scenario);
   for (HostFate& host : scenario.hosts)
     for (TaskFate& task : host.tasks)
       task.failures = random.between(1, 4);

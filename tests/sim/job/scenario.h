@@ -5,6 +5,7 @@
 #include "tests/sim/job/simulated_starter.h"
 #include "tests/sim/random.h"
 
+#include <optional>
 #include <vector>
 
 namespace dt {
@@ -49,7 +50,12 @@ struct Trouble {
 /// All that a seed determines before the run.
 struct Scenario {
   RunConfig config;
+  /// The fates of config.hosts, then of the spares, then of `later`.
   std::vector<HostFate> hosts;
+  std::vector<Host> later;  ///< hosts that only later readings of the source name
+  /// The readings of the hosts' source: which of all hosts it names, or none where it fails. The
+  /// last one counts for all further readings; empty: the hosts do not change.
+  std::vector<std::optional<std::vector<Host>>> readings;
   std::vector<Trouble> troubles;
   bool resources = false;  ///< agents report them before there is a plan
   bool dialed = false;     ///< one program starts all agents, which dial

@@ -76,74 +76,114 @@ Claim SimulatedLauncher::claim_of(const TaskId& task) const {
 }
 
 Result<Outcome> SimulatedLauncher::run_job(uint64_t noise) {
-  const RunConfig& config = scenario_.config;
-  const Time start_deadline = loop_->now() + config.start_timeout;
-  const AgentGroup::Awaited answers = {.deadline = start_deadline,
-                                       .interrupted = [this] { return interrupted_ != 0; }};
-  const Environment forwarded = typical_environment();
   StatusLine status(*loop_, {console_.out(), console_.err()}, false);
   AgentGroup agents(*loop_, agent_options(noise));
   agents_ = &agents;
   const Finally forget([this] { agents_ = nullptr; });
+  generation_.forwarded = typical_environment();
+  generation_.need = scenario_.resources ? ResourceNeed::cpus : ResourceNeed::nothing;
+  const GatheringParts parts = gathering_parts(agents);
+  TRY(plan_job(parts));
+  handlers_.on_phase(Phase::greeted);
+  return prepare_job(parts, status);
+}
+
+GatheringParts SimulatedLauncher::gathering_parts(AgentGroup& agents) {
+  const bool changes = !scenario_.readings.empty();
+  return {.loop = *loop_,
+          .agents = agents,
+          .log = log_,
+          .config = scenario_.config,
+          .interrupted = [this] { return interrupted_ != 0; },
+          .read_hosts =
+              changes ? [this](const OnHostsRead& on_read) { read_hosts(on_read); } : ReadHosts(),
+          .need = generation_.need};
+}
+
+void SimulatedLauncher::read_hosts(const OnHostsRead& on_read) {
+  constexpr Duration takes = milliseconds(20);
+  const auto& readings = scenario_.readings;
+  const auto& named = readings[std::min(reads_++, readings.size() - 1)];
+  reading_ = loop_->after(takes, [on_read, named] {
+    on_read(named ? Result<std::vector<Host>>(*named) : fail(Errc::input, "hosts: cannot be read"));
+  });
+}
+
+AgentGroup::Awaited SimulatedLauncher::awaited() {
+  return {.deadline = generation_.start_deadline,
+          .interrupted = [this] { return interrupted_ != 0; }};
+}
+
+/// The first plan, from the hosts that answer.
+Result<> SimulatedLauncher::plan_job(const GatheringParts& parts) {
+  const RunConfig& config = scenario_.config;
+  AgentGroup& agents = parts.agents;
+  generation_.start_deadline = loop_->now() + config.start_timeout;
   ResolvedHosts resolved = {
       .hosts = config.hosts, .spares = config.restarts.spares.size(), .roles = config.roles};
   std::ranges::copy(config.restarts.spares, std::back_inserter(resolved.hosts));
-  TRY(agents.connect(resolved.hosts, resolved.spares));
-  const ResourceNeed need = scenario_.resources ? ResourceNeed::cpus : ResourceNeed::nothing;
-  auto resources = TRY(agents.resources(need, answers));
-  handlers_.on_phase(Phase::greeted);
-  Plan plan = TRY(job_plan(config, resolved, resources));
-  Bindings bindings = TRY(bind_plan(config.placement, plan, resolved.hosts, resources));
+  std::vector<HostResources> resources;
+  Plan& plan = generation_.plan;
+  if (config.restarts.size) {
+    if (const auto& range = config.restarts.cooldown) generation_.history.cooldown.emplace(*range);
+    TRY(agents.connect(resolved.hosts, resolved.hosts.size(), parts.need));
+    plan.roles = resolved.roles;
+    for (const Host& host : resolved.hosts)
+      plan.hosts.push_back({.host = host});
+    TRY(Gathering(parts, plan, generation_.history, Time::max()).gather());
+    generation_.start_deadline = loop_->now() + config.start_timeout;
+    resolved.hosts = hosts_of(plan);
+    if (parts.need != ResourceNeed::nothing) resources = agents.known_resources();
+  } else {
+    TRY(agents.connect(resolved.hosts, resolved.spares));
+    resources = TRY(agents.resources(parts.need, awaited()));
+    plan = TRY(job_plan(config, resolved, resources));
+  }
+  generation_.bindings = TRY(bind_plan(config.placement, plan, resolved.hosts, resources));
+  return {};
+}
 
-  const Token token = TRY(Token::random());
+Result<Outcome> SimulatedLauncher::prepare_job(const GatheringParts& gathering,
+                                               StatusLine& status) {
+  const RunConfig& config = scenario_.config;
+  AgentGroup& agents = gathering.agents;
+  Plan& plan = generation_.plan;
+  generation_.token = TRY(Token::random());
   record_.planned(plan, job_name);
-  const bool restarts = config.restarts.max > 0;
-  const auto output =
-      TRY(TaskOutput::open(plan, {.restarts = restarts}, console_.out(), console_.err(), log_));
+  const auto output = TRY(TaskOutput::open(plan, {.restarts = config.restarts.max > 0},
+                                           console_.out(), console_.err(), log_));
   agents.retain(plan);
   const std::vector<Prepare> orders = prepare_orders(
-      config, plan, {.token = token, .job = job_name, .generation = first_generation}, forwarded,
-      needs_probe(plan, config.networks));
-  std::vector<Prepared> prepared = TRY(agents.prepare(orders, answers));
+      config, plan, {.token = generation_.token, .job = job_name, .generation = first_generation},
+      generation_.forwarded, needs_probe(plan, config.networks));
+  std::vector<Prepared> prepared = TRY(agents.prepare(orders, awaited()));
   if (const auto failed = preparation_failure(plan, orders, prepared)) return *failed;
   drop_failed_spares(agents, log_, plan, prepared);
   record_.planned(plan, job_name);
-  Reach reach = TRY(probe(agents, prepared, answers));
+  generation_.reach = TRY(probe(agents, plan, prepared, awaited()));
+  generation_.probed = {generation_.reach, hosts_of(plan)};
   handlers_.on_phase(Phase::prepared);
-  const TaskTable table = task_table(plan, job_name, reach);
+  const TaskTable table = task_table(plan, job_name, generation_.reach);
   const auto rendezvous =
       TRY(RendezvousServer::listen(*loop_,
-                                   {.token = token,
+                                   {.token = generation_.token,
                                     .table = table,
                                     .dead_after = config.dead_after,
                                     .engine = {.stall_after = config.stall_report}},
                                    log_));
   rendezvous_ = rendezvous.get();
   const Finally close([this] { rendezvous_ = nullptr; });
-  JobFacts facts =
-      job_facts(config, plan, table, {.address = rendezvous->address(), .token = token}, prepared);
-  generation_ = {.token = token,
-                 .forwarded = forwarded,
-                 .need = need,
-                 .probed = {reach, hosts_of(plan)},
-                 .plan = std::move(plan),
-                 .bindings = std::move(bindings),
-                 .reach = std::move(reach),
-                 .facts = std::move(facts),
-                 .start_deadline = start_deadline};
+  generation_.facts =
+      job_facts(config, plan, table, {.address = rendezvous->address(), .token = generation_.token},
+                prepared);
   const RestartParts parts = {
-      .gathering = {.loop = *loop_,
-                    .agents = agents,
-                    .log = log_,
-                    .config = config,
-                    .interrupted = answers.interrupted,
-                    .need = need},
+      .gathering = gathering,
       .rendezvous = *rendezvous,
       .output = *output,
       .record = record_,
-      .find_reach = [&](const Plan&, const std::vector<Prepared>& its_answers,
-                        const AgentGroup::Awaited& awaited) {
-        return probe(agents, its_answers, awaited);
+      .find_reach = [&](const Plan& its_plan, const std::vector<Prepared>& answers,
+                        const AgentGroup::Awaited& until) {
+        return probe(agents, its_plan, answers, until);
       }};
   return run_generations(parts, status);
 }
@@ -223,14 +263,15 @@ AgentGroup::Options SimulatedLauncher::agent_options(uint64_t noise) {
           .on_connected = {}};
 }
 
-Result<Reach> SimulatedLauncher::probe(AgentGroup& agents, const std::vector<Prepared>& prepared,
-                                       const AgentGroup::Awaited& answers) {
+Result<Reach> SimulatedLauncher::probe(AgentGroup& agents, const Plan& plan,
+                                       const std::vector<Prepared>& prepared,
+                                       const AgentGroup::Awaited& until) {
   const Probed launcher = {.name = "this machine", .endpoints = {{{"10.1.0.1", 40000}, "eth0"}}};
   std::vector<Probed> hosts;
   for (size_t number = 0; number < prepared.size(); ++number)
-    hosts.push_back({record_.plan.hosts[number].host.name, prepared[number].probe_endpoints});
+    hosts.push_back({plan.hosts[number].host.name, prepared[number].probe_endpoints});
   std::vector<ProbeDialer::Reached> reached;
-  for (Reached& answer : TRY(agents.probe(probe_orders(launcher, hosts), answers)))
+  for (Reached& answer : TRY(agents.probe(probe_orders(launcher, hosts), until)))
     reached.push_back(std::move(answer.targets));
   return choose_addresses(launcher, hosts, reached);
 }

@@ -61,12 +61,17 @@ class SimulatedLauncher {
 
  private:
   Result<Outcome> run_job(uint64_t noise);
+  GatheringParts gathering_parts(AgentGroup& agents);
+  void read_hosts(const OnHostsRead& on_read);
+  AgentGroup::Awaited awaited();
+  Result<> plan_job(const GatheringParts& parts);
+  Result<Outcome> prepare_job(const GatheringParts& gathering, StatusLine& status);
   Result<Outcome> run_generations(const RestartParts& parts, StatusLine& status);
   Result<Outcome> run_generation(const RestartParts& parts, StatusLine& status,
                                  const RestartPolicy& restarts);
   AgentGroup::Options agent_options(uint64_t noise);
-  Result<Reach> probe(AgentGroup& agents, const std::vector<Prepared>& prepared,
-                      const AgentGroup::Awaited& answers);
+  Result<Reach> probe(AgentGroup& agents, const Plan& plan, const std::vector<Prepared>& prepared,
+                      const AgentGroup::Awaited& until);
 
   /// The same as Runtime::SignalHandlerScope: while it lives the job receives the signals.
   class SignalHandlerScope {
@@ -88,6 +93,8 @@ class SimulatedLauncher {
   Console console_;
   JobRecord record_;
   JobGeneration generation_;
+  size_t reads_ = 0;  ///< readings of the hosts' source
+  Timer reading_;
   RendezvousServer* rendezvous_ = nullptr;
   AgentGroup* agents_ = nullptr;
   std::vector<Timer> dials_;

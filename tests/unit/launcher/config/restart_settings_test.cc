@@ -114,6 +114,8 @@ TEST_CASE("restart settings: times to wait for hosts, and to keep them out") {
   };
   CHECK(range("10", "100") == CooldownRange{.least = seconds(10), .most = seconds(100)});
   CHECK(range("1", "3600") == CooldownRange{.least = seconds(1), .most = seconds(3600)});
+  CHECK(restarts_by({{"np", {"2"}}, {"min-np", {"1"}}, {"blacklist-cooldown-range", {"2 4"}}})
+            .cooldown == CooldownRange{.least = seconds(2), .most = seconds(4)});
   CHECK(range("5", "5") == CooldownRange{.least = seconds(5), .most = seconds(5)});
 }
 
@@ -226,7 +228,7 @@ TEST_CASE("restart settings: options of a size without a size") {
 TEST_CASE("restart settings: bad ranges of seconds for a host that failed") {
   const std::vector<std::string> ranges[] = {{"100", "10"}, {"0", "10"}, {"1", "3601"},
                                              {"1"},         {"1", "2s"}, {"1", "2", "3"},
-                                             {"a", "b"},    {"-1", "2"}};
+                                             {"a", "b"},    {"-1", "2"}, {""}};
   for (const std::vector<std::string>& range : ranges) {
     std::string text;
     for (const std::string& word : range)
