@@ -101,16 +101,24 @@ void Gathering::use_named(const std::vector<Host>& named) {
     history_.lost_since.try_emplace(host.name, parts_.loop.now());
     parts_.agents.close(agent);
   }
+  std::erase_if(history_.lost, [this](const Host& host) { return !may_use(host); });
   for (const Host& host : named) {
-    const auto planned = std::ranges::find_if(
-        plan_.hosts, [&host](const PlannedHost& its) { return its.host.same_as(host); });
-    if (planned != plan_.hosts.end()) {
+    if (Host* const known = find_host(host)) {
       // The places of a job with a fixed size keep their slots.
-      if (is_sized() && host.slots > 0) planned->host.slots = host.slots;
-    } else if (!has_host(history_.lost, host)) {
+      if (is_sized() && host.slots > 0) known->slots = host.slots;
+    } else {
       history_.lost.push_back(host);
     }
   }
+}
+
+/// Returns the host among those of the plan and the lost ones; null: it is neither.
+Host* Gathering::find_host(const Host& wanted) {
+  for (PlannedHost& planned : plan_.hosts)
+    if (planned.host.same_as(wanted)) return &planned.host;
+  const auto lost = std::ranges::find_if(
+      history_.lost, [&wanted](const Host& host) { return host.same_as(wanted); });
+  return lost == history_.lost.end() ? nullptr : &*lost;
 }
 
 bool Gathering::may_use(const Host& host) const {

@@ -98,6 +98,7 @@ class Gathering {
   void start_reading();
   void use_reading();
   void use_named(const std::vector<Host>& named);
+  Host* find_host(const Host& wanted);
   bool may_use(const Host& host) const;
   bool may_add(const Host& host) const { return may_use(host) && parts_.agents.can_add(host); }
   bool is_out(const Host& host) const {

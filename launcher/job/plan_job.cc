@@ -73,7 +73,8 @@ Result<PlanOfHosts> plan_on_some(JobContext& context, const ResolvedHosts& resol
   TRY(context.agents.connect(resolved.hosts, resolved.hosts.size(), job.need));
   for (const Host& host : resolved.hosts)
     plan.hosts.push_back({.host = host});
-  TRY(Gathering(parts, plan, job.history, context.time_limit()).gather());
+  // --timeout begins with the first launch.
+  TRY(Gathering(parts, plan, job.history, Time::max()).gather());
   if (context.config.restarts.max == 0) plan.hosts.resize(plan.host_count());
   context.agents.retain(plan);
   context.begin_start();

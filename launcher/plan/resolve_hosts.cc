@@ -149,6 +149,7 @@ Result<> set_per_host(std::vector<Host>& hosts, const RunConfig& config) {
     }
     host.slots = per_host;
   }
+  if (config.restarts.size) return {};  // it decides how many are needed
   const int64_t all = int64_t{per_host} * static_cast<int64_t>(hosts.size());
   const int count = task_count(config.roles);
   if (count <= all) return {};

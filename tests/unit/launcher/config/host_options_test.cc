@@ -108,7 +108,6 @@ TEST_CASE("--host-discovery-script is a source of hosts, which the job asks") {
   CHECK(hosts_of(decide_in_job({script})).empty());
   const auto by_gpus = decide({script, flags({{"nproc-per-node", {"gpu"}}})});
   CHECK(by_gpus.value().hosts.empty());
-  CHECK(decide({script, flags({{"role", {"ps=1@a", "worker=2"}}})}).value().hosts.empty());
   const Refusal cases[] = {
       {{{"hosts", {"a"}}, {"host-discovery-script", {"./find"}}},
        "-H: conflicts with --host-discovery-script; give one of them"},

@@ -36,7 +36,8 @@ TEST_CASE("restart settings: --min-np, --max-np, a script or --nnodes MIN:MAX ma
       {{{"hosts", {"a,b"}}, {"nnodes", {"2:2"}}}, ""},
       {{{"np", {"4"}}, {"min-np", {"2"}}}, "2..0 first 4, 1..0 hosts"},
       {{{"np", {"4"}}, {"max-np", {"8"}}}, "4..8 first 4, 1..0 hosts"},
-      {{{"hosts", {"a:4"}}, {"max-np", {"8"}}}, "1..8, 1..0 hosts"},
+      {{{"hosts", {"a:4"}}, {"max-np", {"8"}}}, "1..8 first 4, 1..0 hosts"},
+      {{{"hosts", {"a:8,b:4"}}, {"max-np", {"8"}}}, "1..8 first 8, 1..0 hosts"},
       {{{"hosts", {"a:4"}}, {"min-np", {"2"}}, {"max-np", {"8"}}}, "2..8, 1..0 hosts"},
       {{{"hosts", {"a:4"}}, {"min-np", {"4"}}, {"max-np", {"4"}}}, "4..4, 1..0 hosts"},
       {{{"host-discovery-script", {"./h"}}}, "1..0, 1..0 hosts"},
@@ -163,8 +164,11 @@ TEST_CASE("restart settings: a job whose tasks cannot change their number has no
        "--max-np: the roles ps, worker have ranks, but the number of tasks of only one role can "
        "follow the hosts; use one of them, or leave --max-np out"},
       {{{"role", {"worker=3@a:2,b:2"}}, {"min-np", {"2"}}},
-       "--min-np: role worker has hosts of its own, but its number of tasks follows those of the "
-       "job; name them by -H, or leave --min-np out"},
+       "--min-np: role worker has hosts of its own, which may be lost, but its tasks are needed; "
+       "name them by -H, or leave --min-np out"},
+      {{{"role", {"ps=1@a:1", "worker=3"}}, {"min-np", {"2"}}},
+       "--min-np: role ps has hosts of its own, which may be lost, but its tasks are needed; name "
+       "them by -H, or leave --min-np out"},
       {{{"np", {"4"}}, {"min-np", {"2"}}, {"oversubscribe", {"true"}}},
        "--oversubscribe: with --min-np the number of ranks is at most that of the slots; leave "
        "one of them out"},
