@@ -213,6 +213,7 @@ void AgentGroup::report_lost(const Agent& agent) {
 
 void AgentGroup::beat() {
   const Time now = loop_.now();
+  Time first_end = Time::max();
   bool all_leased = true;
   for (const auto& agent : agents_) {
     all_leased = all_leased && (agent->leased || agent->link->closed());
@@ -225,14 +226,15 @@ void AgentGroup::beat() {
     Lease& lease = agent->link->lease();
     if (agent->leased && lease.over(now)) {
       agent->link->lose(format("no heartbeat for {}", duration_text(lease.dead_after())));
-    } else {
-      send(agent->number, MessageType::heartbeat, 0, {});
+      continue;
     }
+    send(agent->number, MessageType::heartbeat, 0, {});
+    if (agent->leased) first_end = std::min(first_end, lease.end() + milliseconds(1));
   }
   // An agent that does not know the terms yet uses its own: --heartbeat may be too long for it.
   const Duration pause =
       all_leased ? options_.heartbeat : std::min(options_.heartbeat, first_beats);
-  heartbeat_ = loop_.after(pause, [this] { beat(); });
+  heartbeat_ = loop_.at(std::min(now + pause, first_end), [this] { beat(); });
 }
 
 template <class Answer>

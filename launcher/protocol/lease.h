@@ -22,8 +22,10 @@ class Lease {
   /// Starts the lease again: the peers had agreed to be silent until now (`pause`).
   void restart(Time now);
   /// Returns true if the peer was silent for longer than `dead_after`. Requires a call at every
-  /// heartbeat.
+  /// heartbeat at least.
   bool over(Time now);
+  /// Returns when it is over, if the peer stays silent.
+  Time end() const { return last_heard_ + dead_after_; }
   /// Returns how long this process was suspended, if that was recent and longer than the lease.
   /// Then the peer has closed the connection because of its own lease, whatever error the link
   /// shows.

@@ -72,7 +72,7 @@ test_without_a_limit_three_short_lives_end_as_the_first() {
     sh -c '[ $RANK = 1 ] || exec sleep 60; echo line $DTRAIN_GENERATION >&2; exit $((DTRAIN_GENERATION + 10))'
   expect_status 11
   expect test "$(failures)" = 3
-  expect_stderr_contains 'dtrain: restart 1 after rank 1 on localhost: exit status 11;'
+  expect_stderr_contains 'dtrain: restart 1 after rank 1 on localhost: exit status 11'
   expect_stderr_contains 'dtrain: restart 2 in 1s after rank 1 on localhost: exit status 12;'
   expect_stderr_contains 'dtrain: 3 starts in a row have failed within 1m: the job ends as the first of them'
   expect python3 -c 'import json

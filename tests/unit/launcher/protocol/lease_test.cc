@@ -74,5 +74,16 @@ TEST_CASE_FIXTURE(Fixture, "Lease: an agreed silence is neither a suspension nor
   CHECK(over_by(106));
 }
 
+TEST_CASE("Lease: it ends when the peer was silent for the whole time, not at the next heartbeat") {
+  const Time begin = Clock::now();
+  Lease lease(seconds(1), seconds(5), begin);
+  lease.heard(begin + milliseconds(300));
+  CHECK(lease.end() == begin + milliseconds(5300));
+  for (int beat = 1; beat <= 5; ++beat)
+    CHECK_FALSE(lease.over(begin + seconds(beat)));
+  CHECK_FALSE(lease.over(lease.end()));
+  CHECK(lease.over(lease.end() + milliseconds(1)));
+}
+
 }  // namespace
 }  // namespace dt
