@@ -60,7 +60,8 @@ test_every_variable_that_a_worker_gets_is_in_the_page() {
 test_the_examples_of_the_pages_are_command_lines_that_dtrain_takes() {
   local line
   printf '#!/bin/sh\n' >train
-  chmod +x train
+  printf '#!/bin/sh\necho localhost:4\n' >hosts.sh
+  chmod +x train hosts.sh
   grep -hE '^\.Dl \$ dtrain run ' "$pages"/man*/* | sed 's/^\.Dl \$ //; s/\\-/-/g' | sort -u >examples
   expect test "$(wc -l <examples)" -ge 4
   while read -r line; do
