@@ -73,7 +73,7 @@ test_without_a_limit_three_short_lives_end_as_the_first() {
   expect_status 11
   expect test "$(failures)" = 3
   expect_stderr_contains 'dtrain: restart 1 after rank 1 on localhost: exit status 11'
-  expect_stderr_contains 'dtrain: restart 2 in 1s after rank 1 on localhost: exit status 12;'
+  expect_stderr_contains 'dtrain: restart 2 in 1s after rank 1 on localhost: exit status 12'
   expect_stderr_contains 'dtrain: 3 starts in a row have failed within 1m: the job ends as the first of them'
   expect python3 -c 'import json
 report = json.load(open("report.json"))
