@@ -63,11 +63,14 @@ Result<std::unique_ptr<DiscoveryProgram>> DiscoveryProgram::start(Loop& loop,
   program->path_ = path;
   program->output_ = std::move(output.read);
   program->errors_ = std::move(errors.read);
+  GroupGuard guard = TRY(GroupGuard::start(program->child_.pid()));
+  program->guard_.emplace(std::move(guard));
   TRY(program->watch());
   return program;
 }
 
 DiscoveryProgram::~DiscoveryProgram() {
+  guard_.reset();
   if (!is_collected_) {
     [[maybe_unused]] const auto status = child_.kill();
   }
@@ -117,6 +120,7 @@ void DiscoveryProgram::exited() {
   for (int i = 0; i < last_reads_max && read_errors(); ++i)
     continue;
   child_.signal_group(SIGKILL);
+  guard_.reset();
   const auto status = child_.reap();
   is_collected_ = true;
   finish(fault_of(status));

@@ -4,6 +4,7 @@
 #include "base/io/loop.h"
 #include "base/result.h"
 #include "launcher/console/tail.h"
+#include "launcher/discovery/group_guard.h"
 #include "launcher/process/child.h"
 
 #include <sys/types.h>
@@ -25,8 +26,8 @@ struct DiscoveryLimits {
 
 /// Runs a program without arguments, and receives what it prints on stdout. It has the environment
 /// and the folder of this process, no terminal, and an empty stdin. Its session is its own, so that
-/// its processes are ended together: at the limits, with its exit, and with this object. A process
-/// that makes a group of its own stays.
+/// its processes are ended together: at the limits, with its exit, with this object, and with this
+/// process. A process that makes a group of its own stays.
 ///
 /// No shell starts the program, but execve(2) that finds no "#!" is repeated with sh, as execvp(3)
 /// does. A path without a slash is one in the current folder.
@@ -57,6 +58,7 @@ class DiscoveryProgram {
 
   Loop& loop_;
   Child child_;
+  std::optional<GroupGuard> guard_;  ///< none: the program has ended
   DiscoveryLimits limits_;
   OnDone on_done_;
   std::string path_;
