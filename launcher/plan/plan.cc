@@ -99,7 +99,8 @@ Result<PlanRequest> with_size(PlanRequest request) {
     const int64_t slots = total(capacities_of(request.hosts), free_slots);
     return fail(Errc::input,
                 format("{} of {} slots are there ({}); the job cannot start with fewer", slots,
-                       slots + need.missing, hosts_text(request.hosts)));
+                       slots + need.missing,
+                       request.hosts.empty() ? "no host" : hosts_text(request.hosts)));
   }
   for (Role& role : request.roles)
     if (role.ranked) role.count = need.ranks;
@@ -289,12 +290,12 @@ int Plan::rank_digits() const {
 }
 
 Result<Plan> make_plan(const PlanRequest& request) {
-  assert(!request.hosts.empty());
-  assert(std::ranges::all_of(request.hosts, [](const Host& host) { return host.slots > 0; }));
   if (request.size) {
     const PlanRequest sized = TRY(with_size(request));
     return make_plan(sized);
   }
+  assert(!request.hosts.empty());
+  assert(std::ranges::all_of(request.hosts, [](const Host& host) { return host.slots > 0; }));
   const int count = TRY(count_processes(request));
   Plan plan;
   plan.roles = in_rank_order(request.roles);

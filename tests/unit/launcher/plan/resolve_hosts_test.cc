@@ -223,6 +223,11 @@ TEST_CASE("resolve_hosts: --ppn takes the place of slots, given or not") {
   config.roles = workers(5);
   CHECK(slots_of() ==
         "asked for 5 processes, but --ppn 2 on 2 hosts makes 4; use -np 4 or a larger --ppn");
+  // More hosts may come.
+  config.restarts.size = JobSize{.ranks_first = 5};
+  config.host_source.hostfile = "hosts";
+  CHECK(slots_of() == "a.invalid:2 b.invalid:2");
+  config.restarts.size.reset();
   config.roles = {Role()};
   config.placement.per_host = 6;
   CHECK(slots_of() == "--ppn 6: host a.invalid has 4 slots; use --ppn 4 or --oversubscribe");
