@@ -103,6 +103,31 @@ generation 2: 1 of 2'
   expect_not grep -q 'generation 2' logs/rank.3/stdout
 }
 
+# A host that joins has some seconds to connect, so on a busy machine more than one failure may be needed.
+test_output_follows_a_world_that_grows() {
+  local generation=2
+  hosts 127.0.0.2:2
+  start_waiting -np 2 --max-np 4 --host-discovery-script ./hosts.sh --reset-limit 4 --output-dir logs
+  wait_for has_tasks 1 2
+  hosts 127.0.0.2:2 127.0.0.3:8
+  fail_task 1 1
+  wait_for test -e agent.127.0.0.3
+  wait_for stdout_has 'generation 2: 0 of '
+  until stdout_has ': 0 of 4'; do
+    ((generation < 5)) || fail 'the world does not grow'
+    fail_task $generation 1
+    generation=$((generation + 1))
+    wait_for stdout_has "generation $generation: 0 of "
+  done
+  wait_for has_tasks $generation 4
+  ends_well
+  expect grep -qx 'generation 1: 1 of 2' logs/rank.1/stdout
+  expect grep -qx "generation $generation: 1 of 4" logs/rank.1/stdout
+  # A rank that is new has the line of the restart, too.
+  expect test "$(tail -n 1 logs/rank.3/stdout)" = "generation $generation: 3 of 4"
+  expect grep -q '^dtrain: restart ' logs/rank.3/stdout
+}
+
 test_a_ppn_counts_on_the_hosts_that_are_left() {
   hosts 127.0.0.2 127.0.0.3
   start_waiting -np 4 --min-np 2 --ppn 2 --hostfile hosts --max-restarts 3

@@ -113,6 +113,9 @@ test_a_killed_agent_without_sshd_shrinks_the_world() {
   expect_generation 2 2 node1 node2
 }
 
+# tried K: the launcher has connected to this host.
+tried() { grep -q 'Connection from ' "$out/net/node$1/sshd.log"; }
+
 # joins OPTION…: node3 joins by the hostfile after a failure, and all ranks sum.
 joins() {
   hosts_up 3
@@ -120,7 +123,10 @@ joins() {
   start_summing --hostfile hosts --max-restarts 9 --min-np 2 "$@"
   wait_for has_summed 1
   hostfile 'node1 slots=2' 'node2 slots=1' 'node3 slots=2'
-  grows 1 5 kill_rank 1
+  kill_rank 1
+  wait_for tried 3
+  wait_for grep -q '^generation 2: rank 0 of ' "$out/stdout"
+  grows 2 5 kill_rank 1
   ends_well
   expect_generation 1 3 node1 node2
   expect_generation -1 5 node1 node2 node3
@@ -203,6 +209,20 @@ test_too_few_slots_end_the_job_after_the_elastic_timeout() {
   expect_stderr_contains 'dtrain: node2: '
   mend_cable 2
   expect_no_processes
+}
+
+test_an_idle_host_above_the_most_ranks_serves_for_a_lost_one() {
+  hosts_up 3
+  start_waiting -H node1:2,node2:2,node3:2 --min-np 2 --max-np 4 --max-restarts 9
+  wait_for has_ranks 1 4
+  expect test -n "$(agent_on 3)"
+  cut_cable 2
+  wait_for has_ranks 2 4
+  expect_stderr_lacks 'waiting for'
+  mend_cable 2
+  ends_well
+  expect_generation 1 4 node1 node2
+  expect_generation 2 4 node1 node3
 }
 
 test_a_host_that_failed_is_kept_out_for_its_cool_down() {
