@@ -65,6 +65,31 @@ test_processes_sum_again_after_a_restart() {
   expect_no_processes
 }
 
+# The agent and the sshd of a host are killed amid the sums.
+test_processes_of_the_hosts_that_are_left_sum_again() {
+  uses jax
+  hosts_up 4
+  # shellcheck disable=SC2016,SC2031  # the tasks' shell expands it; set by the library
+  start_on_launcher "$DTRAIN" run -H node1:1,node2:1,node3:1,node4:1 --min-np 3 --max-restarts 1 --start-timeout 15s \
+    --env-set jax --no-tag sh -c 'until test -e "$0"; do sleep 0.1; done; exec "$@"' "$out/pids" \
+    "$python" "$scripts/jax_restarts.py" "$out/pids"
+  wait_for all_agents
+  # shellcheck disable=SC2031  # set by the library
+  echo "$(cat "$out/net/node2/sshd.pid") $(agent_on 2)" >"$out/pids.new"
+  # shellcheck disable=SC2031
+  mv "$out/pids.new" "$out/pids"
+  finish
+  expect_status 0
+  expect_processes 3 'the sum is 444 after 1 restart'
+  expect_stderr_contains 'dtrain: restart 1 of 1: agent on node2 lost: '
+  expect_stderr_contains 'dtrain: going on with 3 ranks on node[1,3-4]'
+  expect_no_processes
+}
+all_agents() {
+  local host
+  for host in 1 2 3 4; do [[ -n $(agent_on $host) ]] || return 1; done
+}
+
 # A batch script's variables are made up, so that no srun knows the job; the hosts are real ones.
 test_processes_of_a_slurm_job_find_each_other_without_arguments() {
   uses jax
