@@ -1,6 +1,7 @@
 """A script for Horovod that continues from its checkpoint, which rank 0 writes after each step.
 
-Rank 1 kills itself in two steps, each in another life of the job, if KILLS is set.
+Rank 1 kills itself in two steps, each in another life of the job, if KILLS is set. Before that, the hostfile becomes
+that of the next life, if there is one.
 """
 import os
 import signal
@@ -31,6 +32,7 @@ def save(step, network, optimizer):
 def main():
     restarts = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
     hvd.init()
+    assert hvd.size() == int(os.environ["WORLD_SIZE"])
     torch.set_num_threads(1)
     torch.manual_seed(hvd.rank())  # so that the broadcast has something to do
     network = torch.nn.Linear(8, 1)
@@ -41,6 +43,8 @@ def main():
     hvd.broadcast_optimizer_state(optimizer, root_rank=0)
     for step in range(first, STEPS):
         if "KILLS" in os.environ and hvd.rank() == 1 and KILLED_AT.get(restarts) == step:
+            if os.path.exists(f"hosts.{restarts + 1}"):
+                os.rename(f"hosts.{restarts + 1}", "hosts")
             os.kill(os.getpid(), signal.SIGKILL)
         inputs = torch.randn(16, 8, generator=torch.Generator().manual_seed(2 * step + hvd.rank()))
         optimizer.zero_grad()

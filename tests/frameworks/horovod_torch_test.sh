@@ -73,6 +73,26 @@ test_training_continues_from_its_checkpoint_after_restarts() {
   expect_resumed_training -np 2 "$python" "$scripts/horovod_restarts.py"
 }
 
+# node3 and node2 leave, and node4 is new in the second life.
+test_training_continues_on_other_hosts_with_fewer_ranks() {
+  uses horovod-torch
+  hosts_up 4
+  printf 'node%s slots=1\n' 1 2 3 >hosts
+  printf 'node%s slots=1\n' 1 4 >hosts.1
+  KILLS=1 run_on_launcher "$DTRAIN" run -np 3 --min-np 2 --max-np 3 --hostfile hosts --no-tag --report report.json \
+    "$python" "$scripts/horovod_restarts.py"
+  expect_status 0
+  # shellcheck disable=SC2031  # set by the library
+  expect test "$(cut -d, -f1 "$out/stdout" | uniq -c | tr -s ' ')" = ' 4 restart 0
+ 4 restart 1
+ 4 restart 2'
+  expect python3 -c 'import json
+generations = json.load(open("report.json"))["generations"]
+assert [g["world_size"] for g in generations] == [3, 2, 2]
+assert [g["hosts"] for g in generations] == [["node1", "node2", "node3"], ["node1", "node4"], ["node1", "node4"]]'
+  expect_no_processes
+}
+
 test_an_error_of_one_rank_ends_the_job() {
   uses horovod-torch
   cat >broken.py <<'END'
