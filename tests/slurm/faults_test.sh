@@ -75,6 +75,36 @@ test_a_node_without_ranks_takes_the_place_of_a_lost_one() {
   expect_no_processes
 }
 
+test_a_node_above_the_most_ranks_takes_the_place_of_a_lost_one() {
+  slurm_up 3
+  start_batch -N3 --ntasks-per-node=2 <<<"exec $(long_command --max-np 4 --max-restarts 1)"
+  wait_for ranks_began 4
+  kill -KILL "$(agent_on 2)"
+  wait_for ranks_began 8
+  touch go
+  finish_batch
+  expect_status 0
+  expect_stderr_contains 'restart 1 of 1: agent on n2 lost: '
+  expect_stderr_contains 'going on with 4 ranks on n[1,3]'
+  expect_stderr_lacks 'waiting for '
+  expect_no_processes
+}
+
+# A lost node does not return, so that no time is lost on it.
+test_a_lost_node_makes_the_job_smaller_at_once() {
+  slurm_up 3
+  start_batch -N3 -n3 <<<"exec $(long_command --min-np 2 --max-restarts 1)"
+  wait_for ranks_began 3
+  kill -KILL "$(agent_on 2)"
+  wait_for ranks_began 5
+  touch go
+  finish_batch
+  expect_status 0
+  expect_stderr_contains 'going on with 2 ranks on n[1,3]'
+  expect_stderr_lacks 'waiting for '
+  expect_no_processes
+}
+
 test_without_a_spare_a_lost_node_ends_the_job_at_once() {
   slurm_up 2
   start_batch -N2 -n2 <<<"exec $(long_command --max-restarts 1)"
