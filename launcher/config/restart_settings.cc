@@ -86,9 +86,8 @@ Result<JobSize> read_limits(const OptionSources& sources, const RunConfig& confi
   const auto counted = np ? np : find_option(sources, "role");
   if (least && count < size.ranks_min) {
     return counted->refuse(
-        format("{} ranks are fewer than {} of {}; give {} or more, or leave the number "
-               "out",
-               count, size.ranks_min, least->origin, size.ranks_min));
+        format("{} rank{} fewer than {} of {}; give {} or more, or leave the number out", count,
+               count == 1 ? " is" : "s are", size.ranks_min, least->origin, size.ranks_min));
   }
   if (most && count > size.ranks_max) {
     return counted->refuse(
@@ -102,7 +101,7 @@ Result<JobSize> read_limits(const OptionSources& sources, const RunConfig& confi
 /// Returns the number of ranks that the job has whatever hosts it loses.
 int fewest_ranks(const RunConfig& config) {
   const JobSize& size = *config.restarts.size;
-  const int others = task_count(config.roles) - ranked_count(config.roles);
+  const int others = unranked_count(config.roles);
   return std::max(size.ranks_min, size.hosts_min * config.placement.per_host.value_or(1) - others);
 }
 
@@ -119,7 +118,7 @@ Result<> check_slots(const OptionValue& given, RunConfig& config) {
   int64_t slots = 0;
   for (size_t i = 0; i < std::min(most, hosts.size()); ++i)
     slots += per_host.value_or(hosts[i].slots);
-  const int others = task_count(config.roles) - ranked_count(config.roles);
+  const int others = unranked_count(config.roles);
   if (given.name == "max-np" && !size.ranks_first)
     size.ranks_first =
         static_cast<int>(std::clamp<int64_t>(slots - others, size.ranks_min, size.ranks_max));

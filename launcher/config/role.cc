@@ -89,6 +89,10 @@ int ranked_count(const std::vector<Role>& roles) {
   });
 }
 
+int unranked_count(const std::vector<Role>& roles) {
+  return task_count(roles) - ranked_count(roles);
+}
+
 std::string roles_text(const std::vector<Role>& roles) {
   std::vector<std::string> words;
   for (const Role& role : roles)

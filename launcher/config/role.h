@@ -43,6 +43,9 @@ int task_count(const std::vector<Role>& roles);
 /// Returns the number of tasks with ranks; 0: one for each slot.
 int ranked_count(const std::vector<Role>& roles);
 
+/// Returns the number of tasks without ranks.
+int unranked_count(const std::vector<Role>& roles);
+
 /// Returns "chief=1, ps=2, worker=4".
 std::string roles_text(const std::vector<Role>& roles);
 

@@ -135,6 +135,7 @@ Result<> AgentGroup::add(const Host& host, ResourceNeed need) {
   agent->spare = true;
   agent->need = need;
   agents_.push_back(std::move(agent));
+  if (beat_at_ > loop_.now() + first_beats) beat();
   return {};
 }
 
@@ -144,6 +145,7 @@ Result<> AgentGroup::reconnect(size_t number) {
   again->spare = agents_[number]->spare;
   again->need = agents_[number]->need;
   unneeded_.push_back(std::exchange(agents_[number], std::move(again)));
+  if (beat_at_ > loop_.now() + first_beats) beat();
   return {};
 }
 
@@ -234,7 +236,8 @@ void AgentGroup::beat() {
   // An agent that does not know the terms yet uses its own: --heartbeat may be too long for it.
   const Duration pause =
       all_leased ? options_.heartbeat : std::min(options_.heartbeat, first_beats);
-  heartbeat_ = loop_.at(std::min(now + pause, first_end), [this] { beat(); });
+  beat_at_ = std::min(now + pause, first_end);
+  heartbeat_ = loop_.at(beat_at_, [this] { beat(); });
 }
 
 template <class Answer>

@@ -182,6 +182,7 @@ class AgentGroup {
   std::vector<std::unique_ptr<Agent>> unneeded_;  ///< closed; the group still reaps their processes
   uint32_t generation_ = 0;
   Time began_;
+  Time beat_at_ = Time::max();
   Timer heartbeat_;
   Timer missing_;
 };

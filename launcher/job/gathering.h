@@ -8,14 +8,14 @@
 #include "launcher/connect/agent_group.h"
 #include "launcher/job/generations/host_cooldown.h"
 #include "launcher/job/generations/next_plan.h"
+#include "launcher/job/host_reading.h"
 #include "launcher/plan/plan.h"
 #include "launcher/protocol/host_resources.h"
 
+#include <cstddef>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -29,11 +29,6 @@ struct HostHistory {
   std::optional<std::vector<Host>> named = {};
   std::optional<HostCooldown> cooldown = {};  ///< none: a failure excludes no host
 };
-
-/// Reads the hosts of the job from their source, and calls back from the loop. A second call ends
-/// the first one.
-using OnHostsRead = std::function<void(Result<std::vector<Host>>)>;
-using ReadHosts = std::function<void(OnHostsRead)>;
 
 /// The parts of a launcher that a gathering needs.
 struct GatheringParts {
@@ -70,14 +65,19 @@ class Gathering {
   /// Waits until each agent of the plan is connected, and the plan has tasks. Fails with
   /// Errc::unreachable when hosts are missing for too long, as wait(), and as make_plan().
   Result<> gather();
-  /// True if hosts that took a place, or returned, cannot start their tasks: they lose it again.
-  bool give_way(const std::vector<Prepared>& answers);
+  /// True if the last tries have failed for so long that another one is in vain.
+  bool is_late(int tries) const;
+  /// True for a host with tasks that took a place in this restart, or returned.
+  bool is_fresh(size_t agent) const;
+  /// Takes fresh hosts out of this generation: those that cannot start their tasks, for the reasons
+  /// `why` by agent; empty reasons count as none. Returns true if there was one.
+  bool give_way(const std::vector<std::string>& why);
   /// Runs the loop until this time. Fails with Errc::interrupted after a signal that means stop,
   /// and with Errc::timeout at the time limit of the job.
   Result<> wait(Time until) {
     return wait(until, [] { return false; });
   }
-  /// Returns "\nNAME: WHY" for each host that failed.
+  /// Returns "\nNAME: WHY" for each host that failed, or is kept out.
   std::string failures_text() const;
 
  private:
@@ -88,28 +88,33 @@ class Gathering {
     bool required = true;  ///< false: the job can do without
     bool in_vain = false;  ///< nothing can come
   };
-  /// The hosts of the job by their source.
-  struct Reading {
-    bool is_under_way = false;
-    std::optional<Result<std::vector<Host>>> result = {};
+  /// A host in this gathering.
+  struct Known {
+    size_t order = 0;      ///< by which the job has named or used it
+    bool last = false;     ///< it had tasks in the last generation
+    bool tried = false;    ///< its agent was started
+    bool fresh = false;    ///< it took a place, or returned
+    std::string why = {};  ///< it was lost
+    std::optional<Time> gave_way = {};
   };
 
   Result<> wait(Time until, const std::function<bool()>& is_over);
-  void start_reading();
-  void use_reading();
-  void use_named(const std::vector<Host>& named);
+  bool is_sized() const { return parts_.config.restarts.size.has_value(); }
+  Known& known(const std::string& name);
+  const Known* find_known(const std::string& name) const;
+  bool was_last(const Host& host) const;
+  void use_named(std::vector<Host> named);
+  void leave_out(size_t agent, const std::string& why);
   Host* find_host(const Host& wanted);
   bool may_use(const Host& host) const;
   bool may_add(const Host& host) const { return may_use(host) && parts_.agents.can_add(host); }
-  bool is_out(const Host& host) const {
-    return history_.cooldown && history_.cooldown->is_out(host.name, parts_.loop.now());
-  }
-  bool is_sized() const { return parts_.config.restarts.size.has_value(); }
+  bool is_out(const Host& host) const;
   void note_losses();
-  std::vector<AgentState> sort_hosts();
+  Result<> find_slots();
   Result<NextPlan> next();
   bool may_return() const;
-  std::optional<Awaited> awaited() const { return is_sized() ? awaited_slots() : awaited_places(); }
+  bool precedes_tasks(const Host& host) const;
+  std::optional<Awaited> awaited() const;
   std::optional<Awaited> awaited_places() const;
   std::optional<Awaited> awaited_slots() const;
   std::string lost_hosts_text(const std::vector<std::string>& names) const;
@@ -124,16 +129,12 @@ class Gathering {
   Plan& plan_;
   HostHistory& history_;
   Time time_limit_;
+  bool is_first_;  ///< no generation has run yet
+  Time first_began_;
   Time began_;
-  std::map<std::string, size_t> order_;     ///< of the names of hosts
-  std::set<std::string> last_;              ///< names of the last generation's hosts with tasks
-  std::set<std::string> fresh_;             ///< hosts that took a place or returned
-  std::set<std::string> tried_;             ///< hosts whose agent was started
-  std::map<std::string, std::string> why_;  ///< by the names of hosts that were lost
-  NextPlan now_;                            ///< without its plan and its lost hosts, taken over
-  std::shared_ptr<Reading> reading_ = std::make_shared<Reading>();
-  Time read_at_;
-  std::string unread_;  ///< why the source could not be read, the last time
+  NextPlan now_;                        ///< without its plan and its lost hosts, taken over
+  std::map<std::string, Known> known_;  ///< by name
+  HostReading reading_;
 };
 
 }  // namespace dt

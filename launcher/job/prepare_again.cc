@@ -16,14 +16,30 @@ namespace dt {
 
 namespace {
 
-/// Hosts may be lost again and again while the restart gathers and prepares them.
-constexpr int rounds_max = 5;
 /// A longer wait for earlier processes is logged.
 constexpr Duration quiet_settling = seconds(10);
 
 double random_fraction() {
   std::random_device device;
   return std::uniform_real_distribution<double>()(device);
+}
+
+std::vector<std::string> failures_of(const std::vector<Prepared>& answers) {
+  std::vector<std::string> failures;
+  for (const Prepared& answer : answers)
+    failures.push_back(answer.failure);
+  return failures;
+}
+
+/// Hosts that were probed before reach the rendezvous as they did.
+void keep_relays(const ProbedHosts& probed, const Plan& plan, Reach& reach) {
+  for (size_t agent = 0; agent < plan.hosts.size(); ++agent) {
+    const auto at = std::ranges::find_if(
+        probed.hosts, [&](const Host& host) { return host.same_as(plan.hosts[agent].host); });
+    if (at == probed.hosts.end()) continue;
+    reach.hosts[agent].relay =
+        probed.reach.hosts[static_cast<size_t>(at - probed.hosts.begin())].relay;
+  }
 }
 
 /// A restart on its way.
@@ -42,7 +58,10 @@ class Restarting {
   Time settled_at() const;
   Result<> wait_until_settled();
   Result<bool> prepare_hosts();
-  Result<> find_reach(const std::vector<Prepared>& answers, const AgentGroup::Awaited& awaited);
+  Result<bool> find_reach(const std::vector<Prepared>& answers, const AgentGroup::Awaited& awaited);
+  std::vector<std::string> cut_off_texts(const Reach& reach) const;
+  std::vector<std::string> binding_faults() const;
+  std::vector<HostResources> resources_of_hosts() const;
   Result<> bind_tasks();
 
   const RestartParts& parts_;
@@ -83,30 +102,67 @@ Result<> Restarting::wait_until_settled() {
 }
 
 /// Hosts that were never probed need it. Then all are probed: the address of a host is the one that
-/// all others reach.
-Result<> Restarting::find_reach(const std::vector<Prepared>& answers,
-                                const AgentGroup::Awaited& awaited) {
-  if (!is_probed(generation_.probed, generation_.plan)) {
-    Reach reach = TRY(parts_.find_reach(generation_.plan, answers, awaited));
+/// all others reach. Returns false when a fresh host has to give way, since others cannot reach it.
+Result<bool> Restarting::find_reach(const std::vector<Prepared>& answers,
+                                    const AgentGroup::Awaited& awaited) {
+  const Plan& plan = generation_.plan;
+  ProbedHosts& probed = generation_.probed;
+  if (!is_probed(probed, plan)) {
+    Reach reach = TRY(parts_.find_reach(plan, answers, awaited));
+    if (gathering_.give_way(cut_off_texts(reach))) return false;
     for (const std::string& warning : reach.warnings) {
-      if (std::ranges::count(generation_.probed.reach.warnings, warning) == 0)
+      if (std::ranges::count(probed.reach.warnings, warning) == 0)
         parts_.gathering.log.warn("{}", warning);
     }
-    generation_.probed = {std::move(reach), hosts_of(generation_.plan)};
+    keep_relays(probed, plan, reach);
+    probed = {std::move(reach), hosts_of(plan)};
   }
-  generation_.reach = reach_of_plan(generation_.probed, generation_.plan);
-  return {};
+  generation_.reach = reach_of_plan(probed, plan);
+  return true;
+}
+
+/// Returns why tasks of fresh hosts and of the others could not talk, by agent.
+std::vector<std::string> Restarting::cut_off_texts(const Reach& reach) const {
+  std::vector<std::string> texts(reach.hosts.size());
+  if (!parts_.gathering.config.restarts.size) return texts;
+  const auto name_of = [this](size_t agent) { return generation_.plan.hosts[agent].host.name; };
+  for (size_t agent = 0; agent < reach.hosts.size(); ++agent) {
+    for (const int32_t number : reach.hosts[agent].cut_off) {
+      const auto other = static_cast<size_t>(number);
+      if (gathering_.is_fresh(agent) == gathering_.is_fresh(other)) continue;
+      const size_t fresh = gathering_.is_fresh(agent) ? agent : other;
+      texts[fresh] =
+          format("{} cannot reach {}, so it is not used", name_of(other), name_of(agent));
+    }
+  }
+  return texts;
+}
+
+/// Returns why fresh hosts have too few resources for their tasks, by agent.
+std::vector<std::string> Restarting::binding_faults() const {
+  std::vector<std::string> faults;
+  const auto resources = resources_of_hosts();
+  for (size_t agent = 0; agent < resources.size(); ++agent) {
+    const int tasks = generation_.plan.hosts[agent].ranked;
+    const auto bound = tasks > 0
+                           ? bind_host(parts_.gathering.config.placement, tasks, resources[agent])
+                           : HostBindings();
+    faults.push_back(bound ? "" : bound.error().message);
+  }
+  return faults;
+}
+
+/// Returns the resources of the plan's hosts; empty: no task is bound.
+std::vector<HostResources> Restarting::resources_of_hosts() const {
+  if (generation_.need == ResourceNeed::nothing) return {};
+  return with_forwarded_devices(parts_.gathering.agents.known_resources(), generation_.forwarded);
 }
 
 Result<> Restarting::bind_tasks() {
   const std::vector<Host> hosts = hosts_of(generation_.plan);
   const bool same_hosts = hosts == hosts_of(parts_.record.plan);
-  std::vector<HostResources> resources;
-  if (generation_.need != ResourceNeed::nothing)
-    resources =
-        with_forwarded_devices(parts_.gathering.agents.known_resources(), generation_.forwarded);
-  generation_.bindings =
-      TRY(bind_plan(parts_.gathering.config.placement, generation_.plan, hosts, resources));
+  generation_.bindings = TRY(
+      bind_plan(parts_.gathering.config.placement, generation_.plan, hosts, resources_of_hosts()));
   if (!same_hosts) log_bindings(generation_.bindings, parts_.gathering.log);
   return {};
 }
@@ -136,7 +192,8 @@ Result<bool> Restarting::prepare_hosts() {
   auto answers = agents.prepare(orders, awaited);
   if (!answers && any_lost(answers.error())) return false;
   if (!answers) return tl::unexpected(answers.error());
-  if (gathering_.give_way(*answers)) return false;
+  if (gathering_.give_way(failures_of(*answers)) || gathering_.give_way(binding_faults()))
+    return false;
   if (const auto failure = preparation_failure(plan, orders, *answers))
     return fail(Errc::refused, failure->reason);
   std::ranges::move(drop_failed_spares(agents, parts_.gathering.log, plan, *answers),
@@ -144,6 +201,7 @@ Result<bool> Restarting::prepare_hosts() {
   const auto found = find_reach(*answers, awaited);
   if (!found && any_lost(found.error())) return false;
   if (!found) return tl::unexpected(found.error());
+  if (!*found) return false;
   TRY(bind_tasks());
   const TaskTable its_table = table();
   parts_.rendezvous.set_table(its_table);
@@ -171,13 +229,13 @@ Result<> Restarting::run(const WorldRestart& restart, const Outcome& failed) {
   if (failed.failure) gathering_.keep_out(failed.failure->host, random_fraction());
   TRY(gathering_.try_lost_hosts());
   TRY(gathering_.wait(now() + restart.delay));
-  for (int round = 0; round < rounds_max; ++round) {
+  for (int tries = 0; !gathering_.is_late(tries); ++tries) {
     TRY(gathering_.gather());
     const bool ready = TRY(prepare_hosts());
     if (ready) return {};
   }
-  return fail(Errc::unreachable, format("hosts were lost or failed {} times{}", rounds_max,
-                                        gathering_.failures_text()));
+  return fail(Errc::unreachable,
+              "hosts were lost or failed again and again" + gathering_.failures_text());
 }
 
 }  // namespace

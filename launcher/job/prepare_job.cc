@@ -6,6 +6,8 @@
 #include "launcher/job/start/prepare.h"
 #include "launcher/plan/some_of.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,7 +64,8 @@ Result<PreparedJob> prepare_job(JobContext& context, PlannedJob planned) {
   std::vector<Prepared> prepared = TRY(context.agents.prepare(orders, context.awaited));
   if (const auto failure = preparation_failure(plan, orders, prepared))
     return PreparedJob{.failure = failure};
-  drop_failed_spares(context.agents, runtime.log(), plan, prepared);
+  std::ranges::move(drop_failed_spares(context.agents, runtime.log(), plan, prepared),
+                    std::back_inserter(planned.history.lost));
   context.record.planned(plan, job_name);
   context.warn(cwd_fallback_warnings(plan, orders, prepared));
 

@@ -99,13 +99,15 @@ Result<Reach> find_later_reach(JobContext& context, const PreparedJob& prepared,
                                const std::vector<Prepared>& answers,
                                const AgentGroup::Awaited& awaited) {
   const RunConfig& config = context.config;
-  const auto port = TRY(hold_rendezvous_port(config));
+  // Without a free port, agents relay for their tasks.
+  const auto port = hold_rendezvous_port(config);
+  const bool has_port = port && *port;
   return find_reach(context.runtime.loop(), context.agents, plan, answers,
                     {.token = prepared.generation.token,
                      .awaited = awaited,
                      .networks = config.networks,
-                     .held_port = port ? port->number : uint16_t{0},
-                     .launcher = prepared.rendezvous->address().ip});
+                     .held_port = has_port ? (*port)->number : uint16_t{0},
+                     .rendezvous = port ? prepared.rendezvous->address().ip : ""});
 }
 
 /// Returns the outcome of a job that does not start again, for the reason `why`, after `failed`.

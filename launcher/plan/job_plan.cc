@@ -19,7 +19,8 @@ bool lacks_slots(const Host& host) {
   return host.slots == 0 && host.slots_without_gpus == 0;
 }
 
-/// Fails for hosts that would offer their CPUs.
+}  // namespace
+
 Result<> check_gpus(const std::vector<Host>& hosts, const std::vector<HostResources>& resources) {
   std::vector<std::string> without;
   for (size_t i = 0; i < hosts.size(); ++i) {
@@ -31,6 +32,8 @@ Result<> check_gpus(const std::vector<Host>& hosts, const std::vector<HostResour
                                   "CPUs there, or a number",
                                   some_of(without)));
 }
+
+namespace {
 
 /// True for a command such as `bash -s` or `python3 -`, whose program is its standard input.
 bool reads_program_from_stdin(const std::vector<std::string>& command) {
@@ -87,7 +90,7 @@ std::vector<Host> with_slots(std::vector<Host> hosts, const std::vector<HostReso
 Result<Plan> job_plan(const RunConfig& config, const ResolvedHosts& resolved,
                       const std::vector<HostResources>& resources) {
   if (resolved.plan) return *resolved.plan;
-  const SlotUnit unit = config.placement.slot_unit;
+  const SlotUnit unit = config.placement.slot_unit.value_or(SlotUnit::gpu_or_cpu);
   if (unit == SlotUnit::gpu) TRY(check_gpus(resolved.hosts, resources));
   PlanRequest request = plan_request(config, with_slots(resolved.hosts, resources, unit),
                                      resolved.spares, resolved.roles);

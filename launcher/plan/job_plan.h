@@ -16,6 +16,9 @@ namespace dt {
 std::vector<Host> with_slots(std::vector<Host> hosts, const std::vector<HostResources>& resources,
                              SlotUnit unit = SlotUnit::gpu_or_cpu);
 
+/// Fails for hosts without GPUs, which would offer their CPUs. `resources` belong to `hosts`.
+Result<> check_gpus(const std::vector<Host>& hosts, const std::vector<HostResources>& resources);
+
 /// Returns the plan of the resolved hosts, or makes it when `resources` decide the slots of some.
 /// Processes are shared evenly among hosts for which the user gave no slots.
 Result<Plan> job_plan(const RunConfig& config, const ResolvedHosts& resolved,

@@ -3,6 +3,7 @@
 #include "launcher/config/hosts/hosts.h"
 #include "launcher/config/restarts/restart_options.h"
 
+#include <string>
 #include <vector>
 
 namespace dt {
@@ -19,5 +20,10 @@ struct SizeNeed {
 /// slots of -np, later ones for those of --min-np; each then takes all slots up to --max-np.
 SizeNeed needed_ranks(const JobSize& size, const std::vector<Host>& there, int other_tasks,
                       bool first_start);
+
+/// Returns "6 of 8 slots", or "1 of 2 hosts" where these have slots enough, for hosts that are too
+/// few.
+std::string shortage_text(const JobSize& size, const std::vector<Host>& there, int other_tasks,
+                          bool first_start);
 
 }  // namespace dt

@@ -93,14 +93,12 @@ Result<int> count_processes(const PlanRequest& request) {
 /// Returns the request with the count of the ranked role. Hosts above the most are idle.
 Result<PlanRequest> with_size(PlanRequest request) {
   const JobSize size = *std::exchange(request.size, std::nullopt);
-  const int others = task_count(request.roles) - ranked_count(request.roles);
+  const int others = unranked_count(request.roles);
   const SizeNeed need = needed_ranks(size, request.hosts, others, request.is_first);
   if (need.ranks == 0) {
-    const int64_t slots = total(capacities_of(request.hosts), free_slots);
-    return fail(Errc::input,
-                format("{} of {} slots are there ({}); the job cannot start with fewer", slots,
-                       slots + need.missing,
-                       request.hosts.empty() ? "no host" : hosts_text(request.hosts)));
+    return fail(Errc::input, format("{} are there ({}); the job waits for the others",
+                                    shortage_text(size, request.hosts, others, request.is_first),
+                                    request.hosts.empty() ? "no host" : hosts_text(request.hosts)));
   }
   for (Role& role : request.roles)
     if (role.ranked) role.count = need.ranks;

@@ -114,9 +114,11 @@ std::string one_machine(const std::vector<std::string>& names, const Host& host)
 }
 
 /// Merges all names of this machine into one host. Each name without slots counts as one slot,
-/// unless roles share the host.
+/// unless roles share the host. Where the user wants the slots of the hosts' resources, given ones
+/// do not count.
 Result<HostList> distinct_hosts(const std::vector<Host>& hosts,
-                                const std::vector<std::string>& own_names) {
+                                const std::vector<std::string>& own_names,
+                                const PlacementOptions& placement) {
   HostList list;
   std::vector<std::string> names;
   for (Host host : hosts) {
@@ -130,6 +132,8 @@ Result<HostList> distinct_hosts(const std::vector<Host>& hosts,
       list.hosts.push_back(std::move(host));
     }
   }
+  for (Host& host : list.hosts)
+    if (placement.slot_unit) host.slots = host.slots_without_gpus = 0;
   const auto here = std::ranges::find(list.hosts, true, &Host::here);
   if (names.size() > 1) list.warnings.push_back(one_machine(names, *here));
   return list;
@@ -182,8 +186,8 @@ Result<> add_spares(ResolvedHosts& resolved, const RunConfig& config,
 /// True if the hosts offer too few slots now, and others may be named later.
 bool may_wait_for_hosts(const RunConfig& config, const ResolvedHosts& resolved) {
   if (!config.restarts.size || !config.host_source.changes()) return false;
-  const int others = task_count(resolved.roles) - ranked_count(resolved.roles);
-  return needed_ranks(*config.restarts.size, resolved.hosts, others, true).ranks == 0;
+  return needed_ranks(*config.restarts.size, resolved.hosts, unranked_count(resolved.roles), true)
+             .ranks == 0;
 }
 
 /// Plans the tasks of the external cluster that this machine starts.
@@ -212,7 +216,7 @@ PlanRequest plan_request(const RunConfig& config, std::vector<Host> hosts, size_
   hosts.erase(first_spare, hosts.end());
   return {.hosts = std::move(hosts),
           .spares = std::move(at_the_end),
-          .keep_idle_hosts = config.restarts.max > 0,
+          .keep_idle_hosts = config.restarts.max > 0 || config.restarts.size,
           .roles = std::move(roles),
           .oversubscribe = config.oversubscribe,
           .map_by = placement.map_by,
@@ -223,7 +227,7 @@ PlanRequest plan_request(const RunConfig& config, std::vector<Host> hosts, size_
 
 Result<std::vector<Host>> found_hosts(const RunConfig& config, const HostList& found,
                                       const std::vector<std::string>& own_names) {
-  HostList list = TRY(distinct_hosts(found.hosts, own_names));
+  HostList list = TRY(distinct_hosts(found.hosts, own_names, config.placement));
   if (config.placement.per_host) TRY(set_per_host(list.hosts, config));
   return std::move(list.hosts);
 }
@@ -237,7 +241,8 @@ Result<ResolvedHosts> resolve_hosts(const RunConfig& config,
     return resolved;
   }
   const bool is_here = config.hosts.empty() && config.host_source.program.empty();
-  HostList list = TRY(is_here ? this_host(config) : distinct_hosts(config.hosts, own_names));
+  HostList list =
+      TRY(is_here ? this_host(config) : distinct_hosts(config.hosts, own_names, config.placement));
   resolved.roles = TRY(with_hosts_of_job(config.roles, list.hosts, own_names));
   if (config.placement.per_host) TRY(set_per_host(list.hosts, config));
   resolved.hosts = std::move(list.hosts);

@@ -15,6 +15,11 @@ bool serves_parameters(const RunConfig& config, const Role& role) {
   return keeps_copies || (words.size() >= 2 && words[0] == "self" && words[1] == "ps");
 }
 
+/// True if the job has several ranks, or may have them when it starts again.
+bool may_have_several_ranks(const RunConfig& config, const Plan& plan) {
+  return plan.world_size > 1 || (config.restarts.size && config.restarts.size->ranks_max != 1);
+}
+
 /// Returns why a restart of one worker cannot help; empty: it can.
 std::string needs_all_workers(const RunConfig& config, const Plan& plan) {
   if (config.strategy == StrategyName::multi_worker_mirrored) {
@@ -34,7 +39,8 @@ std::string needs_all_workers(const RunConfig& config, const Plan& plan) {
 
 /// A restarted rank has no collectives, and a restarted server has no values of others.
 Result<> check_restarts(const RunConfig& config, const Plan& plan) {
-  const std::string useless = plan.world_size > 1 ? needs_all_workers(config, plan) : "";
+  const std::string useless =
+      may_have_several_ranks(config, plan) ? needs_all_workers(config, plan) : "";
   for (const Role& role : plan.roles) {
     if (role.restarts == 0) continue;
     const std::string option = restarts_text(role);
@@ -74,13 +80,16 @@ Result<> check_strategy(const RunConfig& config, const Plan& plan) {
   if (*config.strategy == StrategyName::parameter_server && !servers) {
     return fail(Errc::input, format("--strategy {}: the job has no ps; add --role ps=1", name));
   }
-  if (!is_of_one_process(*config.strategy) || plan.world_size <= 1) return {};
+  if (!is_of_one_process(*config.strategy) || !may_have_several_ranks(config, plan)) return {};
   const StrategyName meant =
       servers ? StrategyName::parameter_server : StrategyName::multi_worker_mirrored;
   return fail(Errc::input,
-              format("--strategy {}: it trains in one process, and the job has {} workers, each of "
-                     "which would train alone; use --strategy {}",
-                     name, plan.world_size, strategy_text(meant)));
+              format("--strategy {}: it trains in one process, and the job {}, each of which would "
+                     "train alone; use --strategy {}",
+                     name,
+                     plan.world_size > 1 ? format("has {} workers", plan.world_size)
+                                         : std::string("may have several workers"),
+                     strategy_text(meant)));
 }
 
 }  // namespace dt

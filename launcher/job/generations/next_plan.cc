@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
+#include <tuple>
 #include <utility>
 
 namespace dt {
@@ -23,7 +24,7 @@ struct Spare {
 
 bool can_replace(const Host& host, const PlannedHost& place) {
   // An oversubscribed host had fewer slots than tasks.
-  return host.slots >= std::min(place.host.slots, place.task_count());
+  return host.slots == 0 || host.slots >= std::min(place.host.slots, place.task_count());
 }
 
 NextPlan next_plan(Plan last, std::vector<Host> lost, const std::vector<AgentState>& states) {
@@ -58,8 +59,24 @@ NextPlan next_plan(Plan last, std::vector<Host> lost, const std::vector<AgentSta
   return next;
 }
 
-Result<NextPlan> sized_plan(Plan last, std::vector<Host> lost,
-                            const std::vector<AgentState>& states, const SizedTerms& terms) {
+namespace {
+
+/// Sorts hosts, and the states of their agents with them.
+void sort_hosts(std::vector<PlannedHost>& hosts, std::vector<AgentState>& states,
+                const std::function<size_t(const Host&)>& order) {
+  std::vector<std::pair<PlannedHost, AgentState>> both;
+  for (size_t agent = 0; agent < hosts.size(); ++agent)
+    both.emplace_back(std::move(hosts[agent]), states[agent]);
+  std::ranges::stable_sort(both, {}, [&order](const auto& one) { return order(one.first.host); });
+  for (size_t agent = 0; agent < hosts.size(); ++agent)
+    std::tie(hosts[agent], states[agent]) = std::move(both[agent]);
+}
+
+}  // namespace
+
+Result<NextPlan> sized_plan(Plan last, std::vector<Host> lost, std::vector<AgentState> states,
+                            const SizedTerms& terms) {
+  if (terms.order) sort_hosts(last.hosts, states, terms.order);
   const JobSize& size = *terms.config.restarts.size;
   NextPlan next = {.plan = {}, .lost = std::move(lost)};
   std::vector<Host> there;
@@ -73,8 +90,7 @@ Result<NextPlan> sized_plan(Plan last, std::vector<Host> lost,
                                        : idle)
         .push_back(std::move(host));
   }
-  const int others = task_count(last.roles) - ranked_count(last.roles);
-  const SizeNeed need = needed_ranks(size, there, others, terms.is_first);
+  const SizeNeed need = needed_ranks(size, there, unranked_count(last.roles), terms.is_first);
   next.slots_missing = need.missing;
   next.is_full = (size.ranks_max > 0 && need.ranks >= size.ranks_max) ||
                  (size.hosts_max > 0 && there.size() >= static_cast<size_t>(size.hosts_max));

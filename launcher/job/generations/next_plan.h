@@ -33,18 +33,20 @@ NextPlan next_plan(Plan last, std::vector<Host> lost, const std::vector<AgentSta
 struct SizedTerms {
   const RunConfig& config;  ///< has the limits of the size
   bool is_first = false;    ///< no generation has run yet
+  /// By which the job has named or used the hosts, whichever of them answers first; may be empty.
+  std::function<size_t(const Host&)> order = {};
   /// Hosts that are kept out have no tasks; may be empty.
   std::function<bool(const Host&)> is_out = {};
 };
 
 /// Returns the plan of a job whose size follows its hosts. Each host that is connected offers its
-/// slots, in the order of `last`, and the ranked role gets as many tasks as config.restarts.size
-/// allows. The other hosts of the plan, which connect or are not needed, have no tasks. Fails as
-/// make_plan() does. Requires that the slots of connected hosts are known.
-Result<NextPlan> sized_plan(Plan last, std::vector<Host> lost,
-                            const std::vector<AgentState>& states, const SizedTerms& terms);
+/// slots, in the order of `terms`, else of `last`. The ranked role gets as many tasks as
+/// config.restarts.size allows. The other hosts of the plan, which connect or are not needed, have
+/// no tasks. Fails as make_plan() does. Requires that the slots of connected hosts are known.
+Result<NextPlan> sized_plan(Plan last, std::vector<Host> lost, std::vector<AgentState> states,
+                            const SizedTerms& terms);
 
-/// True if the host has slots enough for the place of another one.
+/// True if the host has slots enough for the place of another one, or its slots are not known yet.
 bool can_replace(const Host& host, const PlannedHost& place);
 
 /// Returns a warning for each of these spares that can take the place of no host.

@@ -282,9 +282,9 @@ Result<Reach> find_reach(Loop& loop, AgentGroup& agents, const Plan& plan,
   Probed launcher = {.name = "this machine", .endpoints = {}};
   // Without an address in these networks this machine does not listen: agents relay for it.
   auto allowed = allowed_addresses(interface_addresses(), terms.networks);
-  if (allowed && !terms.launcher.empty()) {
+  if (allowed && terms.rendezvous) {
     std::erase_if(*allowed, [&terms](const InterfaceAddress& address) {
-      return address.ip != terms.launcher;
+      return address.ip != *terms.rendezvous;
     });
   }
   std::unique_ptr<ProbeListener> own;

@@ -6,6 +6,7 @@
 #include "launcher/plan/plan.h"
 #include "rendezvous/secure/address_set.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,7 +56,8 @@ struct ReachTerms {
   AgentGroup::Awaited awaited;
   std::vector<std::string> networks = {};  ///< the value of --network-interfaces; none: all
   uint16_t held_port = 0;                  ///< at which this machine listens for the probe; 0: any
-  std::string launcher = {};  ///< the address of the rendezvous, if it listens; empty: any
+  /// The address of a rendezvous that listens already; empty: tasks cannot dial it. None: any.
+  std::optional<std::string> rendezvous = {};
 };
 
 /// The numbers of the agents that an agent dials, and the launcher's number. Up to 32 hosts it
