@@ -103,6 +103,19 @@ test_the_world_shrinks_by_a_lost_host_and_grows_when_it_is_back() {
   expect grep -qx 'generation 1: rank 0 of 6 on node1' logs/rank.0/stdout
 }
 
+test_a_lost_host_that_is_soon_back_keeps_its_ranks() {
+  hosts_up 3
+  start_summing -H node1:1,node2:1,node3:1 --min-np 2 --max-restarts 9 --start-timeout 60s
+  wait_for has_summed 1
+  cut_cable 2
+  wait_for stderr_has 'dtrain: waiting for node2, up to 1m (--start-timeout)'
+  mend_cable 2
+  wait_for has_summed 2
+  ends_well
+  expect_generation 2 3 node1 node2 node3
+  expect_stderr_contains 'dtrain: going on with 3 ranks on node['
+}
+
 test_a_killed_agent_without_sshd_shrinks_the_world() {
   hosts_up 3
   start_summing -H node1:1,node2:1,node3:1 --min-np 2 --max-restarts 9 --start-timeout 12s
@@ -116,9 +129,8 @@ test_a_killed_agent_without_sshd_shrinks_the_world() {
 # tried K: the launcher has connected to this host.
 tried() { grep -q 'Connection from ' "$out/net/node$1/sshd.log"; }
 
-# joins OPTION…: node3 joins by the hostfile after a failure, and all ranks sum.
+# joins OPTION…: node3 of three hosts joins by the hostfile after a failure, and all ranks sum.
 joins() {
-  hosts_up 3
   hostfile 'node1 slots=2' 'node2 slots=1'
   start_summing --hostfile hosts --max-restarts 9 --min-np 2 "$@"
   wait_for has_summed 1
@@ -133,9 +145,22 @@ joins() {
   expect_lines_with 5 'all sums were right'
 }
 
-test_a_host_that_the_hostfile_names_later_joins() { joins; }
+test_a_host_that_the_hostfile_names_later_joins() {
+  hosts_up 3
+  joins
+}
 
-test_a_host_that_the_hostfile_names_later_joins_with_a_port_range() { joins --port-range 41200-41300; }
+test_a_host_that_the_hostfile_names_later_joins_with_a_port_range() {
+  hosts_up 3
+  joins --port-range 41200-41300
+}
+
+test_the_agent_of_a_host_that_joins_relays_the_rendezvous() {
+  hosts_up 3
+  firewall l -i bridge -p tcp --syn -j REJECT --reject-with tcp-reset
+  joins --verbose
+  expect_stderr_contains 'node3: cannot reach this machine; its agent relays the rendezvous'
+}
 
 test_remote_hosts_join_a_job_of_this_machine() {
   hosts_up 2
