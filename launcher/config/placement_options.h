@@ -28,10 +28,10 @@ enum class SlotUnit : uint8_t { gpu_or_cpu, gpu, cpu };
 
 /// How processes are placed on hosts, CPUs and GPUs.
 struct PlacementOptions {
-  std::optional<MapBy> map_by;   ///< none: by slot, but by node where no host has slots
-  std::optional<MapBy> rank_by;  ///< none: by slot, or the map_by that was given
+  std::optional<MapBy> map_by;        ///< none: by slot, but by node where no host has slots
+  std::optional<MapBy> rank_by;       ///< none: by slot, or the map_by that was given
   std::optional<SlotUnit> slot_unit;  ///< none: the slots that hosts have in their lists
-  std::optional<int> per_host;  ///< --ppn: processes of each host; replaces its slots
+  std::optional<int> per_host;        ///< --ppn: processes of each host; replaces its slots
   BindTo bind_to = BindTo::none;
   bool report_bindings = false;
   GpuBind gpu_bind = GpuBind::none;

@@ -1,5 +1,6 @@
 #include "launcher/job/prepare_again.h"
 
+#include "base/crypto.h"
 #include "base/format.h"
 #include "launcher/job/generations/restart_text.h"
 #include "launcher/job/start/prepare.h"
@@ -9,7 +10,8 @@
 
 #include <algorithm>
 #include <iterator>
-#include <random>
+#include <limits>
+#include <span>
 #include <utility>
 
 namespace dt {
@@ -19,9 +21,11 @@ namespace {
 /// A longer wait for earlier processes is logged.
 constexpr Duration quiet_settling = seconds(10);
 
+/// Returns a number of 0 to 1; 0 without a random source.
 double random_fraction() {
-  std::random_device device;
-  return std::uniform_real_distribution<double>()(device);
+  uint32_t number = 0;
+  const auto filled = random_bytes(std::as_writable_bytes(std::span(&number, 1)));
+  return filled ? number / static_cast<double>(std::numeric_limits<uint32_t>::max()) : 0;
 }
 
 std::vector<std::string> failures_of(const std::vector<Prepared>& answers) {

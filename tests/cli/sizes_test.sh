@@ -255,11 +255,11 @@ test_the_plan_is_that_of_the_first_generation() {
   expect_stdout_contains '4 processes on 2 hosts: true'
   run_dtrain run -np 6 --host-discovery-script ./hosts.sh --dry-run true
   expect_status 2
-  expect_stderr_contains 'dtrain: 4 of 6 slots are there (a:2 b:2); the job cannot start with fewer'
+  expect_stderr_contains 'dtrain: 4 of 6 slots are there (a:2 b:2); the job waits for the others'
   : >hosts
   run_dtrain run -np 6 --host-discovery-script ./hosts.sh --dry-run true
   expect_status 2
-  expect_stderr_contains 'dtrain: 0 of 6 slots are there (no host); the job cannot start with fewer'
+  expect_stderr_contains 'dtrain: 0 of 6 slots are there (no host); the job waits for the others'
 }
 
 test_spares_are_hosts_above_the_most_ranks() {

@@ -169,7 +169,7 @@ test_a_spare_that_cannot_start_its_tasks_gives_way_to_the_next() {
   finish
   expect_status 0
   expect_stderr_contains 'node3: cannot enter the working directory /root/work'
-  expect_stderr_contains 'dtrain: node4 (spare) takes the place of a lost host'
+  expect_stderr_contains 'dtrain: node4 takes the place of a lost host'
   expect_hosts 2 node1 node4
   expect_no_processes
 }

@@ -129,7 +129,7 @@ TEST_CASE("restart settings: sizes that contradict each other are refused with w
       {{{"hosts", {"a:9"}}, {"min-np", {"4"}}, {"max-np", {"2"}}},
        "--min-np: 4 is more than 2 of --max-np; the fewest ranks are at most the most ranks"},
       {{{"np", {"1"}}, {"min-np", {"2"}}},
-       "-np: 1 ranks are fewer than 2 of --min-np; give 2 or more, or leave the number out"},
+       "-np: 1 rank is fewer than 2 of --min-np; give 2 or more, or leave the number out"},
       {{{"np", {"9"}}, {"max-np", {"8"}}},
        "-np: 9 ranks are more than 8 of --max-np; give 8 or fewer, or leave the number out"},
       {{{"role", {"ps=1,worker=9"}}, {"max-np", {"8"}}},

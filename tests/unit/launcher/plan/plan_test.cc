@@ -51,9 +51,9 @@ TEST_CASE("ranks fill one host before the next, in the order given") {
 TEST_CASE("make_plan: too few slots for a size that follows the hosts") {
   const JobSize size = {.ranks_min = 2, .ranks_first = 9};
   CHECK(blocks(make_plan({.hosts = two_hosts, .size = size})) ==
-        "8 of 9 slots are there (a:4 b:4); the job cannot start with fewer");
+        "8 of 9 slots are there (a:4 b:4); the job waits for the others");
   CHECK(blocks(make_plan({.hosts = {}, .size = size})) ==
-        "0 of 9 slots are there (no host); the job cannot start with fewer");
+        "0 of 9 slots are there (no host); the job waits for the others");
   CHECK(blocks(make_plan({.hosts = two_hosts, .size = size, .is_first = false})) == "a:4 b:4");
 }
 
