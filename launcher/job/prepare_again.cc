@@ -1,6 +1,5 @@
 #include "launcher/job/prepare_again.h"
 
-#include "base/crypto.h"
 #include "base/format.h"
 #include "launcher/job/generations/restart_text.h"
 #include "launcher/job/start/prepare.h"
@@ -10,8 +9,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
-#include <span>
 #include <utility>
 
 namespace dt {
@@ -20,13 +17,6 @@ namespace {
 
 /// A longer wait for earlier processes is logged.
 constexpr Duration quiet_settling = seconds(10);
-
-/// Returns a number of 0 to 1; 0 without a random source.
-double random_fraction() {
-  uint32_t number = 0;
-  const auto filled = random_bytes(std::as_writable_bytes(std::span(&number, 1)));
-  return filled ? number / static_cast<double>(std::numeric_limits<uint32_t>::max()) : 0;
-}
 
 std::vector<std::string> failures_of(const std::vector<Prepared>& answers) {
   std::vector<std::string> failures;
@@ -230,7 +220,7 @@ Result<> Restarting::run(const WorldRestart& restart, const Outcome& failed) {
   const std::string why = restart_text(restart, failed, planned);
   parts_.gathering.log.print("{}", why);
   line_ = "dtrain: " + why;
-  if (failed.failure) gathering_.keep_out(failed.failure->host, random_fraction());
+  if (failed.failure) gathering_.keep_out(failed.failure->host, parts_.random());
   TRY(gathering_.try_lost_hosts());
   TRY(gathering_.wait(now() + restart.delay));
   for (int tries = 0; !gathering_.is_late(tries); ++tries) {

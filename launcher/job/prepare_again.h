@@ -49,6 +49,7 @@ struct RestartParts {
   std::function<Result<Reach>(const Plan&, const std::vector<Prepared>&,
                               const AgentGroup::Awaited&)>
       find_reach;
+  std::function<double()> random;  ///< returns a number of 0 to 1
 };
 
 /// Removes the spares whose agents are lost or cannot start tasks from the plan, the answers and

@@ -11,8 +11,11 @@
 #include "launcher/job/start/reach.h"
 #include "launcher/job/start/rendezvous.h"
 
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -94,6 +97,13 @@ Outcome outcome_after(const JobContext& context, const RestartPolicy& restarts,
   return *first;
 }
 
+/// Returns a number of 0 to 1; 0 without a random source.
+double random_fraction() {
+  uint32_t number = 0;
+  const auto filled = random_bytes(std::as_writable_bytes(std::span(&number, 1)));
+  return filled ? number / static_cast<double>(std::numeric_limits<uint32_t>::max()) : 0;
+}
+
 /// Finds the addresses of hosts that have joined the job. The rendezvous keeps its address.
 Result<Reach> find_later_reach(JobContext& context, const PreparedJob& prepared, const Plan& plan,
                                const std::vector<Prepared>& answers,
@@ -122,15 +132,17 @@ Outcome outcome_without_restart(const JobContext& context, const Error& why, Out
 
 Result<Outcome> run_generations(JobContext& context, PreparedJob& prepared) {
   RestartPolicy restarts(context.config.restarts);
-  const RestartParts parts = {
-      .gathering = context.gathering_parts(prepared.generation.need),
-      .rendezvous = *prepared.rendezvous,
-      .output = *prepared.output,
-      .record = context.record,
-      .find_reach = [&](const Plan& plan, const std::vector<Prepared>& answers,
-                        const AgentGroup::Awaited& awaited) {
-        return find_later_reach(context, prepared, plan, answers, awaited);
-      }};
+  const RestartParts parts = {.gathering = context.gathering_parts(prepared.generation.need),
+                              .rendezvous = *prepared.rendezvous,
+                              .output = *prepared.output,
+                              .record = context.record,
+                              .find_reach =
+                                  [&](const Plan& plan, const std::vector<Prepared>& answers,
+                                      const AgentGroup::Awaited& awaited) {
+                                    return find_later_reach(context, prepared, plan, answers,
+                                                            awaited);
+                                  },
+                              .random = random_fraction};
   context.limit_since = Clock::now();
   for (;;) {
     context.record.begin_generation(Clock::now());

@@ -181,10 +181,10 @@ Result<Outcome> SimulatedLauncher::prepare_job(const GatheringParts& gathering,
       .rendezvous = *rendezvous,
       .output = *output,
       .record = record_,
-      .find_reach = [&](const Plan& its_plan, const std::vector<Prepared>& answers,
-                        const AgentGroup::Awaited& until) {
-        return probe(agents, its_plan, answers, until);
-      }};
+      .find_reach =
+          [&](const Plan& its_plan, const std::vector<Prepared>& answers,
+              const AgentGroup::Awaited& until) { return probe(agents, its_plan, answers, until); },
+      .random = [] { return 0.5; }};
   return run_generations(parts, status);
 }
 
