@@ -41,7 +41,7 @@ std::string hosts_text(const NextPlan& next) {
 std::string restart_text(const WorldRestart& restart, const Outcome& failed, const NextPlan& next) {
   const bool at_once = restart.delay == Duration::zero();
   const std::string limit = restart.of == unlimited_restarts ? "" : format(" of {}", restart.of);
-  const std::string text =
+  std::string text =
       format("restart {}{}{}{}", restart.number, limit,
              at_once ? "" : " in " + duration_text(restart.delay), cause_text(failed));
   const int ranks = next.plan.world_size;

@@ -129,5 +129,13 @@ TEST_CASE("needed_ranks: the cases of Horovod and torchelastic") {
   });
 }
 
+TEST_CASE("shortage_text: slots that lack, or hosts where the slots would do") {
+  const std::vector<Host> there = {{.name = "a", .slots = 2}, {.name = "b", .slots = 4}};
+  CHECK(shortage_text({.ranks_min = 8}, there, 0, false) == "6 of 8 slots");
+  CHECK(shortage_text({.ranks_min = 2, .ranks_first = 7}, there, 1, true) == "6 of 8 slots");
+  CHECK(shortage_text({.ranks_min = 4, .hosts_max = 1}, there, 0, false) == "2 of 4 slots");
+  CHECK(shortage_text({.hosts_min = 3}, there, 0, false) == "2 of 3 hosts");
+}
+
 }  // namespace
 }  // namespace dt

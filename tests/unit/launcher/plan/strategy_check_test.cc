@@ -143,5 +143,20 @@ TEST_CASE("restarts of workers that train by collectives, or of one of several p
             .starts_with("--restart-role worker=1: --ps-mode local-async needs every worker"));
 }
 
+TEST_CASE("check_strategy: a job that may have several ranks later trains in no one process") {
+  RunConfig config;
+  config.roles = workers(1);
+  config.strategy = StrategyName::mirrored;
+  const Plan plan =
+      make_plan({.hosts = {{.name = "a", .slots = 1}}, .roles = config.roles}).value();
+  CHECK(check_strategy(config, plan).has_value());
+  config.restarts.size = JobSize{.ranks_max = 1};
+  CHECK(check_strategy(config, plan).has_value());
+  config.restarts.size->ranks_max = 0;
+  const auto checked = check_strategy(config, plan);
+  REQUIRE_FALSE(checked.has_value());
+  CHECK(checked.error().message.find("the job may have several workers") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace dt
