@@ -380,6 +380,7 @@ TEST_CASE_FIXTURE(Sizes, "TaskOutput: a prompt of an ended generation is no othe
   while (turns->turn())
     continue;
   CHECK(folder.read("out") == "[1]<stdout>:rank 1> \n[ps:0]<stdout>:server> ");
+  output.reset();  // before its loop
 }
 
 TEST_CASE_FIXTURE(Sizes, "TaskOutput: a chunk that is written late counts for its own task") {
