@@ -40,9 +40,9 @@ struct JobContext {
   Runtime& runtime;
   JobRecord& record;
   Time start_deadline;
-  Time limit_since = Clock::now();     ///< the begin of --timeout, later by each pause
-  AgentGroup::Awaited awaited;         ///< for every answer of agents before the launch
-  std::vector<pid_t> own_children;     ///< that this process had before it started any agent
+  Time limit_since = Clock::now();  ///< the begin of --timeout, later by each pause
+  AgentGroup::Awaited awaited;      ///< the time limit of all answers by agents before the launch
+  std::vector<pid_t> own_children;  ///< that this process had before it started any agent
   std::vector<std::string> own_names;  ///< of this machine
   std::optional<HostDiscovery> discovery;
   StatusLine status;
