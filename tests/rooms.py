@@ -32,7 +32,7 @@ FLOORS = {
                  "connect", "slurm", "console", "discovery", "report", "job", "check"),
     "launcher/ssh": ("config", "keys", ""),
     "launcher/job": ("start", "generations", "supervision", ""),
-    "launcher/config": ("words", "hosts", "allocation", "restarts", "", "files"),
+    "launcher/config": ("words", "hosts", "allocation", "restarts", "tables", "", "files"),
 }
 
 # The one place of each third-party library: a pattern of paths, and how many files may match it.

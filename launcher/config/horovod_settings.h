@@ -9,8 +9,8 @@
 namespace dt {
 
 /// Checks the options of other launchers that are accepted without an effect, or refused
-/// (launcher/config/horovod_options.h, other_launcher_options.h). Fails for an option that dtrain
-/// refuses, and for one without an effect that is malformed or turned off.
+/// (in launcher/config/tables/: horovod_options.h, other_launcher_options.h). Fails for an option
+/// that dtrain refuses, and for one without an effect that is malformed or turned off.
 Result<> check_answered_options(const OptionSources& by_precedence);
 
 /// Reads --mca of Open MPI. Fails with dtrain's option for a parameter that chooses what dtrain

@@ -1,10 +1,10 @@
 #pragma once
 
 #include "choices/strategy_name.h"
-#include "launcher/config/horovod_options.h"
-#include "launcher/config/option.h"
-#include "launcher/config/other_launcher_options.h"
-#include "launcher/config/size_options.h"
+#include "launcher/config/tables/horovod_options.h"
+#include "launcher/config/tables/option.h"
+#include "launcher/config/tables/other_launcher_options.h"
+#include "launcher/config/tables/size_options.h"
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 
 #include "base/result.h"
 #include "launcher/config/config.h"
-#include "launcher/config/option.h"
+#include "launcher/config/tables/option.h"
 
 #include <cstddef>
 #include <functional>

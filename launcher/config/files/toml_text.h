@@ -1,6 +1,6 @@
 #pragma once
 
-#include "launcher/config/option.h"
+#include "launcher/config/tables/option.h"
 
 #include <string>
 #include <string_view>

@@ -1,4 +1,4 @@
-#include "launcher/config/other_launcher_options.h"
+#include "launcher/config/tables/other_launcher_options.h"
 
 #include "launcher/config/horovod_settings.h"
 #include "tests/unit/launcher/config/fixture.h"
