@@ -11,6 +11,10 @@ in_slurm() {
 }
 
 test_a_slurm_job_needs_no_host_list() {
+  # A dry run starts no srun. Where PATH has none, one more line reports it.
+  printf '#!/bin/sh\nexit 1\n' >srun
+  chmod +x srun
+  PATH=$PWD:$PATH
   in_slurm run --dry-run true
   expect_status 0
   expect_stderr 'dtrain: Slurm job 21: n[1-3], 12 slots'
