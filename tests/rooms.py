@@ -28,11 +28,12 @@ FLOORS = {
              "driver", "device", "api", "training"),
     "comm/training": ("ps", "strategy", "coordinator"),
     "comm/training/ps": ("state", "", "api"),
-    "launcher": ("ssh", "config", "process", "protocol", "plan", "environment", "network", "agent",
+    "launcher": ("ssh", "config", "process", "protocol", "plan", "environment", "network", "sync", "agent",
                  "connect", "slurm", "console", "discovery", "report", "job", "check"),
     "launcher/ssh": ("config", "keys", ""),
-    "launcher/job": ("start", "generations", "supervision", ""),
-    "launcher/config": ("words", "hosts", "allocation", "restarts", "tables", "", "files"),
+    "launcher/job": ("start", "generations", "supervision", "sync", ""),
+    "launcher/config": ("words", "hosts", "allocation", "restarts", "tables", "sync", "", "files"),
+    "launcher/sync": ("", "source", "store", "setup", "fetch", "host", "server"),
 }
 
 # The one place of each third-party library: a pattern of paths, and how many files may match it.

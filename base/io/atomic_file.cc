@@ -86,9 +86,14 @@ Result<> AtomicFile::write(ByteSpan bytes) const {
 
 Result<> AtomicFile::commit() {
   if (::fsync(file_.get()) != 0) return last_error();
+  TRY(commit_without_sync());
+  return sync_folder_of(path_);
+}
+
+Result<> AtomicFile::commit_without_sync() {
   if (std::rename(draft_.c_str(), path_.c_str()) != 0) return last_error();
   file_.reset();
-  return sync_folder_of(path_);
+  return {};
 }
 
 }  // namespace dt

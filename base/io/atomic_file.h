@@ -26,6 +26,9 @@ class AtomicFile {
   Result<> write(ByteSpan bytes) const;
   /// Returns when the file has its name and both are on the disk.
   Result<> commit();
+  /// The same without waiting for the disk, for files whose readers notice torn contents. Only a
+  /// loss of power can tear them.
+  Result<> commit_without_sync();
 
  private:
   AtomicFile(std::string path, std::string draft, Fd file);

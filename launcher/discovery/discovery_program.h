@@ -4,8 +4,8 @@
 #include "base/io/loop.h"
 #include "base/result.h"
 #include "launcher/console/tail.h"
-#include "launcher/discovery/group_guard.h"
 #include "launcher/process/child.h"
+#include "launcher/sync/group_guard.h"
 
 #include <sys/types.h>
 

@@ -105,6 +105,7 @@ Child::PendingExec::PendingExec(ChildRequest wanted)
            .fds = {request.input, request.output, request.error},
            .kept = request.kept,
            .new_session = request.new_session,
+           .joins_group = request.joins_group,
            .death_signal = request.death_signal,
            .open_files = open_files_limit(request.open_files_max),
            .cpu_mask = cpus.empty() ? nullptr : cpus.data(),
@@ -172,7 +173,8 @@ Result<Child> Child::start(ChildRequest request) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid < 0) return fail_errno("cannot start a process", static_cast<int>(-pid));
   // Parent and child both make the group: so it exists when this returns, and before the exec.
-  if (!pending->request.new_session) setpgid(static_cast<pid_t>(pid), static_cast<pid_t>(pid));
+  if (!pending->request.new_session && !pending->request.joins_group)
+    setpgid(static_cast<pid_t>(pid), static_cast<pid_t>(pid));
   return Child(static_cast<pid_t>(pid), Fd(pidfd), PendingExecPtr(pending.release()));
 }
 

@@ -31,6 +31,7 @@ struct ChildRequest {
   int death_signal = 9;         ///< the kernel sends it when the parent's thread dies; 0: none
   uint64_t open_files_max = 0;  ///< soft limit of descriptors; 0: inherited
   bool new_session = false;     ///< false: only a new process group
+  bool joins_group = false;     ///< that of this process; it gets no session and no group then
   std::vector<int> cpus = {};   ///< that it may use; empty: the same as this process
   int cgroup = -1;              ///< folder of its cgroup (version 2); -1: that of this process
 };

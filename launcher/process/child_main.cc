@@ -72,7 +72,7 @@ void child_main(void* argument) {
   if (call(SYS_getppid) != order->parent) exit_with_error(order, -ESRCH);
   if (order->new_session) {
     call(SYS_setsid);
-  } else {
+  } else if (!order->joins_group) {
     call(SYS_setpgid, 0, 0);
   }
   for (int i = 0; i < 3; ++i) {

@@ -20,6 +20,7 @@ struct ChildOrder {
   int fds[3] = {};            ///< become its descriptors 0, 1, 2; -1: inherited
   int kept = -1;              ///< stays open under its number; -1: none
   bool new_session = false;
+  bool joins_group = false;
   bool handlers_dropped = false;  ///< the kernel has reset our signal handlers in the child
   int death_signal = 0;
   rlimit open_files = {};

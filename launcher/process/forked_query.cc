@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -20,27 +21,42 @@ namespace {
 /// Before each answer: its size. The exit status would not do, since reap_strangers() collects it.
 using AnswerSize = uint64_t;
 
-/// Runs in the fork: closes all descriptors but the pipe, writes the answer into it, and exits. It
-/// uses _exit(2), so that no destructor of the parent's objects runs here.
+/// Writes the answer into the pipe, and exits. It uses _exit(2), so that no destructor of the
+/// parent's objects runs here.
 [[noreturn]] void answer_in_fork(int pipe, pid_t parent, const ForkedQuery::Question& question) {
-  constexpr int kept = STDERR_FILENO + 1;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // The parent blocks the signals that it reads from a signalfd; here they must end the process.
-  sigset_t none;
-  sigemptyset(&none);
-  pthread_sigmask(SIG_SETMASK, &none, nullptr);
-  // If the parent ended before prctl, no death signal would ever come.
-  if (getppid() != parent || dup2(pipe, kept) < 0) _exit(1);
-  close_range(kept + 1, ~0U, 0);
-  // An agent's stdout is its link to the launcher: output of a library must not get into it.
-  const Fd null(open("/dev/null", O_RDWR | O_CLOEXEC));
-  if (dup2(null.get(), STDIN_FILENO) < 0 || dup2(null.get(), STDOUT_FILENO) < 0) _exit(1);
+  constexpr int kept = first_kept_descriptor;
+  enter_fork(parent, {pipe});
   const Bytes answer = question();
   const Bytes size = Writer().number(AnswerSize{answer.size()}).take();
   _exit(write_all(kept, size) && write_all(kept, answer) ? 0 : 1);
 }
 
 }  // namespace
+
+void enter_fork(pid_t parent, const std::vector<int>& kept) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // The parent blocks the signals that it reads from a signalfd; here they must end the process.
+  sigset_t none;
+  sigemptyset(&none);
+  pthread_sigmask(SIG_SETMASK, &none, nullptr);
+  // If the parent ended before prctl, no death signal would ever come.
+  if (getppid() != parent) _exit(1);
+  // First above all of them: a number of the target may be one that is still to be moved.
+  const int above = 1 + std::max(first_kept_descriptor + static_cast<int>(kept.size()),
+                                 *std::ranges::max_element(kept));
+  int next = above;
+  for (const int descriptor : kept) {
+    if (dup2(descriptor, next++) < 0) _exit(1);
+  }
+  for (int at = 0; at < static_cast<int>(kept.size()); ++at) {
+    if (dup2(above + at, first_kept_descriptor + at) < 0) _exit(1);
+  }
+  close_range(static_cast<unsigned>(first_kept_descriptor) + static_cast<unsigned>(kept.size()),
+              ~0U, 0);
+  // An agent's stdout is its link to the launcher: output of a library must not get into it.
+  const Fd null(open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (dup2(null.get(), STDIN_FILENO) < 0 || dup2(null.get(), STDOUT_FILENO) < 0) _exit(1);
+}
 
 Result<std::unique_ptr<ForkedQuery>> ForkedQuery::start(Loop& loop, const Question& question,
                                                         Duration patience, Done on_done) {

@@ -8,8 +8,18 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 namespace dt {
+
+/// The number of the first descriptor that enter_fork() keeps.
+inline constexpr int first_kept_descriptor = 3;
+
+/// Called first in a process that is a fork of `parent`, and executes no other program. The end of
+/// the parent kills it, and no signal is blocked. It keeps these descriptors, from
+/// first_kept_descriptor on, and stderr; stdin and stdout are /dev/null. Exits where it cannot.
+/// Requires at least one descriptor.
+void enter_fork(pid_t parent, const std::vector<int>& kept);
 
 /// Runs a function in a forked process and receives its result. The function may take seconds or
 /// hang in the kernel (drivers do), and its leaks stay out of this process.

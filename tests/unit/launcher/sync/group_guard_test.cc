@@ -1,4 +1,4 @@
-#include "launcher/discovery/group_guard.h"
+#include "launcher/sync/group_guard.h"
 
 #include "launcher/process/child.h"
 #include "launcher/process/sweep.h"

@@ -15,8 +15,8 @@ namespace dt {
 /// A fork of this process waits for the end. Destruction ends the fork, and leaves the group alone.
 class GroupGuard {
  public:
-  /// Requires that the group's leader is a child whose status is collected after the destruction:
-  /// until then no other group can get its number.
+  /// Requires that the group's leader is this process, or a child whose status is collected after
+  /// the destruction: until then no other group can get its number.
   static Result<GroupGuard> start(pid_t group);
   GroupGuard(GroupGuard&& other) noexcept
       : fork_(std::move(other.fork_)), is_over_(std::exchange(other.is_over_, true)) {}

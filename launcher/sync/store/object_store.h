@@ -1,0 +1,94 @@
+#pragma once
+
+#include "base/bytes.h"
+#include "base/crypto.h"
+#include "base/io/fd.h"
+#include "base/result.h"
+#include "base/wall_time.h"
+#include "launcher/sync/manifest.h"
+#include "launcher/sync/store/store_folder.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace dt {
+
+/// Receives one object. Until commit() its file has a temporary name, which the destructor removes.
+class ObjectWriter {
+ public:
+  ObjectWriter(ObjectWriter&&) noexcept = default;
+  ObjectWriter& operator=(ObjectWriter&&) = delete;
+  ~ObjectWriter();
+
+  /// Fails with Errc::protocol for more bytes than the entry has, and with Errc::os for a full
+  /// disk.
+  Result<> write(ByteSpan bytes);
+  /// Gives the object its name. Fails with Errc::protocol when size or digest do not fit.
+  Result<> commit();
+
+ private:
+  friend class ObjectStore;
+  ObjectWriter(const TreeEntry& entry, std::string folder)
+      : entry_(entry), folder_(std::move(folder)) {}
+
+  TreeEntry entry_;
+  std::string folder_;
+  std::string draft_ = {};
+  Fd file_ = {};
+  uint64_t received_ = 0;
+  Sha256 hash_ = {};
+};
+
+/// Whole files in `objects/` of the store, named by their SHA-256. Several jobs, also of hosts that
+/// share the folder, may use it at once. While an ObjectStore lives, no other process removes
+/// objects that were used in the last day.
+class ObjectStore {
+ public:
+  static constexpr uint64_t bytes_max = uint64_t{10} << 30;
+
+  /// Objects that were written before `trusted_since_ns`, in nanoseconds since 1970, may have been
+  /// cut by a power loss. The default is the time at which this machine started.
+  static Result<ObjectStore> open(const StoreFolder& store,
+                                  std::optional<int64_t> trusted_since_ns = std::nullopt);
+
+  /// True if the object is there and whole. Notes its use. One that may have been cut is read once,
+  /// and a broken one is removed.
+  bool has(const TreeEntry& entry) const;
+  Result<ObjectWriter> create(const TreeEntry& entry) const;
+  /// Opens an object that has() found. Fails with Errc::not_found when it is gone.
+  Result<Fd> open_object(const TreeEntry& entry) const;
+
+  /// Ends the use by this job. Removes leftovers of killed jobs, and the objects that were not used
+  /// for longest while all have more than `limit` bytes.
+  void finish(WallClock::time_point now, uint64_t limit = bytes_max);
+
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit ObjectStore(std::string path) : path_(std::move(path)) {}
+
+  std::string path_;
+  Fd lock_ = {};
+  int64_t trusted_since_ns_ = 0;
+};
+
+/// All objects of a store.
+struct StoredObjects {
+  std::string path;
+  size_t count = 0;
+  uint64_t bytes = 0;
+  bool in_use = false;  ///< a running job may need them
+};
+
+StoredObjects list_objects(const std::string& store);
+/// Removes all objects of a store, unless a running job may need them, and returns the removed
+/// ones.
+Result<StoredObjects> clear_objects(const std::string& store);
+
+/// The name of an object's file.
+std::string object_name(const Digest& digest);
+
+}  // namespace dt
