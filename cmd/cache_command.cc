@@ -3,6 +3,8 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "base/wall_time.h"
+#include "cmd/cached_trees.h"
+#include "launcher/sync/store/store_folder.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -67,10 +69,6 @@ uintmax_t bytes_of(const fs::path& copy) {
   return failed ? 0 : bytes;
 }
 
-std::string megabytes(uintmax_t bytes) {
-  return format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
-}
-
 /// None when the copy has not become whole.
 std::optional<std::string> day_of(const fs::path& file) {
   std::error_code failed;
@@ -82,33 +80,21 @@ std::optional<std::string> day_of(const fs::path& file) {
 
 }  // namespace
 
-std::vector<std::string> cache_folders(const Environment& environment) {
-  std::vector<std::string> folders;
-  const auto add = [&](const char* variable, std::string_view below) {
-    const auto found = environment.find(variable);
-    if (found != environment.end() && found->second.starts_with('/'))
-      folders.push_back(format("{}/{}", found->second, below));
-  };
-  add("HOME", ".cache/dtrain");
-  add("XDG_RUNTIME_DIR", "dtrain");
-  folders.push_back(format("/tmp/dtrain-{}", ::getuid()));
-  return folders;
-}
-
 std::string list_cache(const std::vector<std::string>& folders) {
   std::string text;
   for (const std::string& folder : folders) {
     const std::vector<fs::path> copies = copies_in(folder);
-    if (!copies.empty() && !is_own(folder)) {
+    if ((!copies.empty() || keeps_trees(folder)) && !is_own(folder)) {
       text += left_out(folder);
       continue;
     }
     for (const fs::path& copy : copies) {
       const fs::path file = copy / "dtrain";
       const std::optional<std::string> day = day_of(file);
-      text += format("{:>8}  {:<20}  {}\n", megabytes(bytes_of(copy)),
-                     day ? "last used " + *day : "unfinished", printable(file.string(), 4096));
+      const std::string state = day ? "last used " + *day : "unfinished";
+      text += cache_line({.bytes = bytes_of(copy), .state = state, .path = file.string()});
     }
+    if (keeps_trees(folder)) text += list_trees(folder);
   }
   return text.empty() ? "no copies of dtrain\n" : text;
 }
@@ -117,7 +103,7 @@ Result<std::string> clear_cache(const std::vector<std::string>& folders) {
   std::string text;
   for (const std::string& folder : folders) {
     const std::vector<fs::path> copies = copies_in(folder);
-    if (!copies.empty() && !is_own(folder)) {
+    if ((!copies.empty() || keeps_trees(folder)) && !is_own(folder)) {
       text += left_out(folder);
       continue;
     }
@@ -131,18 +117,24 @@ Result<std::string> clear_cache(const std::vector<std::string>& folders) {
                                      failed.message()));
       }
     }
-    if (copies.empty()) continue;
+    if (!copies.empty()) {
+      text +=
+          format("removed {} {} ({}) in {}\n", copies.size(),
+                 copies.size() == 1 ? "copy" : "copies", megabytes(bytes), printable(folder, 4096));
+    }
+    const bool trees = keeps_trees(folder);
+    if (trees) {
+      const std::string removed = TRY(clear_trees_and_objects(folder));
+      text += removed;
+    }
     std::error_code not_empty;
-    fs::remove(folder, not_empty);
-    text +=
-        format("removed {} {} ({}) in {}\n", copies.size(), copies.size() == 1 ? "copy" : "copies",
-               megabytes(bytes), printable(folder, 4096));
+    if (trees || !copies.empty()) fs::remove(folder, not_empty);
   }
   return text.empty() ? "no copies of dtrain\n" : text;
 }
 
 Result<std::string> answer_cache(std::string_view verb, const Environment& environment) {
-  const std::vector<std::string> folders = cache_folders(environment);
+  const std::vector<std::string> folders = store_candidates(environment);
   std::string text = list_cache(folders);
   if (verb == "clear") text = TRY(clear_cache(folders));
   const auto host = environment.find("DTRAIN_HOSTNAME");

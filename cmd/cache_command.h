@@ -9,14 +9,12 @@
 
 namespace dt {
 
-/// Returns the folders in which hosts keep copies of dtrain: in the home, the runtime folder, /tmp.
-std::vector<std::string> cache_folders(const Environment& environment);
-
 /// Returns a line for each copy in these folders: its size, the day of its last use, and its file.
-/// A folder that another user can fill has a line instead.
+/// Lines for trees and objects of --sync follow. A folder that another user can fill has a line
+/// instead.
 std::string list_cache(const std::vector<std::string>& folders);
-/// Removes the copies in these folders, and nothing else. A folder that another user can fill keeps
-/// all. Returns a line for each folder.
+/// Removes the copies in these folders, trees and objects that no running job needs, and nothing
+/// else. A folder that another user can fill keeps all. Returns a line for each kind in a folder.
 Result<std::string> clear_cache(const std::vector<std::string>& folders);
 
 /// Answers `dtrain cache list` or `clear` on this machine. In a job each line begins with its host.

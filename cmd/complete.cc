@@ -87,7 +87,7 @@ void offer_options(Completion& completion, std::string_view typed,
     const bool shown = !answered && (own || all);
     if (!shown) continue;
     if (!takes(option)) continue;
-    if (option.kind != OptionKind::list && given.contains(&option)) continue;
+    if (!may_repeat(option) && given.contains(&option)) continue;
     for (const std::string_view spelling : spellings_of(option)) {
       const size_t before = completion.candidates.size();
       offer(completion, typed, spelling, option.help);
@@ -102,8 +102,8 @@ void offer_variables(Completion& completion, std::string_view typed,
     offer(completion, typed, name, "");
 }
 
-/// The option's placeholder decides the kind of its value. It is FILE, DIR, HOSTS, NAME, or choices
-/// in lower case, as in none|RANK|all.
+/// The option's placeholder decides the kind of its value. It is FILE, DIR, HOSTS, NAME, PATTERN,
+/// VARIABLE, or choices in lower case, as in none|RANK|all.
 Completion complete_value(const Option& option, const std::string& typed, const RunLine& line,
                           const CompletionReaders& readers) {
   Completion completion;
@@ -113,12 +113,15 @@ Completion complete_value(const Option& option, const std::string& typed, const 
     return completion;
   }
   if (option.placeholder == "HOSTS") return complete_hosts(typed, line.hostfile, readers);
-  if (option.placeholder.starts_with("NAME") || option.placeholder == "PATTERN") {
+  const bool of_variables =
+      option.group != OptionGroup::code &&
+      (option.placeholder.starts_with("NAME") || option.placeholder == "PATTERN");
+  if (of_variables || option.placeholder == "VARIABLE") {
     offer_variables(completion, typed, readers.environment);
     return completion;
   }
   for (const std::string_view kind : split(option.placeholder, '|')) {
-    if (kind == "FILE") completion.kind = Completion::Kind::files;
+    if (kind == "FILE" || kind == "PATTERN") completion.kind = Completion::Kind::files;
     if (kind == "DIR") completion.kind = Completion::Kind::folders;
   }
   for (const std::string_view choice : choices_of(option))

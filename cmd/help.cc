@@ -24,7 +24,7 @@ constexpr std::array topics = {
                 "--checkpoint --checkpoint-every --help"},
     CommandHelp{"config", "Show what flags, variables and files decide: dtrain config show.",
                 "show --origin --all --json --help"},
-    CommandHelp{"cache", "List or remove the copies of dtrain that hosts keep: dtrain cache list.",
+    CommandHelp{"cache", "List or remove the files of dtrain that hosts keep: dtrain cache list.",
                 "list clear --help"},
     CommandHelp{"completion", "Print the completion script for bash, zsh or fish.",
                 "bash zsh fish --help"},
@@ -35,6 +35,7 @@ constexpr std::array topics = {
 constexpr std::array groups = {
     OptionGroupTitle{OptionGroup::hosts, "Hosts and processes"},
     OptionGroupTitle{OptionGroup::workers, "Workers"},
+    OptionGroupTitle{OptionGroup::code, "Code on the hosts"},
     OptionGroupTitle{OptionGroup::faults, "Time and faults"},
     OptionGroupTitle{OptionGroup::output, "Output"},
     OptionGroupTitle{OptionGroup::itself, "dtrain itself"},
@@ -137,11 +138,12 @@ std::string config_help() {
 std::string cache_help() {
   return "usage: dtrain cache list|clear [-H HOSTS | --hostfile FILE] [options]\n\n" +
          wrapped(
-             "Lists or removes the copies of dtrain that a job has left in ~/.cache/dtrain, "
-             "$XDG_RUNTIME_DIR/dtrain or /tmp/dtrain-UID: on this machine, or on the hosts that "
-             "are "
-             "given. A later job sends dtrain again. Options for reaching hosts are those of "
-             "check.",
+             "Lists or removes the copies of dtrain, the trees and files of --sync, and the "
+             "folders of "
+             "--setup, that jobs have left in ~/.cache/dtrain, $XDG_RUNTIME_DIR/dtrain or "
+             "/tmp/dtrain-UID: on this "
+             "machine, or on the hosts that are given. A later job sends them again. Those of "
+             "running jobs stay. Options for reaching hosts are those of check.",
              0) +
          "\n\nexamples\n"
          "  dtrain cache list\n"

@@ -24,6 +24,7 @@
 #include "launcher/job/run.h"
 #include "launcher/report/report.h"
 #include "launcher/report/report_file.h"
+#include "launcher/sync/source/git_token.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -201,6 +202,10 @@ int dispatch(const std::vector<std::string>& words) {
   }
   if (!words.empty() && words.front() == "__bench") {
     return run_bench_rank(std::span(words).subspan(1), parse_environment(own_environment()));
+  }
+  if (words.size() == 1) {
+    const auto answer = git_answer(words.front(), parse_environment(own_environment()));
+    if (answer) return *answer ? print(**answer + "\n") : print_error(answer->error());
   }
   const auto invocation = parse_command_line(words);
   if (!invocation) {

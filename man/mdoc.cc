@@ -70,6 +70,7 @@ std::string_view type_name(OptionKind kind) {
     case OptionKind::duration:
       return "a number of seconds or a string";
     case OptionKind::list:
+    case OptionKind::lines:
       return "a string or an array of strings";
     case OptionKind::text:
       break;

@@ -40,7 +40,11 @@ AgentSession::Generation::Generation(AgentSession& session)
       run(session.loop_,
           {.send = [&session](MessageType type, uint32_t stream,
                               ByteSpan payload) { session.send_from_run(type, stream, payload); },
-           .owns_other = [&session](pid_t pid) { return session.diagnostics_.owns(pid); },
+           .owns_other =
+               [&session](pid_t pid) {
+                 return session.diagnostics_.owns(pid) || session.sync_.owns(pid);
+               },
+           .spared = [&session] { return session.sync_.processes(); },
            .on_ended = [&session](const Finished& finished) { session.tasks_ended(finished); }}) {
 }
 
@@ -126,6 +130,7 @@ void AgentSession::send_held_ends() {
 
 Result<> AgentSession::handle(const FrameView& frame) {
   const auto type = static_cast<MessageType>(frame.header.type);
+  if (is_of_sync(frame.header)) return sync_.receive(type, frame.payload);
   // These are meant for all tasks of the launch, also for those that have not been started yet.
   constexpr std::array to_all = {MessageType::signal, MessageType::pause, MessageType::finish,
                                  MessageType::input};
@@ -226,11 +231,12 @@ Result<> AgentSession::prepare(Prepare wanted) {
   link_.set_terms({.generation = wanted.generation,
                    .heartbeat = wanted.heartbeat,
                    .dead_after = wanted.dead_after});
+  const bool is_complete = wanted.stage != PrepareStage::ports;
   const Prepared answer = generation_->preparation.prepare(std::move(wanted));
   link_.send(MessageType::prepared, 0, encode(answer));
   // Sent at once: the launcher prepares the launch while the cgroup is made.
   link_.flush();
-  if (answer.failure.empty()) generation_->run.make_cgroup();
+  if (answer.failure.empty() && is_complete) generation_->run.make_cgroup();
   link_.beat();
   return {};
 }

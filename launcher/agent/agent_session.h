@@ -11,6 +11,8 @@
 #include "launcher/process/open_files.h"
 #include "launcher/protocol/message.h"
 #include "launcher/protocol/recent_signals.h"
+#include "launcher/sync/host/serve_sync.h"
+#include "launcher/sync/host_connection.h"
 
 #include <sys/types.h>
 #include <unistd.h>
@@ -79,6 +81,11 @@ class AgentSession {
                       .on_lost = [this] { launcher_lost(); }}};
   Diagnostics diagnostics_{
       loop_, [this](MessageType type, ByteSpan payload) { link_.send(type, 0, payload); }};
+  HostConnection sync_{loop_,
+                       [this](MessageType type, uint32_t stream, ByteSpan payload) {
+                         link_.send(type, stream, payload);
+                       },
+                       serve_sync};
   bool scheduled_ = false;  ///< as in AgentPlace
   pid_t parent_ = getppid();
   bool stop_unreported_ = false;  ///< the scheduler's SIGTERM, before the launch

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::time_t day = 86'400;  // seconds
 constexpr std::time_t unused_max = 30 * day;
-constexpr std::string_view file_name = "/dtrain";
+constexpr std::string_view executable_suffix = "/dtrain";
 constexpr std::string_view retired_suffix = ".old";
 constexpr std::string_view unfinished_prefix = "new.";
 
@@ -36,8 +36,8 @@ struct Copy {
 };
 
 std::optional<Copy> copy_of(std::string_view executable) {
-  if (!executable.ends_with(file_name)) return std::nullopt;
-  executable.remove_suffix(file_name.size());
+  if (!executable.ends_with(executable_suffix)) return std::nullopt;
+  executable.remove_suffix(executable_suffix.size());
   const size_t slash = executable.rfind('/');
   if (slash == std::string_view::npos) return std::nullopt;
   Copy copy = {std::string(executable.substr(0, slash)), std::string(executable.substr(slash + 1))};
@@ -72,7 +72,7 @@ class CachePruning {
   CachePruning(Copy used, std::time_t now) : used_(std::move(used)), now_(now) {}
 
   void mark_use(const std::function<std::string()>& digest) const {
-    const std::string file = path(used_.sha256) + std::string(file_name);
+    const std::string file = path(used_.sha256) + std::string(executable_suffix);
     if (!older(file, day)) return;
     mark(file, now_);
     const std::string read = digest();
@@ -102,7 +102,7 @@ class CachePruning {
 
   /// A folder without the file counts by its own time: a launcher may be sending the file.
   bool unused(const std::string& name) const {
-    const std::string file = path(name) + std::string(file_name);
+    const std::string file = path(name) + std::string(executable_suffix);
     return older(time_of(file) ? file : path(name), unused_max);
   }
 

@@ -44,7 +44,7 @@ Result<std::string> folder_to_enter(const Prepare& wanted) {
 
 Prepared Preparation::prepare(Prepare wanted) {
   wanted_ = std::move(wanted);
-  held_ports_.clear();  // of an earlier order
+  if (wanted_.stage != PrepareStage::command) held_ports_.clear();  // of an earlier order
   Prepared answer;
   if (const auto checked = check(answer); !checked) {
     answer.failure = checked.error().message;
@@ -54,9 +54,12 @@ Prepared Preparation::prepare(Prepare wanted) {
 }
 
 Result<> Preparation::check(Prepared& answer) {
-  const std::string folder = TRY(folder_to_enter(wanted_));
-  if (folder != wanted_.cwd) answer.home = wanted_.cwd = folder;
-  TRY(find_programs());
+  if (wanted_.stage != PrepareStage::ports) {
+    const std::string folder = TRY(folder_to_enter(wanted_));
+    if (folder != wanted_.cwd) answer.home = wanted_.cwd = folder;
+    TRY(find_programs());
+  }
+  if (wanted_.stage == PrepareStage::command) return {};
   answer.ports = TRY(hold_all_ports());
   if (!wanted_.probe) return {};
   const uint16_t port = TRY(probe_port());

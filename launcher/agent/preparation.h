@@ -28,7 +28,7 @@ class Preparation {
   Preparation& operator=(const Preparation&) = delete;
 
   /// Returns the answer, with a failure when the tasks cannot run here. Listens for probes if
-  /// `wanted` asks for it. A later order replaces the earlier one.
+  /// `wanted` asks for it. A later order replaces the earlier one, or is its second stage.
   Prepared prepare(Prepare wanted);
   /// Listens for the probes and measurements of `dtrain check`. Sets the addresses in `answer`, or
   /// the reason why there are none.

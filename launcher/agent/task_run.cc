@@ -58,7 +58,11 @@ void TaskRun::end(Duration patience) {
   if (sweep_) return sweep_->hurry(patience);
   port_watch_.reset();
   tasks_.signal(SIGTERM);
-  const std::vector<pid_t> spared = mpi_look_ ? mpi_look_->processes() : std::vector<pid_t>();
+  std::vector<pid_t> spared = handlers_.spared();
+  if (mpi_look_) {
+    const std::vector<pid_t> looking = mpi_look_->processes();
+    spared.insert(spared.end(), looking.begin(), looking.end());
+  }
   mpi_look_.reset();
   sweep_.emplace(
       loop_,

@@ -28,7 +28,8 @@ class TaskRun {
  public:
   struct Handlers {
     LocalTasks::Send send;
-    std::function<bool(pid_t)> owns_other;  ///< children that another owner collects
+    std::function<bool(pid_t)> owns_other;       ///< children that another owner collects
+    std::function<std::vector<pid_t>()> spared;  ///< children that outlive the tasks
     std::function<void(const Finished&)> on_ended;
   };
   TaskRun(Loop& loop, Handlers handlers) : loop_(loop), handlers_(std::move(handlers)) {}

@@ -90,7 +90,7 @@ Finding command_finding(const HostDiagnostics& host, const CommonPrograms& commo
   return finding;
 }
 
-/// The folder of the job, and the files of its command. dtrain copies only itself to the hosts.
+/// The folder of the job, and the files of its command. Without --sync, dtrain copies only itself.
 Finding folder_finding(const HostDiagnostics& host) {
   const std::string folder = printable(host.folder, 200);
   if (!host.files_missing.empty()) {
@@ -101,7 +101,7 @@ Finding folder_finding(const HostDiagnostics& host) {
             host.folder_failure.empty()
                 ? format("{} is not in {}", some_of(files, names_max), folder)
                 : format("{} and {} are not there", folder, some_of(files, names_max)),
-            "copy it to the same path there: dtrain copies only itself"};
+            "start the job with --sync, or copy it to the same path there"};
   }
   if (host.folder_failure.empty()) return {"folder", Grade::ok, folder};
   return {"folder", Grade::warning,

@@ -11,6 +11,8 @@
 #include "launcher/config/option_value.h"
 #include "launcher/config/restart_settings.h"
 #include "launcher/config/role_options.h"
+#include "launcher/config/setup_settings.h"
+#include "launcher/config/sync_settings.h"
 
 #include <algorithm>
 #include <cassert>
@@ -324,6 +326,8 @@ Result<RunConfig> make_run_config(const OptionSources& by_precedence,
   TRY(read_stdin(by_precedence, config));
   TRY(read_engine(by_precedence, config));
   TRY(read_texts(by_precedence, config));
+  TRY(read_sync(by_precedence, config));
+  TRY(read_setup(by_precedence, config));
   TRY(read_success(by_precedence, config.success));
   TRY(read_min_workers(by_precedence, config));
   warn_of_unused_server_options(by_precedence, config);

@@ -14,6 +14,9 @@
 #include "launcher/config/restarts/restart_options.h"
 #include "launcher/config/role.h"
 #include "launcher/config/success_options.h"
+#include "launcher/config/sync/fetch_options.h"
+#include "launcher/config/sync/setup_options.h"
+#include "launcher/config/sync/sync_options.h"
 #include "launcher/ssh/login_options.h"
 #include "rendezvous/cluster/cluster_spec.h"
 
@@ -69,6 +72,9 @@ struct RunConfig {
   std::optional<ServerMode> ps_mode;           ///< none: the program decides
   std::optional<int> ps_replicas;  ///< of each variable: 1 or 2; none: the program decides
   std::optional<std::string> chdir;
+  std::optional<SyncOptions> sync;    ///< none: no files are copied to the hosts
+  std::optional<FetchOptions> fetch;  ///< none: no files come back
+  std::optional<SetupOptions> setup;  ///< none: hosts are as a job needs them
   std::optional<Duration> timeout;
   PlacementOptions placement;
   LoginOptions ssh;

@@ -14,6 +14,8 @@ namespace dt {
 namespace {
 
 constexpr std::string_view hosts_prefix = "hosts:";
+constexpr std::string_view code_dir_macro = "code_dir";
+constexpr uint64_t path_bytes_max = 4096;
 
 using Values = const MacroValues&;
 
@@ -56,6 +58,7 @@ constexpr Macro known_macros[] = {
     {"master_addr", [](Values values) { return values.job.master_address; }},
     {"master_port", [](Values values) { return port_text(values.job.master_port); }},
     {"job_id", [](Values values) { return values.job.job_id; }},
+    {code_dir_macro, [](Values values) { return values.job.code_dir; }},
 };
 
 const Macro* find_macro(std::string_view name) {
@@ -130,6 +133,7 @@ MacroNeed macro_need(std::string_view text) {
     const Macro* macro = find_macro(word);
     const bool hosts = word.starts_with(hosts_prefix);
     need.any |= hosts || macro != nullptr;
+    need.code |= word == code_dir_macro;
     need.lists |= hosts || word == "cluster_spec";
     need.cluster |= hosts || (macro != nullptr && macro->need == Need::cluster);
   });
@@ -142,7 +146,7 @@ uint64_t expanded_bytes_max(std::string_view text, const std::map<std::string, i
   uint64_t bytes = 0;
   const auto literal = [&](std::string_view part) { bytes += part.size(); };
   scan(text, literal, [&](std::string_view word) {
-    bytes += word.size() + name_bytes_max;
+    bytes += word.size() + (word == code_dir_macro ? path_bytes_max : name_bytes_max);
     for (const auto& [role, tasks] : tasks_of) {
       if (word != "cluster_spec" && word != format("{}{}", hosts_prefix, role)) continue;
       bytes += role.size() + static_cast<uint64_t>(tasks) * (address_bytes_max + sizeof ",");

@@ -23,6 +23,7 @@ struct JobMacros {
   std::string master_address = {};
   uint16_t master_port = 0;
   std::string job_id = {};
+  std::string code_dir = {};  ///< the tree of --sync on the task's host
   bool operator==(const JobMacros&) const = default;
 };
 
@@ -37,18 +38,18 @@ struct MacroValues {
 
 /// Replaces the macros of a text. The task's own values replace {role}, {index}, {rank},
 /// {local_rank}, {world_size}, {host} and {port}. The job's values replace {master_addr},
-/// {master_port} and {job_id}. The macro {hosts:ROLE} becomes "h:p,h:p"; {cluster_spec} becomes
-/// "ps|h:p,worker|h:p;h:p", without the evaluator. Other braces and ${word} stay, and values are
-/// not expanded again. Requires a text that has passed check_macros for its role.
+/// {master_port}, {job_id} and {code_dir}. The macro {hosts:ROLE} becomes "h:p,h:p"; {cluster_spec}
+/// becomes "ps|h:p,worker|h:p;h:p", without the evaluator. Other braces and ${word} stay, and
+/// values are not expanded again. Requires a text that has passed check_macros for its role.
 std::string expand_macros(std::string_view text, const MacroValues& values);
 
-/// The kinds of macros in a text. There is `any`, one needs the `cluster`, or one `lists` addresses
-/// in the order of their indices. There is `any`, one needs the `cluster`, or one `lists` addresses
-/// in the order of their indices.
+/// The kinds of macros in a text. There is `any`, one needs the `cluster`, one `lists` addresses in
+/// the order of their indices, or one needs the `code` of --sync.
 struct MacroNeed {
   bool any = false;
   bool cluster = false;
   bool lists = false;
+  bool code = false;
 };
 MacroNeed macro_need(std::string_view text);
 

@@ -30,7 +30,7 @@ using OptionSources = std::vector<OptionSource>;
 /// file:line:column.
 Result<OptionSource> read_toml_options(std::string_view text, std::string_view path);
 /// Reads the options of an environment: DTRAIN_OPT_START_TIMEOUT=30s and so on. It ignores empty
-/// variables, and splits lists at blanks.
+/// variables, and splits lists at blanks, lines at their ends.
 Result<OptionSource> read_environment_options(const std::vector<std::string>& environment);
 
 }  // namespace dt

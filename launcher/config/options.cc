@@ -87,6 +87,10 @@ bool adds_up(const Option& option) {
   return option.name == "env" || option.name == "env-file" || option.name == "role-env";
 }
 
+bool may_repeat(const Option& option) {
+  return option.kind == OptionKind::list || option.kind == OptionKind::lines;
+}
+
 std::vector<std::string_view> spellings_of(const Option& option) {
   return split_words(option.spellings);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "choices/strategy_name.h"
+#include "launcher/config/sync/sync_rows.h"
 #include "launcher/config/tables/horovod_options.h"
 #include "launcher/config/tables/option.h"
 #include "launcher/config/tables/other_launcher_options.h"
@@ -368,11 +369,12 @@ inline constexpr std::array own_options = {
 
 /// All options of `dtrain run`.
 inline constexpr auto run_options = [] {
-  std::array<Option, own_options.size() + size_options.size() + torchrun_options.size() +
-                         mpirun_options.size() + horovod_options.size()>
+  std::array<Option, own_options.size() + size_options.size() + sync_options.size() +
+                         torchrun_options.size() + mpirun_options.size() + horovod_options.size()>
       all;
   auto* next = std::ranges::copy(own_options, all.begin()).out;
   next = std::ranges::copy(size_options, next).out;
+  next = std::ranges::copy(sync_options, next).out;
   next = std::ranges::copy(torchrun_options, next).out;
   next = std::ranges::copy(mpirun_options, next).out;
   std::ranges::copy(horovod_options, next);
@@ -436,6 +438,8 @@ const Option* find_option(std::string_view name);
 /// True for lists of variables: the values of all sources count. For one variable the nearer source
 /// wins.
 bool adds_up(const Option& option);
+/// True for an option that may be given again, and adds a value then.
+bool may_repeat(const Option& option);
 /// Returns all spellings with their dashes: "-np", "--np", …
 std::vector<std::string_view> spellings_of(const Option& option);
 /// Returns the number of arguments that follow the option on the command line; 0 for flags.

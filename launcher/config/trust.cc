@@ -120,12 +120,19 @@ constexpr const char* code_choosers[] = {
     "OPENSSL_*",
 };
 
+/// Returns the harm that the option could do in a file of another user.
+std::string_view danger_of(const Option& option) {
+  if (option.group != OptionGroup::code || option.name.starts_with("setup"))
+    return "make programs run";
+  return option.name.starts_with("fetch") ? "write files" : "send files to other machines";
+}
+
 tl::unexpected<Error> refuse_found(const OptionValue& given, std::string_view what) {
   const Option& option = *find_option(given.name);
-  return given.refuse(format(
-      "{} can make programs run, so it is not taken from a file that lies in the current folder;\n"
-      "give it with {}, in {}, with --config-file, or in ~/.config/dtrain/config.toml",
-      what, spellings_of(option).back(), variable_of(option)));
+  return given.refuse(
+      format("{} can {}, so it is not taken from a file that lies in the current folder;\n"
+             "give it with {}, in {}, with --config-file, or in ~/.config/dtrain/config.toml",
+             what, danger_of(option), spellings_of(option).back(), variable_of(option)));
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ namespace dt {
 /// jobs; a program may have others.
 bool chooses_code(std::string_view variable, std::string_view value);
 
-/// Fails for options that can start programs, if the user did not name their file.
+/// Fails for options that can start programs, or send or write files, if the user did not name
+/// their file.
 Result<> check_found_options(const OptionSource& source);
 /// Fails for a variable that chooses_code, if the user did not name the file that sets it. Passes a
 /// variable without a value: that comes from the user's own environment.

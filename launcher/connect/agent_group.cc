@@ -6,6 +6,7 @@
 #include "launcher/config/hosts/host_range.h"
 #include "launcher/connect/host_failures.h"
 #include "launcher/process/open_files.h"
+#include "launcher/sync/host_connection.h"
 
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -84,11 +85,11 @@ Result<> AgentGroup::open_shared(const std::vector<Host>& hosts) {
   if (all_here && !connect_options_.other && !is_dialed) return {};
   if (!all_here && !options_.connect_options) connect_options_.binary = TRY(AgentBinary::own());
   if (connect_options_.dialed) {
-    dialed_ = TRY(DialedHosts::create(loop_, log(), *connect_options_.dialed));
+    dialed_ = TRY(DialedHosts::create(loop_, log_, *connect_options_.dialed));
     connect_options_.dialed_hosts = dialed_.get();
     return {};
   }
-  remote_ = TRY(RemoteHosts::create(loop_, log(),
+  remote_ = TRY(RemoteHosts::create(loop_, log_,
                                     {.login = connect_options_.ssh,
                                      .dead_after = connect_options_.dead_after,
                                      .noise = connect_options_.noise,
@@ -150,7 +151,10 @@ Result<> AgentGroup::reconnect(size_t number) {
 }
 
 Result<> AgentGroup::handle(Agent& agent, const FrameView& message) {
-  switch (static_cast<MessageType>(message.header.type)) {
+  const auto type = static_cast<MessageType>(message.header.type);
+  if (is_of_sync(message.header))
+    return agent.sync ? agent.sync->receive(type, sync_stream, message.payload) : Result<>();
+  switch (type) {
     case MessageType::hello:
       agent.hello = TRY(decode<Hello>(message.payload));
       agent.hello_at = Clock::now();
@@ -191,8 +195,8 @@ Result<> AgentGroup::handle(Agent& agent, const FrameView& message) {
 
 void AgentGroup::report_connected() const {
   if (!options_.on_connected) return;
-  const auto connected = std::ranges::count_if(
-      agents_, [](const std::unique_ptr<Agent>& agent) { return agent->hello.has_value(); });
+  const auto connected =
+      std::ranges::count_if(agents_, [](const auto& agent) { return agent->hello.has_value(); });
   options_.on_connected(static_cast<size_t>(connected), agents_.size());
 }
 
@@ -205,7 +209,8 @@ void AgentGroup::report_missing() {
   options_.log->print("still waiting for {}", compress_names(names));
 }
 
-void AgentGroup::report_lost(const Agent& agent) {
+void AgentGroup::report_lost(Agent& agent) {
+  agent.sync.reset();
   if (!handlers_.on_lost) return;
   const Lease& lease = agent.link->lease();
   const auto away = lease.suspended(loop_.now());
@@ -354,8 +359,10 @@ void AgentGroup::retain(const Plan& plan) {
   for (auto& agent : agents_) {
     if (agent) unneeded_.push_back(std::move(agent));
   }
-  for (const auto& agent : unneeded_)
+  for (const auto& agent : unneeded_) {
+    agent->sync.reset();
     agent->link->close();
+  }
   agents_ = std::move(retained);
 }
 
@@ -434,7 +441,22 @@ void AgentGroup::restart_leases() {
     agent->link->lease().restart(loop_.now());
 }
 
+Result<std::optional<Fd>> AgentGroup::connect_sync(size_t number) {
+  Agent& agent = *agents_[number];
+  if (agent.sync) return std::nullopt;
+  SocketPair pair = TRY(make_socketpair());
+  TRY(set_nonblocking(pair.ours.get()));
+  agent.sync = std::make_unique<Relay>(
+      loop_, [this, &agent](MessageType type, uint32_t stream, ByteSpan payload) {
+        send(agent.number, type, stream, payload);
+      });
+  send(number, MessageType::relay_open, sync_stream, {});
+  TRY(agent.sync->add(sync_stream, std::move(pair.ours)));
+  return std::move(pair.theirs);
+}
+
 void AgentGroup::close(size_t number) {
+  agents_[number]->sync.reset();
   agents_[number]->link->close();
 }
 

@@ -1,8 +1,10 @@
 #pragma once
 
+#include "base/io/fd.h"
 #include "base/io/loop.h"
 #include "base/result.h"
 #include "launcher/connect/agent_link.h"
+#include "launcher/network/relay.h"
 #include "launcher/plan/plan.h"
 #include "launcher/protocol/diagnose_messages.h"
 #include "launcher/protocol/host_resources.h"
@@ -115,6 +117,9 @@ class AgentGroup {
   Result<Responses<Measured>> measure_each(const std::vector<std::optional<Measure>>& wanted,
                                            const Awaited& awaited);
   Connection connection(size_t agent) const;
+  /// Starts the sync process on an agent's host, and returns our end of a connection to it. None if
+  /// the agent has one already. The loss of the agent ends the connection.
+  Result<std::optional<Fd>> connect_sync(size_t agent);
 
   /// Messages and losses from now on go to these handlers.
   void set_handlers(Handlers handlers) { handlers_ = std::move(handlers); }
@@ -151,8 +156,8 @@ class AgentGroup {
     int64_t asked_ns = 0;  ///< when diagnose was sent, by the launcher's wall clock
     std::optional<Diagnosis> examined;
     std::optional<Measured> measured;
+    std::unique_ptr<Relay> sync;  ///< null: no connection to its sync process
   };
-  Log& log() { return options_.log == nullptr ? nobody_ : *options_.log; }
   /// Starts the agent of a host.
   Result<std::unique_ptr<Agent>> start(const Host& host);
   /// Opens what the connections to other hosts share.
@@ -161,7 +166,7 @@ class AgentGroup {
   void ask_resources(const Agent& agent, Duration patience);
   void report_connected() const;
   void report_missing();
-  void report_lost(const Agent& agent);
+  void report_lost(Agent& agent);
   void beat();
   /// Waits until each agent has this answer or is lost. `what` names it in the error.
   template <class Answer>
@@ -174,6 +179,7 @@ class AgentGroup {
   Loop& loop_;
   Options options_;
   Log nobody_{Log::Level::quiet, [](std::string_view) {}};
+  Log& log_{options_.log == nullptr ? nobody_ : *options_.log};
   ConnectOptions connect_options_;
   std::unique_ptr<RemoteHosts> remote_;  ///< null: all agents are on this machine, or dial
   std::unique_ptr<DialedHosts> dialed_;  ///< null: no agent dials

@@ -147,6 +147,12 @@ Result<std::vector<std::string>> check_cluster_variables(const RunConfig& config
       return fail(Errc::input, format("{}: {} (--no-macros leaves braces as they are)", text.origin,
                                       good.error().message));
     }
+    if (macro_need(text.text).code && !config.sync) {
+      return fail(Errc::input,
+                  format("{}: {{code_dir}} is the folder of --sync, which is not given "
+                         "(--no-macros leaves braces as they are)",
+                         text.origin));
+    }
     TRY(check_lists(text, plan));
     plain.push_back(text.text);
   }

@@ -78,7 +78,7 @@ Result<> Job::launch(const LaunchFacts& facts) {
   parts_.status.ranks(0, plan_.tasks.size());
   for (size_t agent = 0; agent < orders.size(); ++agent) {
     parts_.agents.send(agent, MessageType::launch, 0, orders[agent]);
-    log_reach(plan_.hosts[agent].host.name, facts.reach.hosts[agent]);
+    log_reach(parts_.log, plan_.hosts[agent].host.name, facts.reach.hosts[agent]);
   }
   input_.open(parts_.loop, parts_.log,
               [this](size_t task, ByteSpan bytes) { send_input(task, bytes); });
@@ -92,16 +92,6 @@ Result<> Job::launch(const LaunchFacts& facts) {
   launched_ = true;
   if (pause_wanted_) signalled(SIGTSTP);
   return {};
-}
-
-void Job::log_reach(const std::string& host, const HostReach& reach) {
-  if (!reach.interface.empty()) {
-    parts_.log.info("{}: other hosts reach it at {} ({})", host, reach.ips.front(),
-                    reach.interface);
-  }
-  if (reach.relay) {
-    parts_.log.info("{}: cannot reach this machine; its agent relays the rendezvous", host);
-  }
 }
 
 void Job::send_input(size_t task, ByteSpan bytes) {
@@ -127,8 +117,17 @@ Result<> Job::supervise() {
 Result<> Job::collect() {
   timer_ = Timer();
   over_ = false;
-  return parts_.agents.wait_for_exit(
-      {.deadline = parts_.loop.now() + collect_patience, .interrupted = [this] { return over_; }});
+  const auto interrupted = [this] { return over_; };
+  if (parts_.before_exit) {
+    const auto done = parts_.before_exit({.deadline = Time::max(), .interrupted = interrupted});
+    if (!done) parts_.log.warn("{}", done.error().message);
+  }
+  TRY(parts_.agents.wait_for_exit(
+      {.deadline = parts_.loop.now() + collect_patience, .interrupted = interrupted}));
+  // Agents that stayed were children, too.
+  while (parts_.before_exit && !sweep_.run())
+    TRY(parts_.loop.run_once(Time::max()));
+  return {};
 }
 
 void Job::signalled(int number) {
@@ -399,7 +398,7 @@ Result<Actions> Job::on_finished(size_t agent, ByteSpan payload) {
     supervisor_.verdict().forbid_restart();
   }
   // From now on the end of its connection is no loss.
-  if (!starts_again()) parts_.agents.close(agent);
+  if (!agents_stay()) parts_.agents.close(agent);
   return supervisor_.agent_finished(agent);
 }
 
@@ -436,7 +435,7 @@ void Job::carry_out(const Actions& actions) {
         break;
       case Action::Kind::finish:
         parts_.agents.send_all(MessageType::finish,
-                               encode(Finish{finish_patience(config_), starts_again()}));
+                               encode(Finish{finish_patience(config_), agents_stay()}));
         break;
       case Action::Kind::stop_waiting:
         failures_.report_now();
@@ -490,7 +489,7 @@ void Job::check_end() {
   // Every agent has sent `finished`, or is lost: no message comes any more.
   failures_.report_now();
   // The agents that stay are children, too, or have some.
-  if (starts_again() || sweep_.run()) over_ = true;
+  if (agents_stay() || sweep_.run()) over_ = true;
 }
 
 }  // namespace dt

@@ -47,6 +47,8 @@ class Job {
     StatusLine& status;
     std::function<void()> suspend;  ///< stops this process; returns after SIGCONT
     std::vector<pid_t> spared;      ///< children of this process older than any agent
+    /// Called when all tasks have ended for good, before the agents exit; may be empty.
+    std::function<Result<>(const AgentGroup::Awaited&)> before_exit = {};
   };
   struct Terms {
     Time start_deadline;  ///< when the last task must have started
@@ -104,7 +106,7 @@ class Job {
   void restart(size_t task, uint32_t attempt);
   void set_timer();
   void check_end();
-  void log_reach(const std::string& host, const HostReach& reach);
+  bool agents_stay() { return starts_again() || parts_.before_exit; }
   void send_input(size_t task, ByteSpan bytes);
   void ask_agent(size_t agent, const StatesWanted& wanted);
   Result<> on_states(size_t agent, ByteSpan payload);

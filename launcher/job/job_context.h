@@ -9,15 +9,20 @@
 #include "launcher/console/status_line.h"
 #include "launcher/discovery/host_discovery.h"
 #include "launcher/job/gathering.h"
+#include "launcher/job/sync/code_sync.h"
 #include "launcher/report/job_record.h"
+#include "launcher/sync/store/checkout_folder.h"
 
 #include <sys/types.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace dt {
+
+struct SyncSource;
 
 /// Lives from before the first connection until the end of the job.
 struct JobContext {
@@ -28,6 +33,12 @@ struct JobContext {
   JobContext& operator=(const JobContext&) = delete;
 
   void warn(const std::vector<std::string>& warnings);
+  /// Starts the sync process, if files are sent. It finds and hashes them while agents connect.
+  Result<> start_sync(const Environment& environment);
+  /// The job cannot start: hosts close the trees that they have got.
+  void close_trees();
+  /// Makes the folder for the files of a URL, which ends with the job.
+  Result<> prepare_checkout(SyncSource& source);
   /// When --timeout ends the job; Time::max() without one.
   Time time_limit() const;
   /// The start begins now: its deadline follows.
@@ -47,6 +58,8 @@ struct JobContext {
   std::optional<HostDiscovery> discovery;
   StatusLine status;
   AgentGroup agents;
+  std::optional<CheckoutFolder> checkout;  ///< of --sync-from with a URL; ends after `code`
+  std::unique_ptr<CodeSync> code;          ///< null: no files are sent
 };
 
 }  // namespace dt

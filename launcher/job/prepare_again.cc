@@ -1,9 +1,11 @@
 #include "launcher/job/prepare_again.h"
 
 #include "base/format.h"
+#include "base/text.h"
 #include "launcher/job/generations/restart_text.h"
 #include "launcher/job/start/prepare.h"
 #include "launcher/job/start/rendezvous.h"
+#include "launcher/job/sync/tree_orders.h"
 #include "launcher/plan/job_plan.h"
 #include "launcher/process/sweep.h"
 
@@ -51,6 +53,7 @@ class Restarting {
   Time now() const { return parts_.gathering.loop.now(); }
   Time settled_at() const;
   Result<> wait_until_settled();
+  Result<> send_trees();
   Result<bool> prepare_hosts();
   Result<bool> find_reach(const std::vector<Prepared>& answers, const AgentGroup::Awaited& awaited);
   std::vector<std::string> cut_off_texts(const Reach& reach) const;
@@ -161,6 +164,13 @@ Result<> Restarting::bind_tasks() {
   return {};
 }
 
+/// Hosts that are new get the tree of --sync.
+Result<> Restarting::send_trees() {
+  if (parts_.code == nullptr) return {};
+  TRY(parts_.code->give(generation_.plan));
+  return parts_.code->wait(generation_.plan, {time_limit_, parts_.gathering.interrupted});
+}
+
 /// Returns false when a host was lost meanwhile.
 Result<bool> Restarting::prepare_hosts() {
   TRY(wait_until_settled());
@@ -170,6 +180,15 @@ Result<bool> Restarting::prepare_hosts() {
   for (const PlannedHost& planned : plan.hosts)
     generation_.history.lost_since.erase(planned.host.name);
   TRY(check_launcher_files(config, plan));
+  TRY(send_trees());
+  if (parts_.code != nullptr && parts_.code->has_failed(plan)) {
+    const std::vector<std::string> why = parts_.code->failures(plan);
+    if (gathering_.give_way(why)) return false;
+    std::vector<Prepared> answers(why.size());
+    add_failures(answers, why);
+    return fail(Errc::refused,
+                preparation_failure(plan, std::vector<Prepare>(why.size()), answers)->reason);
+  }
   generation_.start_deadline = now() + config.start_timeout;
   const AgentGroup::Awaited awaited = {std::min(generation_.start_deadline, time_limit_),
                                        parts_.gathering.interrupted};
@@ -178,14 +197,16 @@ Result<bool> Restarting::prepare_hosts() {
            std::ranges::count(agents.states(), AgentState::lost) > 0;
   };
   const bool probe = needs_probe(plan, config.networks) && !is_probed(generation_.probed, plan);
-  const auto orders = prepare_orders(config, plan,
-                                     {.token = generation_.token,
-                                      .job = parts_.record.job,
-                                      .generation = generation_.facts.generation},
-                                     generation_.forwarded, probe);
+  auto orders = prepare_orders(config, plan,
+                               {.token = generation_.token,
+                                .job = parts_.record.job,
+                                .generation = generation_.facts.generation},
+                               generation_.forwarded, probe);
+  if (parts_.code != nullptr) TRY(place_in_trees(orders, config, plan, *parts_.code));
   auto answers = agents.prepare(orders, awaited);
   if (!answers && any_lost(answers.error())) return false;
   if (!answers) return tl::unexpected(answers.error());
+  if (parts_.code != nullptr) add_failures(*answers, parts_.code->failures(plan));
   if (gathering_.give_way(failures_of(*answers)) || gathering_.give_way(binding_faults()))
     return false;
   if (const auto failure = preparation_failure(plan, orders, *answers))
@@ -197,6 +218,7 @@ Result<bool> Restarting::prepare_hosts() {
   if (!found) return tl::unexpected(found.error());
   if (!*found) return false;
   TRY(bind_tasks());
+  if (parts_.code != nullptr) generation_.trees = parts_.code->trees(plan);
   const TaskTable its_table = table();
   parts_.rendezvous.set_table(its_table);
   if (generation_.facts.horovod)

@@ -12,6 +12,7 @@
 #include "launcher/job/gathering.h"
 #include "launcher/job/generations/restart_policy.h"
 #include "launcher/job/start/reach.h"
+#include "launcher/job/sync/code_sync.h"
 #include "launcher/plan/binding.h"
 #include "launcher/plan/plan.h"
 #include "launcher/protocol/host_resources.h"
@@ -37,6 +38,7 @@ struct JobGeneration {
   JobFacts facts;
   Time start_deadline;  ///< when the last task must have started
   HostHistory history = {};
+  std::vector<HostTree> trees = {};  ///< of --sync, by agent; empty: none
 };
 
 /// The parts of a launcher that a restart needs.
@@ -50,6 +52,7 @@ struct RestartParts {
                               const AgentGroup::Awaited&)>
       find_reach;
   std::function<double()> random;  ///< returns a number of 0 to 1
+  CodeSync* code = nullptr;        ///< null: no files are sent
 };
 
 /// Removes the spares whose agents are lost or cannot start tasks from the plan, the answers and

@@ -1,7 +1,9 @@
 #include "launcher/job/run.h"
 
 #include "base/crypto.h"
+#include "base/format.h"
 #include "base/io/log.h"
+#include "base/text.h"
 #include "launcher/config/allocation/allocation.h"
 #include "launcher/console/runtime.h"
 #include "launcher/discovery/host_discovery.h"
@@ -16,7 +18,10 @@
 #include "launcher/report/task_list.h"
 #include "launcher/slurm/dialed_by_srun.h"
 #include "launcher/slurm/signal_note.h"
+#include "launcher/sync/source/find_tree.h"
+#include "launcher/sync/source/tree_size.h"
 
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,20 +47,46 @@ Result<> find_hosts(RunConfig& config, Runtime& runtime) {
   return {};
 }
 
+/// The files that --sync would send, for --dry-run.
+Result<std::string> files_report(const RunConfig& config, const Environment& environment) {
+  if (!config.sync || config.json) return std::string();
+  if (config.sync->repository)
+    return format("Files of {}: not listed, since --dry-run does not run git\n",
+                  printable(name_of_repository(*config.sync->repository)));
+  const FoundTree tree = TRY(find_tree(*config.sync, {current_folder(environment), environment}));
+  TRY(check_tree_size(tree, config.sync->bytes_max));
+  return tree_text(tree);
+}
+
+/// Returns the variables without the token of --sync-from, which is only for git. Programs that
+/// this process starts with its own variables, such as ssh, do not get it either.
+Environment without_token(const RunConfig& config, Environment environment) {
+  if (!config.sync || config.sync->token.variable.empty()) return environment;
+  const std::string& name = config.sync->token.variable;
+  environment.erase(name);
+  ::unsetenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): the launcher has one thread
+  return environment;
+}
+
 /// The whole program: hosts, agents, plan, rendezvous, launch, supervision.
-Result<Outcome> run_job(RunConfig& config, const Environment& environment, Runtime& runtime,
+Result<Outcome> run_job(RunConfig& config, const Environment& of_user, Runtime& runtime,
                         JobRecord& record) {
+  const Environment environment = without_token(config, of_user);
   TRY(find_hosts(config, runtime));
   auto dialed = dialed_by_srun(config, environment, runtime.log());
   JobContext context(config, environment, runtime, record, std::move(dialed));
+  TRY(context.start_sync(of_user));
   PlannedJob planned = TRY(plan_job(context, environment));
   if (config.dry_run) {
-    runtime.out().write(plan_report(planned.plan, config), {});
+    const std::string files = TRY(files_report(config, environment));
+    runtime.out().write(plan_report(planned.plan, config) + files, {});
     return Outcome();
   }
-  PreparedJob prepared = TRY(prepare_job(context, std::move(planned)));
-  if (prepared.failure) return *prepared.failure;
-  return run_generations(context, prepared);
+  auto prepared = prepare_job(context, std::move(planned));
+  if (!prepared || prepared->failure) context.close_trees();
+  if (!prepared) return tl::unexpected(std::move(prepared).error());
+  if (prepared->failure) return *prepared->failure;
+  return run_generations(context, *prepared);
 }
 
 /// The outcome of a job that did not end by itself: an interruption before the launch, or an error.

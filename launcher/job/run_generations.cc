@@ -38,6 +38,7 @@ bool has_lost_output(const JobContext& context, const PreparedJob& prepared) {
 Outcome last_outcome(const JobContext& context, const PreparedJob& prepared, Outcome outcome) {
   context.record.output = prepared.output->counts();
   context.record.rendezvous = prepared.rendezvous->counters();
+  if (context.code && context.config.sync) context.record.sync = context.code->record();
   count_missing_checkpoints(*prepared.rendezvous, context.record, outcome);
   if (const auto lost = lost_files(context.config, prepared)) count_lost_output(outcome, *lost);
   return outcome;
@@ -66,14 +67,21 @@ Result<GenerationEnd> run_generation(JobContext& context, const PreparedJob& pre
       return restarts.allows(failed, lived);
     };
   }
+  std::function<Result<>(const AgentGroup::Awaited&)> before_exit;
+  if (context.code)
+    before_exit = [&](const AgentGroup::Awaited& until) {
+      return context.code->finish(&generation.plan, until);
+    };
   Job job({runtime.loop(), context.agents, *prepared.rendezvous, *prepared.output, runtime.log(),
-           context.record, context.status, [] { Runtime::suspend(); }, context.own_children},
+           context.record, context.status, [] { Runtime::suspend(); }, context.own_children,
+           before_exit},
           generation.plan, config,
           {.start_deadline = generation.start_deadline,
            .limit_since = context.limit_since,
            .may_restart = may_restart});
   const Runtime::SignalHandlerScope signals(runtime, [&job](int number) { job.signalled(number); });
-  TRY(job.launch({generation.forwarded, generation.facts, generation.bindings, generation.reach}));
+  TRY(job.launch({generation.forwarded, generation.facts, generation.bindings, generation.reach,
+                  generation.trees}));
   ignore_openssl_config();  // now, because the launcher waits for the agents anyway
   TRY(job.supervise());
   if (job.starts_again()) {
@@ -142,7 +150,8 @@ Result<Outcome> run_generations(JobContext& context, PreparedJob& prepared) {
                                     return find_later_reach(context, prepared, plan, answers,
                                                             awaited);
                                   },
-                              .random = random_fraction};
+                              .random = random_fraction,
+                              .code = context.code.get()};
   context.limit_since = Clock::now();
   for (;;) {
     context.record.begin_generation(Clock::now());

@@ -58,6 +58,8 @@ void get(Reader& reader, Prepare& message) {
   message.heartbeat = Duration(reader.number<int64_t>());
   message.dead_after = Duration(reader.number<int64_t>());
   message.environment_bytes = reader.number<uint64_t>();
+  message.stage = reader.number<PrepareStage>();
+  if (message.stage > PrepareStage::command) reader.refuse();
 }
 
 void get(Reader& reader, Prepared& message) {
@@ -233,7 +235,7 @@ Bytes encode(const Prepare& message) {
   put(writer, message.port_range);
   writer.number(message.probe).texts(message.networks).number(message.number);
   writer.number(int64_t{message.heartbeat.count()}).number(int64_t{message.dead_after.count()});
-  writer.number(message.environment_bytes);
+  writer.number(message.environment_bytes).number(message.stage);
   return writer.take();
 }
 

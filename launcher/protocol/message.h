@@ -137,6 +137,13 @@ struct RoleCommand {
   bool operator==(const RoleCommand&) const = default;
 };
 
+/// The part of a preparation that an order is for.
+enum class PrepareStage : uint8_t {
+  all,
+  ports,    ///< hold ports: the folder and the command come later
+  command,  ///< check folder and command: the ports of the order before stay held
+};
+
 /// From the launcher: check that this can be run, and hold ports. Nothing starts yet.
 struct Prepare {
   std::string token;
@@ -159,6 +166,7 @@ struct Prepare {
   Duration dead_after = seconds(5);
   /// Upper bound of the variables that a task gets from the launcher, as execve(2) counts them.
   uint64_t environment_bytes = 0;
+  PrepareStage stage = PrepareStage::all;
   bool operator==(const Prepare&) const = default;
 };
 

@@ -48,7 +48,8 @@ void put(Writer& writer, const std::optional<JobMacros>& macros) {
   for (const auto& [role, names] : macros->variables)
     writer.text(role).texts(names);
   writer.number(int32_t{macros->world_size});
-  writer.text(macros->master_address).number(macros->master_port).text(macros->job_id);
+  writer.text(macros->master_address).number(macros->master_port);
+  writer.text(macros->job_id).text(macros->code_dir);
 }
 
 std::optional<JobMacros> get_macros(Reader& reader) {
@@ -63,6 +64,7 @@ std::optional<JobMacros> get_macros(Reader& reader) {
   macros.master_address = reader.text();
   macros.master_port = reader.number<uint16_t>();
   macros.job_id = reader.text();
+  macros.code_dir = reader.text();
   return macros;
 }
 

@@ -7,6 +7,7 @@
 #include "launcher/protocol/message.h"
 #include "launcher/report/outcome.h"
 #include "launcher/report/stall_record.h"
+#include "launcher/sync/server/sync_events.h"
 #include "rendezvous/store/server.h"
 
 #include <cstddef>
@@ -61,6 +62,12 @@ struct GenerationRecord {
   std::string reason = {};                    ///< Outcome::reason
 };
 
+/// The files of --sync, and the hosts that got a copy of them, by name.
+struct SyncRecord {
+  TreeFacts tree;
+  std::vector<std::pair<std::string, HostTree>> hosts;
+};
+
 /// The events of a job, recorded as they happen, for --report. A member is empty while it is not
 /// known, or if the job ended before.
 struct JobRecord {
@@ -74,6 +81,7 @@ struct JobRecord {
   std::vector<std::string> contained_by;                 ///< by host; empty: the host was lost
   std::vector<std::string> last_stderr;                  ///< lines of the first task that failed
   std::optional<RendezvousServer::Counters> rendezvous;  ///< of all generations
+  std::optional<SyncRecord> sync;                        ///< none: no files were sent
   std::vector<StallRecord> stalls;  ///< in the order in which they were noticed
   bool mpi_noted = false;           ///< the user knows that MPI programs run alone
 

@@ -132,6 +132,21 @@ Json::Array hosts_json(const JobRecord& record) {
   return hosts;
 }
 
+Json sync_json(const std::optional<SyncRecord>& sync) {
+  if (!sync) return {};
+  Json::Array hosts;
+  for (const auto& [name, tree] : sync->hosts) {
+    hosts.emplace_back(Json::Object{{"name", name},
+                                    {"folder", tree.folder},
+                                    {"files_sent", count(tree.files_sent)},
+                                    {"bytes_sent", count(tree.bytes_sent)}});
+  }
+  return Json::Object{
+      {"root", sync->tree.root},          {"commit", text_or_null(sync->tree.commit)},
+      {"dirty", sync->tree.dirty},        {"files", count(sync->tree.files)},
+      {"bytes", count(sync->tree.bytes)}, {"hosts", std::move(hosts)}};
+}
+
 Json rendezvous_json(const std::optional<RendezvousServer::Counters>& counters) {
   if (!counters) return {};
   return Json::Object{{"connections", count(counters->accepted)},
@@ -171,6 +186,7 @@ Json report_document(const JobRecord& record, const std::vector<std::string>& co
       {"hosts", hosts_json(record)},
       {"tasks", std::move(tasks)},
       {"generations", generations_json(record)},
+      {"sync", sync_json(record.sync)},
       {"stalls", std::move(stalls)},
       {"counters", Json::Object{{"rendezvous", rendezvous_json(record.rendezvous)}}}};
 }

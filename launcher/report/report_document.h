@@ -41,6 +41,8 @@ namespace dt {
 ///                     reason}]: the starts of all tasks. `hosts` are names. `waited_s` is the time
 ///                     from the end of the one before, or null. The members above are about the
 ///                     last one, except for `output`. Empty when the job ended before the launch.
+///   `sync`            {root, commit, dirty, files, bytes, hosts}: the files of --sync, or null.
+///                     `hosts` is [{name, folder, files_sent, bytes_sent}]: those with a copy.
 ///
 /// These are the members of a task that may be null.
 ///

@@ -39,7 +39,8 @@ test_every_option_and_variable_of_the_pages_exists() {
 test_every_variable_that_a_worker_gets_is_in_the_page() {
   command -v mandoc >/dev/null || skip 'no mandoc; run: tools/setup.sh test'
   local name page=$pages/man7/dtrain-environment.7
-  run env -i "PATH=$PATH" "TEST_MARKER=$TEST_MARKER" CUDA_VISIBLE_DEVICES= "$DTRAIN" run --no-tag \
+  run env -i "PATH=$PATH" "HOME=$PWD/home" "TEST_MARKER=$TEST_MARKER" CUDA_VISIBLE_DEVICES= "$DTRAIN" run --no-tag \
+    --sync --sync-local-copy --setup true \
     --role scheduler=1,server=1,ps=1,worker=2 --env-set dmlc,paddle --success all \
     --port-range 30000-32000 --dump-stacks --result-dir results \
     --strategy multi_worker_mirrored --devices cpu:0 --cross-device-op AllReduce \
@@ -47,7 +48,7 @@ test_every_variable_that_a_worker_gets_is_in_the_page() {
   expect_status 0
   while read -r name; do
     expect grep -qE "^\\.It Ev.* $name( |\$)" "$page"
-  done < <(sed -n 's/^\([A-Za-z_]*\)=.*/\1/p' "$out/stdout" | grep -vx 'PATH\|TEST_MARKER\|CUDA_VISIBLE_DEVICES' | sort -u)
+  done < <(sed -n 's/^\([A-Za-z_]*\)=.*/\1/p' "$out/stdout" | grep -vx 'PATH\|HOME\|TEST_MARKER\|CUDA_VISIBLE_DEVICES' | sort -u)
   # And the reverse: workers have every variable that the page lists for them.
   sed -n '/^.Sh VARIABLES OF A WORKER/,/^.Sh VARIABLES THAT/p' "$page" | sed -n 's,^\.It Ev,,p' |
     grep -o '[A-Z][A-Za-z_]*' >listed

@@ -122,10 +122,23 @@ test_a_folder_that_hosts_lack_is_one_warning_and_their_home() {
   run_on_launcher "$DTRAIN" run -H node1:1,node2:1,node3:1 -- sh -c 'echo "$PWD $(pwd)"'
   expect_status 0
   expect_stdout_lines '[0]<stdout>:/root /root' '[1]<stdout>:/root /root' "[2]<stdout>:$PWD $PWD"
-  expect_stderr "dtrain: warning: '$PWD' cannot be entered on node1, node2; workers start in the home directory there (dtrain copies only itself; see --chdir)"
+  expect_stderr "dtrain: warning: '$PWD' cannot be entered on node1, node2; workers start in the home directory there (--sync copies its files; see also --chdir)"
   run_on_launcher "$DTRAIN" run -H node1:1 --chdir "$PWD" pwd
   expect_status 2
   expect_stderr "dtrain: node1: cannot enter the working directory '$PWD': No such file or directory (use --chdir)"
+}
+
+test_a_program_that_hosts_lack_but_this_machine_has_is_one_for_sync() {
+  hosts_up 1
+  mkdir "$out/data"
+  host_setup 1 "mount -t tmpfs data $out/data"
+  cd "$out/data" || fail 'no folder'
+  printf '#!/bin/sh\n' >train
+  chmod +x train
+  run_on_launcher "$DTRAIN" run -H node1:1 --chdir "$PWD" ./train
+  expect_status 127
+  expect_stderr "dtrain: node1: cannot run ./train: No such file or directory
+dtrain: ./train is on this machine; --sync copies it to the hosts, with its folder"
 }
 
 test_programs_with_mpi_alone_are_one_warning_for_all_hosts() {

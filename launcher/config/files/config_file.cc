@@ -91,6 +91,7 @@ std::optional<std::vector<std::string>> values_of(const toml::node& node, Option
       if (text) return {{*text}};
       return std::nullopt;
     case OptionKind::list:
+    case OptionKind::lines:
       if (text) return {{*text}};
       return node.is_array() ? array_values(*node.as_array()) : std::nullopt;
   }
@@ -110,6 +111,7 @@ std::string_view wanted(OptionKind kind) {
     case OptionKind::duration:
       return "a duration such as \"30s\", or a number of seconds";
     case OptionKind::list:
+    case OptionKind::lines:
       return "a string or an array of strings";
   }
   return "";

@@ -22,7 +22,7 @@ constexpr std::pair<std::string_view, std::string_view> defaults[] = {
     {"start-timeout", "30s"}, {"grace", "10s"},       {"heartbeat", "1s"},
     {"stall-report", "30s"},  {"on-failure", "kill"}, {"success", "auto"},
     {"clean", "running"},     {"color", "auto"},      {"ssh", "auto"},
-    {"ssh-parallel", "64"}};
+    {"ssh-parallel", "64"},   {"sync-max", "2G"},     {"setup-timeout", "10m"}};
 
 std::optional<DecidedOption> default_of(const Option& option) {
   if (option.effect != Effect::decides) return std::nullopt;
@@ -96,7 +96,7 @@ std::string lines_with_origins(const DecidedOption& decided) {
 
 Json json_value(const Option& option, const std::vector<std::string>& values) {
   const std::string text = toml_value(option, values);
-  if (option.kind == OptionKind::list) return Json::Array(values.begin(), values.end());
+  if (may_repeat(option)) return Json::Array(values.begin(), values.end());
   if (text == "true" || text == "false") return text == "true";
   if (const std::optional<int64_t> integer = parse_integer(text)) return *integer;
   const OptionValue given{.name = option.name, .values = &values, .origin = {}};

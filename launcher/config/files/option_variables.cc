@@ -29,9 +29,11 @@ Result<OptionSource> read_environment_options(const std::vector<std::string>& en
                                       spellings_of(*option).back()));
     }
     std::vector<std::string> values = {value};
-    if (option->kind == OptionKind::list) {
-      const std::vector<std::string_view> words = split_words(value);
-      values.assign(words.begin(), words.end());
+    if (may_repeat(*option)) {
+      std::vector<std::string_view> parts =
+          option->kind == OptionKind::lines ? split(value, '\n') : split_words(value);
+      std::erase_if(parts, [](std::string_view part) { return trim(part).empty(); });
+      values.assign(parts.begin(), parts.end());
     }
     options.values.emplace(option->name, std::move(values));
     options.origins.emplace(option->name, variable);

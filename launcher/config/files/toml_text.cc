@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/config/options.h"
 
 #include <algorithm>
 #include <cassert>
@@ -62,7 +63,7 @@ std::string toml_string(std::string_view text) {
 
 std::string toml_value(const Option& option, const std::vector<std::string>& values) {
   assert(!values.empty());
-  if (option.kind != OptionKind::list) {
+  if (!may_repeat(option)) {
     return bare_value(option.kind, values.back()).value_or(toml_string(values.back()));
   }
   std::vector<std::string> strings(values.size());

@@ -11,10 +11,20 @@ enum class OptionKind : uint8_t {
   integer,
   number,  ///< 0 or more, with an optional fraction
   duration,
-  list,  ///< may be repeated; each value is added
+  list,   ///< may be repeated; each value is added
+  lines,  ///< as list, but a value may have blanks: a variable has one in each of its lines
 };
 
-enum class OptionGroup : uint8_t { hosts, workers, faults, output, itself, torchrun, horovod };
+enum class OptionGroup : uint8_t {
+  hosts,
+  workers,
+  code,  ///< the tree of files that goes to the hosts, and their setup
+  faults,
+  output,
+  itself,
+  torchrun,
+  horovod
+};
 
 /// The effect of an option when it is given.
 enum class Effect : uint8_t {
@@ -54,8 +64,9 @@ struct Option {
   Effect effect = Effect::decides;
   /// The error text of an option that dtrain refuses.
   std::string_view refusal = {};
-  /// True when its value can start programs. Such an option is not accepted from a file that the
-  /// user did not name. Another user may have put it into the current folder.
+  /// True when its value can start programs, write files, or send the user's files to other
+  /// machines. Such an option is not accepted from a file that the user did not name. Another user
+  /// may have put it into the current folder.
   bool trusted_only = false;
   /// Format and name of the variable that an exporting option sets.
   ExportForm form = ExportForm::as_written;

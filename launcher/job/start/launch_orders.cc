@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "launcher/console/task_input.h"
 #include "launcher/environment/cluster_variables.h"
+#include "launcher/job/start/prepare.h"
 #include "launcher/protocol/message.h"
 
 #include <map>
@@ -34,6 +35,14 @@ TaskLaunch order_of_task(const RunConfig& config, const Plan& plan, const Launch
           .cpus = binding.cpus};
 }
 
+/// Adds what a task knows of the tree of --sync on its host, and of the setup there.
+void add_tree(Environment& environment, const HostTree& tree, const RunConfig& config,
+              const std::string& path) {
+  if (config.sync) environment["DTRAIN_CODE_DIR"] = tree.folder;
+  if (!tree.setup_folder.empty()) environment["DTRAIN_SETUP_DIR"] = tree.setup_folder;
+  if (tree.has_bin) environment["PATH"] = tree.with_setup(path);
+}
+
 }  // namespace
 
 Result<std::vector<Bytes>> launch_orders(const RunConfig& config, const Plan& plan,
@@ -52,7 +61,8 @@ Result<std::vector<Bytes>> launch_orders(const RunConfig& config, const Plan& pl
   TRY(add_cluster_variables(launch, config, plan, facts.job));
   std::vector<Bytes> orders;
   for (const PlannedHost& host : plan.hosts) {
-    const HostReach& reach = facts.reach.hosts[orders.size()];
+    const size_t agent = orders.size();
+    const HostReach& reach = facts.reach.hosts[agent];
     launch.interface = reach.interface;
     launch.relay = reach.relay;
     // The variables of other roles stay here: a value may be a secret, and hosts have other users.
@@ -60,6 +70,14 @@ Result<std::vector<Bytes>> launch_orders(const RunConfig& config, const Plan& pl
     launch.tasks.clear();
     for (const size_t at : host.tasks)
       launch.tasks.push_back(order_of_task(config, plan, facts, at));
+    if (!facts.trees.empty()) {
+      const HostTree& tree = facts.trees[agent];
+      if (launch.macros) launch.macros->code_dir = tree.folder;
+      for (TaskLaunch& task : launch.tasks) {
+        const Role& role = *find_role(plan.roles, task.id.role);
+        add_tree(task.environment, tree, config, path_of_tasks(facts.forwarded, role));
+      }
+    }
     orders.push_back(encode(launch));
     if (orders.back().size() > MessageAssembler::message_bytes_max) {
       return fail(Errc::input,

@@ -8,6 +8,7 @@
 #include "launcher/job/start/reach.h"
 #include "launcher/plan/binding.h"
 #include "launcher/plan/plan.h"
+#include "launcher/sync/server/sync_events.h"
 
 #include <vector>
 
@@ -19,6 +20,7 @@ struct LaunchFacts {
   const JobFacts& job;
   const Bindings& bindings;
   const Reach& reach;
+  const std::vector<HostTree>& trees;  ///< of --sync, by agent; empty: none
 };
 
 /// Each agent's order to start its tasks, an encoded Launch, by agent number. Fails with

@@ -9,7 +9,10 @@
 #include "launcher/process/argument_space.h"
 #include "rendezvous/cluster/tf_config.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <map>
 
 namespace dt {
@@ -81,12 +84,25 @@ std::vector<std::string> given_addresses(const Plan& plan) {
   return addresses;
 }
 
+/// True if the command names a file of this machine that lies in the folder.
+bool lies_in(const std::string& command, const std::string& folder) {
+  if (command.find('/') == std::string::npos) return false;
+  const std::string beginning = folder + "/";
+  if (command.starts_with('/') && !command.starts_with(beginning)) return false;
+  const std::string file = command.starts_with('/') ? command : beginning + command;
+  return ::access(file.c_str(), F_OK) == 0;
+}
+
 }  // namespace
 
 std::string folder_of_tasks(const RunConfig& config) {
   if (config.chdir && config.chdir->starts_with('/')) return *config.chdir;
   const std::string current = current_folder(process_environment());
   return config.chdir ? current + "/" + *config.chdir : current;
+}
+
+std::string path_of_tasks(const Environment& forwarded, const Role& role) {
+  return value_of(role.environment, "PATH", value_of(forwarded, "PATH", default_path));
 }
 
 Result<> check_launcher_files(const RunConfig& config, const Plan& plan) {
@@ -156,6 +172,23 @@ std::optional<Outcome> preparation_failure(const Plan& plan, const std::vector<P
   return Outcome{.exit_status = status, .failure = {}, .reason = join(lines, "\n")};
 }
 
+std::string sync_advice(const Plan& plan, const std::vector<Prepare>& orders,
+                        const std::vector<Prepared>& prepared) {
+  const std::string missing = format(": {}", errno_text(ENOENT));
+  for (size_t agent = 0; agent < prepared.size(); ++agent) {
+    if (plan.hosts[agent].host.here || !prepared[agent].failure.ends_with(missing)) continue;
+    std::vector<std::vector<std::string>> commands = {orders[agent].command};
+    for (const RoleCommand& role : orders[agent].role_commands)
+      commands.push_back(role.words);
+    for (const std::vector<std::string>& words : commands) {
+      if (words.empty() || !lies_in(words.front(), orders[agent].cwd)) continue;
+      return format("\n{} is on this machine; --sync copies it to the hosts, with its folder",
+                    shell_quote(printable(words.front())));
+    }
+  }
+  return {};
+}
+
 std::vector<std::string> cwd_fallback_warnings(const Plan& plan, const std::vector<Prepare>& orders,
                                                const std::vector<Prepared>& prepared) {
   std::vector<std::string> hosts;
@@ -164,8 +197,8 @@ std::vector<std::string> cwd_fallback_warnings(const Plan& plan, const std::vect
   }
   if (hosts.empty()) return {};
   return {
-      format("{} cannot be entered on {}; workers start in the home directory there (dtrain "
-             "copies only itself; see --chdir)",
+      format("{} cannot be entered on {}; workers start in the home directory there (--sync "
+             "copies its files; see also --chdir)",
              shell_quote(printable(orders.front().cwd, 300)), join(hosts, ", "))};
 }
 

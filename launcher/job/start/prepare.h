@@ -17,6 +17,9 @@ namespace dt {
 /// Returns the folder in which the tasks start: that of --chdir, or the current one.
 std::string folder_of_tasks(const RunConfig& config);
 
+/// Returns the PATH in which the command of a role's tasks is looked up.
+std::string path_of_tasks(const Environment& forwarded, const Role& role);
+
 /// Fails with Errc::input when this process may not open as many files as the job needs here.
 Result<> check_launcher_files(const RunConfig& config, const Plan& plan);
 
@@ -32,6 +35,11 @@ std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
 /// are prepared.
 std::optional<Outcome> preparation_failure(const Plan& plan, const std::vector<Prepare>& orders,
                                            const std::vector<Prepared>& prepared);
+
+/// The advice for another host that lacks a command's file, if this machine has it in the folder of
+/// the tasks: a line to add to the failure. Empty for every other failure.
+std::string sync_advice(const Plan& plan, const std::vector<Prepare>& orders,
+                        const std::vector<Prepared>& prepared);
 
 /// A warning when hosts lack the current folder and the user did not ask for one with --chdir.
 std::vector<std::string> cwd_fallback_warnings(const Plan& plan, const std::vector<Prepare>& orders,

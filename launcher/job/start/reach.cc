@@ -311,4 +311,10 @@ Result<Reach> find_reach(Loop& loop, AgentGroup& agents, const Plan& plan,
   return reach;
 }
 
+void log_reach(Log& log, const std::string& host, const HostReach& reach) {
+  if (!reach.interface.empty())
+    log.info("{}: other hosts reach it at {} ({})", host, reach.ips.front(), reach.interface);
+  if (reach.relay) log.info("{}: cannot reach this machine; its agent relays the rendezvous", host);
+}
+
 }  // namespace dt

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/io/log.h"
 #include "base/result.h"
 #include "launcher/connect/agent_group.h"
 #include "launcher/network/probe.h"
@@ -100,5 +101,8 @@ bool needs_probe(const Plan& plan, const std::vector<std::string>& networks);
 /// Has the agents dial each other and this machine, if needs_probe(), and chooses the addresses.
 Result<Reach> find_reach(Loop& loop, AgentGroup& agents, const Plan& plan,
                          const std::vector<Prepared>& prepared, const ReachTerms& terms);
+
+/// Logs how the tasks of a host and the others talk, for --verbose.
+void log_reach(Log& log, const std::string& host, const HostReach& reach);
 
 }  // namespace dt

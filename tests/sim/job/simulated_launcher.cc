@@ -231,8 +231,8 @@ Result<Outcome> SimulatedLauncher::run_generation(const RestartParts& parts, Sta
            .limit_since = record_.generations.front().began,
            .may_restart = may_restart});
   const SignalHandlerScope taker(*this, job);
-  TRY(job.launch(
-      {generation_.forwarded, generation_.facts, generation_.bindings, generation_.reach}));
+  TRY(job.launch({generation_.forwarded, generation_.facts, generation_.bindings, generation_.reach,
+                  generation_.trees}));
   handlers_.on_phase(Phase::launched);
   TRY(job.supervise());
   starts_again_ = job.starts_again();

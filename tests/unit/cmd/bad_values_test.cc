@@ -30,8 +30,8 @@ Result<RunConfig> decide(const std::vector<std::string>& words) {
 
 bool has_form(const Option& option) {
   // RANK is a number among the words of a choice.
-  return (option.kind != OptionKind::text && option.kind != OptionKind::list) ||
-         option.name == "hosts" || choices_of(option).size() > 1;
+  return (option.kind != OptionKind::text && !may_repeat(option)) || option.name == "hosts" ||
+         choices_of(option).size() > 1;
 }
 
 bool names(std::string_view message, const Option& option) {

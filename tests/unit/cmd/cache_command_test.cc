@@ -13,13 +13,6 @@
 namespace dt {
 namespace {
 
-TEST_CASE("cache_folders: the home's, the runtime folder's, and that of /tmp") {
-  const std::string temporary = format("/tmp/dtrain-{}", ::getuid());
-  CHECK(cache_folders({{"HOME", "/h"}, {"XDG_RUNTIME_DIR", "/r"}}) ==
-        std::vector<std::string>{"/h/.cache/dtrain", "/r/dtrain", temporary});
-  CHECK(cache_folders({{"HOME", "relative"}}) == std::vector<std::string>{temporary});
-}
-
 TEST_CASE("the copies of dtrain are listed and removed, and nothing else") {
   const TemporaryFolder folder;
   const std::string digest(64, 'a');

@@ -108,6 +108,13 @@ TEST_CASE("each place of the line is completed with what belongs there") {
       {{"run", "--config-file", ""}, "files"},
       {{"run", "-x", "NCCL_"}, "NCCL_DEBUG NCCL_IB_HCA"},
       {{"run", "-x", "NCCL_DEBUG="}, ""},
+      {{"run", "--env-exclude", "NCCL_"}, "NCCL_DEBUG NCCL_IB_HCA"},
+      {{"run", "--sync-exclude", "da"}, "files"},
+      {{"run", "--sync-from="}, "folders--sync-from=|"},
+      {{"run", "--sync-token-env", "NCCL_"}, "NCCL_DEBUG NCCL_IB_HCA"},
+      {{"run", "--sync-user", "NCCL_"}, ""},
+      {{"run", "--sync-to", "da"}, ""},
+      {{"run", "--setup", "make", "--setup"}, "--setup --setup-timeout --setup-once"},
       {{"run", ""}, "command2"},
       {{"run", "pyt"}, "command2"},
       {{"run", "-np", "4", "python", "--o"}, "command4"},
@@ -121,7 +128,8 @@ TEST_CASE("each place of the line is completed with what belongs there") {
 
 TEST_CASE("a dash offers every option once, by its usual spelling and with its help") {
   const Completion completion = complete(Words{"run", "-"}, usual_readers());
-  CHECK(completion.candidates.size() == own_options.size() + size_options.size());
+  CHECK(completion.candidates.size() ==
+        own_options.size() + size_options.size() + sync_options.size());
   for (const Option& option : own_options) {
     CAPTURE(option.name);
     const Completion::Candidate wanted = {std::string(spellings_of(option).front()),

@@ -68,6 +68,8 @@ class LineWriter {
         if (option.name == "role") return one_of({"chief=1,ps=1", "worker=2", "ps=1@localhost:2"});
         if (option.name.starts_with("role-")) return one_of({"ps=true", "worker=A=1", "ps"});
         return one_of({"localhost:4", "127.0.0.1:2", "localhost,::1"});
+      case OptionKind::lines:
+        return one_of({"true", "echo a b", "make; make install"});
       case OptionKind::text:
         break;
     }

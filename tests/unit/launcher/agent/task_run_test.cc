@@ -34,6 +34,7 @@ struct Fixture {
                      sent.push_back({type, stream, Bytes(payload.begin(), payload.end())});
                    },
                .owns_other = [](pid_t) { return false; },
+               .spared = [] { return std::vector<pid_t>(); },
                .on_ended = [this](const Finished& finished) { ends.push_back(finished); }}};
 
   Fixture() { become_subreaper(); }

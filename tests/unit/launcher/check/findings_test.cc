@@ -137,14 +137,15 @@ TEST_CASE("the home, the job's folder and the host's own name are findings") {
          host.folder_failure = "No such file or directory";
          host.files_missing = {"train.py"};
        },
-       "folder failure: /root/proj and train.py are not there → copy it to the same path there: "
-       "dtrain copies only itself"},
+       "folder failure: /root/proj and train.py are not there → start the job with --sync, or "
+       "copy it to the same path there"},
       {[](HostSeen&, HostDiagnostics& host) {
          host.folder = "/root/proj";
          host.files_missing = {"train.py"};
        },
-       "folder failure: train.py is not in /root/proj → copy it to the same path there: dtrain "
-       "copies only itself"},
+       "folder failure: train.py is not in /root/proj → start the job with --sync, or copy it to "
+       "the same "
+       "path there"},
   };
   for (const SpoiledHost& one : cases)
     check_complaint(one);

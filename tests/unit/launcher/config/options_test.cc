@@ -36,6 +36,13 @@ TEST_CASE("a flag's --no- spelling turns it off, unless that is its name") {
   CHECK(!turns_off(*find_option("no-tag"), "--no-tag"));
 }
 
+TEST_CASE("lists may be given again, and nothing else") {
+  for (const char* name : {"env", "hosts", "sync-exclude", "setup"})
+    CHECK(may_repeat(*find_option(name)));
+  for (const char* name : {"np", "sync", "sync-to", "setup-timeout"})
+    CHECK(!may_repeat(*find_option(name)));
+}
+
 TEST_CASE("an unknown word finds the option that was meant") {
   const std::pair<const char*, const char*> cases[] = {{"--nproc", "-np"},
                                                        {"--num-prc", "--num-proc"},

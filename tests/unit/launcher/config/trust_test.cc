@@ -1,5 +1,6 @@
 #include "launcher/config/trust.h"
 
+#include "base/format.h"
 #include "tests/unit/launcher/config/fixture.h"
 
 #include <doctest/doctest.h>
@@ -88,6 +89,29 @@ TEST_CASE("certain values of some variables choose what runs") {
     CAPTURE(c.name);
     CAPTURE(c.value);
     CHECK(chooses_code(c.name, c.value) == c.chooses);
+  }
+}
+
+TEST_CASE("an option that can start programs or send files is refused in a file that was found") {
+  const std::pair<const char*, const char*> cases[] = {
+      {"rsh-agent", "make programs run"},
+      {"sync", "send files to other machines"},
+      {"sync-from", "send files to other machines"},
+      {"sync-to", "send files to other machines"},
+      {"sync-exclude", "send files to other machines"},
+      {"fetch", "write files"},
+      {"fetch-to", "write files"},
+      {"setup", "make programs run"},
+      {"setup-once", "make programs run"}};
+  for (const auto& [name, what] : cases) {
+    CAPTURE(name);
+    OptionSource source = flags({{name, {"true"}}});
+    CHECK(check_found_options(source).has_value());
+    source.found = true;
+    const Result<> checked = check_found_options(source);
+    REQUIRE(!checked);
+    CHECK(checked.error().message.find(format("it can {}, so it is not taken", what)) !=
+          std::string::npos);
   }
 }
 

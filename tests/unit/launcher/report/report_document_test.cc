@@ -44,7 +44,7 @@ TEST_CASE("report_document: a job without a plan has its reason, and all members
       R"({"report_version":1,"version":"0.1.0","job":null,"command":["true"],)"
       R"("start":"1970-01-01T00:00:00.000Z","end":"1970-01-01T00:00:01.500Z",)"
       R"("duration_s":1.5,"exit_status":3,"reason":"no host","failure":null,)"
-      R"("failed_tasks":0,"world_size":0,"roles":[],"cluster":null,"hosts":[],"tasks":[],"generations":[],"stalls":[],)"
+      R"("failed_tasks":0,"world_size":0,"roles":[],"cluster":null,"hosts":[],"tasks":[],"generations":[],"sync":null,"stalls":[],)"
       R"("counters":{"rendezvous":null}})");
 }
 
@@ -171,6 +171,18 @@ TEST_CASE("report_document: each start of the tasks is a generation") {
   CHECK(at(second, "ended_at_s") == Json());
   CHECK(at(second, "waited_s") == Json(2.0));
   CHECK(at(second, "failure") == Json());
+}
+
+TEST_CASE("report_document: the files of --sync, and the hosts that got them") {
+  JobRecord record;
+  record.sync =
+      SyncRecord{.tree = {.root = "/src", .commit = "abc", .dirty = true, .files = 3, .bytes = 9},
+                 .hosts = {{"node1", {.folder = "/tree", .files_sent = 2, .bytes_sent = 8}}}};
+  const std::string text = report_document(record, {"true"}, Outcome(), record.began).text();
+  CHECK(
+      text.find(R"("sync":{"root":"/src","commit":"abc","dirty":true,"files":3,"bytes":9,)"
+                R"("hosts":[{"name":"node1","folder":"/tree","files_sent":2,"bytes_sent":8}]})") !=
+      std::string::npos);
 }
 
 }  // namespace

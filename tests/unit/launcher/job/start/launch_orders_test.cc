@@ -34,8 +34,10 @@ struct Fixture {
                            {.ips = {"10.0.0.2"}, .interface = "ens5", .relay = true}},
                  .warnings = {}};
 
+  std::vector<HostTree> trees = {};
+
   Result<std::vector<Bytes>> orders() const {
-    return launch_orders(config, plan, {forwarded, job, bindings, reach});
+    return launch_orders(config, plan, {forwarded, job, bindings, reach, trees});
   }
   std::vector<Launch> launches() const {
     std::vector<Launch> launches;
@@ -106,6 +108,19 @@ TEST_CASE("one order that is too large is an error with its host, and no order r
   CHECK(orders.error().message.starts_with("b: 6"));
   CHECK(orders.error().message.find("bytes of environments for 2 tasks are too many") !=
         std::string::npos);
+}
+
+TEST_CASE_FIXTURE(Fixture, "launch_orders() names the folder of --sync on each host") {
+  trees = {{.folder = "/home/a/tree"}, {.folder = "/home/b/tree"}};
+  config.sync = SyncOptions();
+  config.command = {"echo", "{code_dir}"};
+  const std::vector<Launch> all = launches();
+  CHECK(all[0].tasks[0].environment.at("DTRAIN_CODE_DIR") == "/home/a/tree");
+  CHECK(all[1].tasks[1].environment.at("DTRAIN_CODE_DIR") == "/home/b/tree");
+  REQUIRE(all[1].macros);
+  CHECK(all[1].macros->code_dir == "/home/b/tree");
+  trees.clear();
+  CHECK_FALSE(launches()[0].tasks[0].environment.contains("DTRAIN_CODE_DIR"));
 }
 
 }  // namespace

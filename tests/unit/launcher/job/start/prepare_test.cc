@@ -1,8 +1,11 @@
 #include "launcher/job/start/prepare.h"
 
 #include "tests/unit/launcher/job/local_plan.h"
+#include "tests/unit/temporary_folder.h"
 
 #include <doctest/doctest.h>
+
+#include <string>
 
 namespace dt {
 namespace {
@@ -97,6 +100,30 @@ TEST_CASE("the agent of this machine has a lease of its own") {
   CHECK(lease() == seconds(2));
 }
 
+TEST_CASE("sync_advice is for a command that this machine has, and another host lacks") {
+  const TemporaryFolder folder;
+  folder.write("bin/train", "", 0700);
+  const auto advice = [&](const std::string& command, const std::string& failure, bool here) {
+    Plan plan;
+    plan.hosts.push_back({.host = {.name = "a", .here = here}, .tasks = {0}});
+    return sync_advice(plan, {{.command = {command}, .cwd = folder.path()}},
+                       {{.failure = failure, .status = 127}});
+  };
+  const std::string missing = "cannot run bin/train: No such file or directory";
+  CHECK(advice("bin/train", missing, false) ==
+        "\nbin/train is on this machine; --sync copies it to the hosts, with its folder");
+  CHECK(advice(folder.path() + "/bin/train", missing, false) ==
+        "\n" + folder.path() +
+            "/bin/train is on this machine; --sync copies it to the hosts, with its folder");
+  CHECK(advice("bin/train", missing, true).empty());
+  CHECK(advice("bin/train", "", false).empty());
+  CHECK(advice("bin/train", "cannot run bin/train: its interpreter perl does not exist", false)
+            .empty());
+  CHECK(advice("bin/test", missing, false).empty());
+  CHECK(advice("train", "cannot run train: not found in PATH", false).empty());
+  CHECK(advice("/bin/sh", missing, false).empty());
+}
+
 TEST_CASE("cwd_fallback_warnings is one warning for all hosts that lack the folder") {
   Plan plan;
   for (const char* name : {"a", "b", "c"})
@@ -109,7 +136,7 @@ TEST_CASE("cwd_fallback_warnings is one warning for all hosts that lack the fold
   CHECK(cwd_fallback_warnings(plan, orders, prepared) ==
         std::vector<std::string>{
             "'/data/my job' cannot be entered on a, c; workers start in the home "
-            "directory there (dtrain copies only itself; see --chdir)"});
+            "directory there (--sync copies its files; see also --chdir)"});
 }
 
 }  // namespace

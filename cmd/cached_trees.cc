@@ -1,0 +1,101 @@
+#include "cmd/cached_trees.h"
+
+#include "base/format.h"
+#include "base/text.h"
+#include "base/wall_time.h"
+#include "launcher/sync/setup/kept_setups.h"
+#include "launcher/sync/store/kept_trees.h"
+#include "launcher/sync/store/object_store.h"
+
+#include <cstddef>
+#include <filesystem>
+#include <system_error>
+
+namespace dt {
+
+namespace {
+
+constexpr size_t path_bytes_shown = 4096;
+
+/// Returns "1 tree" and "2 trees".
+std::string counted(size_t count, std::string_view noun) {
+  return format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+/// Returns the line of a tree or a setup.
+template <class Kept>
+std::string line_of(const Kept& kept) {
+  const std::string day = utc_text(kept.last_use).substr(0, 10);
+  const std::string state = kept.in_use ? "in use" : "last used " + day;
+  return cache_line({.bytes = kept.bytes, .state = state, .path = kept.path});
+}
+
+/// Removes the setups, but those of running jobs, and returns a line for each of both.
+Result<std::string> clear_setups_of(const std::string& folder) {
+  const std::string shown = printable(folder, path_bytes_shown);
+  const ClearedSetups setups = TRY(clear_setups(folder));
+  std::string text;
+  if (setups.setups > 0) {
+    text += format("removed {} ({}) in {}/setups\n", counted(setups.setups, "setup"),
+                   megabytes(setups.bytes), shown);
+  }
+  if (setups.in_use > 0)
+    text += format("{} in use left in {}/setups\n", counted(setups.in_use, "setup"), shown);
+  std::error_code not_empty;
+  std::filesystem::remove(folder + "/setups", not_empty);
+  return text;
+}
+
+}  // namespace
+
+std::string megabytes(uint64_t bytes) {
+  return format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+}
+
+std::string cache_line(const CacheLine& line) {
+  return format("{:>8}  {:<20}  {}\n", megabytes(line.bytes), line.state,
+                printable(line.path, path_bytes_shown));
+}
+
+bool keeps_trees(const std::string& folder) {
+  std::error_code failed;
+  return std::filesystem::exists(folder + "/trees", failed) ||
+         std::filesystem::exists(folder + "/objects", failed) ||
+         std::filesystem::exists(folder + "/setups", failed);
+}
+
+std::string list_trees(const std::string& folder) {
+  std::string text;
+  for (const KeptTree& tree : list_kept_trees(folder))
+    text += line_of(tree);
+  for (const KeptSetup& setup : list_kept_setups(folder))
+    text += line_of(setup);
+  const StoredObjects objects = list_objects(folder);
+  if (objects.count == 0) return text;
+  const std::string state = counted(objects.count, "file");
+  return text + cache_line({.bytes = objects.bytes, .state = state, .path = objects.path});
+}
+
+Result<std::string> clear_trees_and_objects(const std::string& folder) {
+  const std::string shown = printable(folder, path_bytes_shown);
+  const ClearedTrees trees = TRY(clear_trees(folder, WallClock::now()));
+  const StoredObjects objects = TRY(clear_objects(folder));
+  std::string text = TRY(clear_setups_of(folder));
+  if (trees.trees > 0) {
+    text += format("removed {} ({}) in {}/trees\n", counted(trees.trees, "tree"),
+                   megabytes(trees.bytes), shown);
+  }
+  if (objects.count > 0) {
+    text += format("removed {} ({}) in {}/objects\n", counted(objects.count, "file"),
+                   megabytes(objects.bytes), shown);
+  }
+  if (trees.in_use > 0)
+    text += format("{} in use left in {}/trees\n", counted(trees.in_use, "tree"), shown);
+  if (objects.in_use) text += format("all files in use left in {}/objects\n", shown);
+  // Empty now, unless a job runs.
+  std::error_code not_empty;
+  std::filesystem::remove(folder + "/trees", not_empty);
+  return text;
+}
+
+}  // namespace dt

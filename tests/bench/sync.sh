@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# Measures --sync beside rsync: a tree of 5,000 files and 60 MB, to hosts that are network namespaces of this machine,
+# each with an sshd. Runs as root, needs rsync, and prints a Markdown table.
+#
+#   sync.sh [rounds [hosts]]
+set -euo pipefail
+here=$(realpath "$(dirname "$0")")
+rounds=${1:-9}
+hosts=${2:-1}
+# shellcheck source=lib.sh
+. "$here/lib.sh"
+# shellcheck source=../cli/lib.sh
+. "$here/../cli/lib.sh"
+# shellcheck source=../net/lib.sh
+. "$here/../net/lib.sh"
+out=$folder
+skip() { echo "not measured: $*" && exit 0; }
+command -v rsync >/dev/null || skip 'no rsync here'
+
+make_tree() {
+  python3 -c 'import os, random
+random.seed(7)
+for number in range(5000):
+    folder = f"tree/part{number // 100}"
+    os.makedirs(folder, exist_ok=True)
+    with open(f"{folder}/{number}", "wb") as file:
+        file.write(random.randbytes(random.randrange(24000)))'
+}
+
+# measure NAME COMMAND…: adds its ms to those of NAME.
+measure() {
+  local name=$1 began
+  shift
+  began=$EPOCHREALTIME
+  on_launcher "$@" >"$folder/stdout" 2>"$folder/stderr" || fail "$name: $(cat "$folder/stderr")"
+  awk -v began="$began" -v ended="$EPOCHREALTIME" 'BEGIN { printf "%.1f\n", (ended - began) * 1000 }' >>"$folder/ms/$name"
+}
+
+names=$(seq -s, -f 'node%g:1' "$hosts")
+without() { measure "$1, no files" "$dtrain" run --no-tag -H "$names" true; }
+by_dtrain() { measure "$1, dtrain" env -C "$folder/tree" "$dtrain" run --no-tag --sync-to copy -H "$names" true; }
+by_dtrain_tree() { measure "$1, dtrain, a new tree" env -C "$folder/tree" "$dtrain" run --no-tag --sync -H "$names" true; }
+# shellcheck disable=SC2016  # expanded by the shell there
+by_rsync() {
+  measure "$1, rsync" bash -ec 'for ((k = 1; k <= $1; ++k)); do rsync -a --delete -e ssh "$2/" "node$k:copy-rsync" & pids+=($!); done
+    for pid in "${pids[@]}"; do wait "$pid"; done' rsync "$hosts" "$folder/tree"
+}
+forget() {
+  local k
+  for ((k = 1; k <= hosts; ++k)); do
+    rm -rf "$(home_of "$k")"/copy "$(home_of "$k")"/copy-rsync "$(home_of "$k")"/.cache/dtrain/objects "$(home_of "$k")"/.cache/dtrain/trees
+  done
+  rm -rf "$(launcher_home)"/.cache/dtrain/digests
+  sync
+}
+
+# A subshell, since hosts_up traps its exit.
+(
+  cd "$folder"
+  mkdir ms
+  make_tree
+  # shellcheck disable=SC2031
+  export TEST_MARKER=$$-bench
+  hosts_up "$hosts"
+  without warm-up
+  rm ms/*
+  for ((round = 0; round < rounds; ++round)); do
+    without 'the job alone'
+    forget
+    by_dtrain 'first time'
+    by_rsync 'first time'
+    by_dtrain 'nothing changed'
+    by_rsync 'nothing changed'
+    by_dtrain_tree 'nothing changed'
+    echo "$round" >tree/part7/777
+    by_dtrain 'one file changed'
+    by_rsync 'one file changed'
+  done
+  printf '| %s hosts | median ms | quartiles | min | max |\n|---|---|---|---|---|\n' "$hosts"
+  for name in 'the job alone, no files' 'first time, dtrain' 'first time, rsync' 'nothing changed, dtrain' \
+    'nothing changed, dtrain, a new tree' 'nothing changed, rsync' 'one file changed, dtrain' 'one file changed, rsync'; do
+    sort -n "ms/$name" | awk -v name="$name" '{ ms[NR] = $1 }
+      END { printf "| %s | %.0f | %.0f - %.0f | %.0f | %.0f |\n", name, ms[int((NR + 1) / 2)], ms[int((NR + 3) / 4)],
+            ms[int((3 * NR + 3) / 4)], ms[1], ms[NR] }'
+  done
+)
