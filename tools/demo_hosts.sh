@@ -23,5 +23,7 @@ hosts=node1:1,node2:1,node3:1,node4:1
 
 echo "\$ dtrain run -H $hosts hostname"
 on_launcher "$DTRAIN" run -H "$hosts" hostname
-echo "\$ dtrain run -H $hosts digits"
-on_launcher "$DTRAIN" run -H "$hosts" "$PWD/build/release/examples/digits"
+# git ignores the build.
+digits=build/release/examples/digits
+echo "\$ dtrain run -H $hosts --sync --sync-include $digits $digits"
+on_launcher "$DTRAIN" run -H "$hosts" --sync --sync-include "$digits" "$digits"
