@@ -14,19 +14,19 @@ git_here() {
 # A repository of two commits, `app`: the first has the tag v1 and the branch old/one.
 make_repository() {
   export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
-  mkdir -p served/work/part elsewhere
-  echo one >served/work/code
-  echo part >served/work/part/file
-  git_here init -q served/work
-  git_here -C served/work add -A
-  git_here -C served/work commit -q -m first
-  git_here -C served/work tag v1
-  git_here -C served/work branch old/one
-  first=$(git_here -C served/work rev-parse HEAD)
-  echo two >served/work/code
-  git_here -C served/work commit -q -a -m second
-  second=$(git_here -C served/work rev-parse HEAD)
-  git_here clone -q --bare served/work served/app
+  mkdir -p served/source/part elsewhere
+  echo one >served/source/code
+  echo part >served/source/part/file
+  git_here init -q served/source
+  git_here -C served/source add -A
+  git_here -C served/source commit -q -m first
+  git_here -C served/source tag v1
+  git_here -C served/source branch old/one
+  first=$(git_here -C served/source rev-parse HEAD)
+  echo two >served/source/code
+  git_here -C served/source commit -q -a -m second
+  second=$(git_here -C served/source rev-parse HEAD)
+  git_here clone -q --bare served/source served/app
   url=file://$PWD/served/app
   printf '%s\n' '#!/bin/sh' 'host=$1' 'shift' "HOME=$PWD/homes/\$host XDG_RUNTIME_DIR=" \
     'export HOME XDG_RUNTIME_DIR' 'mkdir -p "$HOME"' 'exec "$@"' >rsh
@@ -108,11 +108,11 @@ test_a_ref_that_is_not_there_and_a_server_that_does_not_answer() {
 
 test_submodules_come_from_the_server() {
   make_repository
-  git_here clone -q --bare served/work served/library
-  git_here -C served/work submodule --quiet add "$PWD/served/library" library
-  git_here -C served/work config -f .gitmodules submodule.library.url ../library
-  git_here -C served/work commit -q -a -m third
-  git_here -C served/work push -q ../app main
+  git_here clone -q --bare served/source served/library
+  git_here -C served/source submodule --quiet add "$PWD/served/library" library
+  git_here -C served/source config -f .gitmodules submodule.library.url ../library
+  git_here -C served/source commit -q -a -m third
+  git_here -C served/source push -q ../app main
   serve
   git_dtrain --sync-from "$http/open/app" -H a:1 cat library/code
   expect_status 0
