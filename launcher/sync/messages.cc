@@ -37,18 +37,6 @@ Result<PlaceOrder> decode(ByteSpan payload) {
   return message;
 }
 
-Bytes encode(const Placed& message) {
-  return Writer().text(message.store).take();
-}
-
-template <>
-Result<Placed> decode(ByteSpan payload) {
-  Reader reader(payload);
-  Placed message = {.store = reader.text()};
-  TRY(reader.finish("placed"));
-  return message;
-}
-
 Bytes encode(const Seen& message) {
   return Writer().texts(message.tree).texts(message.store).take();
 }

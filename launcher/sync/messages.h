@@ -38,7 +38,7 @@ enum class SyncMessage : uint8_t {
   set_up = 11,
   fetch = 12,  ///< patterns of files that the launcher gets
   // from a host
-  placed = 64,
+  placed = 64,  ///< its marker is there
   seen = 65,
   lacking = 66,
   progress = 67,  ///< it works; sent between the files of a tree
@@ -67,12 +67,6 @@ struct PlaceOrder {
   std::string source_marker;
   std::string marker;  ///< a file name that no other host has
   bool operator==(const PlaceOrder&) const = default;
-};
-
-/// From a host: it has put its marker.
-struct Placed {
-  std::string store;  ///< dtrain's folder there
-  bool operator==(const Placed&) const = default;
 };
 
 /// From a host, after `look`: the markers of all hosts, this one included, that share a folder with
@@ -154,7 +148,6 @@ struct SyncFailure {
 };
 
 Bytes encode(const PlaceOrder& message);
-Bytes encode(const Placed& message);
 Bytes encode(const Seen& message);
 Bytes encode(const Lacking& message);
 Bytes encode(const ObjectStart& message);
@@ -170,8 +163,6 @@ template <class Message>
 Result<Message> decode(ByteSpan payload);
 template <>
 Result<PlaceOrder> decode(ByteSpan payload);
-template <>
-Result<Placed> decode(ByteSpan payload);
 template <>
 Result<Seen> decode(ByteSpan payload);
 template <>

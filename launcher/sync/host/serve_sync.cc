@@ -131,7 +131,7 @@ Result<> HostSync::place(PlaceOrder order) {
     Markers in_tree = TRY(Markers::put(place.own, order_.job, order_.marker));
     tree_marker_.emplace(std::move(in_tree));
   }
-  return frames_.write(SyncMessage::placed, encode(Placed{store_->path()}));
+  return frames_.write(SyncMessage::placed);
 }
 
 Result<> HostSync::look() {

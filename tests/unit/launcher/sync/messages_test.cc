@@ -30,7 +30,6 @@ TEST_CASE("messages of --sync are read back, and nothing else is") {
                          .source_marker = ".m",
                          .marker = "m"});
   check_codec(PlaceOrder{.job = "j", .target = std::nullopt, .marker = "m"});
-  check_codec(Placed{"/store"});
   check_codec(Seen{{"a", "b"}, {"c"}});
   check_codec(Lacking{{1, 2, 3}, true});
   check_codec(ObjectStart{7});
