@@ -33,11 +33,15 @@ SyncServer::SyncServer(Loop& loop, const SyncedTree& tree, Options options, Send
 
 void SyncServer::add(HostOrder host, Fd connection) {
   const uint32_t id = host.id;
+  const std::string name = host.name;
   auto peer = std::make_unique<HostPeer>(
       loop_, std::move(host), tree_,
       HostPeer::Handlers{
           .on_step = [this] { step_soon(); },
-          .on_note = [this](const std::string& text) { send_(SyncEvent::note, 0, as_bytes(text)); },
+          .on_note =
+              [this, name](const std::string& text) {
+                send_(SyncEvent::note, 0, as_bytes(format("{}: {}", name, text)));
+              },
           .on_output = [this, id](ByteSpan bytes) { send_(SyncEvent::output, id, bytes); },
           .on_file =
               [this](SyncMessage type, ByteSpan payload) {
