@@ -36,8 +36,8 @@ std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
 std::optional<Outcome> preparation_failure(const Plan& plan, const std::vector<Prepare>& orders,
                                            const std::vector<Prepared>& prepared);
 
-/// The advice for another host that lacks a command's file, if this machine has it in the folder of
-/// the tasks: a line to add to the failure. Empty for every other failure.
+/// Returns a line to add to a failure: the advice of --sync. That is for a failure of another host,
+/// which lacks a command's file that this machine has in the folder of the tasks; else it is empty.
 std::string sync_advice(const Plan& plan, const std::vector<Prepare>& orders,
                         const std::vector<Prepared>& prepared);
 

@@ -62,13 +62,13 @@ void HostPeer::set_up(bool runs) {
 
 void HostPeer::pause() {
   is_paused_ = true;
-  stream_->pause();
+  if (stream_) stream_->pause();
 }
 
 void HostPeer::resume() {
   is_paused_ = false;
   heard_ = loop_.now();
-  stream_->resume();
+  if (stream_) stream_->resume();
 }
 
 void HostPeer::fetch(const std::vector<std::string>& patterns) {
