@@ -33,6 +33,8 @@ struct StdinTarget {
   enum class Kind : uint8_t { unsaid, none, all, rank };
   Kind kind = Kind::unsaid;
   int rank = 0;
+  /// True if a task reads dtrain's input.
+  bool is_read() const { return kind == Kind::all || kind == Kind::rank; }
   bool operator==(const StdinTarget&) const = default;
 };
 

@@ -18,8 +18,11 @@ namespace dt {
 
 namespace {
 
-/// When a stream has been silent for so long, its unfinished line is shown.
-constexpr Duration silence = milliseconds(100);
+/// When a stream has been silent for so long, its unfinished line is shown. A busy machine can stop
+/// a task, its agent or dtrain for 100 ms within a line. Text of another task would then cut that
+/// line, so it waits longer where nobody answers a prompt.
+constexpr Duration silence_at_prompt = milliseconds(100);
+constexpr Duration silence_elsewhere = seconds(10);
 
 /// Returns the name of a stream, and of its file.
 std::string_view file_name(TaskStream stream) {
@@ -148,7 +151,7 @@ void TaskOutput::add(size_t task, TaskStream stream, ByteSpan bytes,
        [this, &its, stream, rest = bytes.size() - lost, on_done = std::move(on_done)] {
          const bool dropped = !options_.quiet && sink(stream).is_broken();
          if (dropped) its.count.lost_bytes += rest;
-         put_off_flush(its.streams[stream]);
+         put_off_flush(its.streams[stream], stream);
          on_done();
        });
 }
@@ -230,34 +233,34 @@ void TaskOutput::join_line(Channel& channel, TaskStream stream) {
   if (sink(stream).line_writer() != &channel) channel.tagger.interrupted();
 }
 
+Duration TaskOutput::silence(TaskStream stream) {
+  return options_.answered || sink(stream).terminal() ? silence_at_prompt : silence_elsewhere;
+}
+
 void TaskOutput::flush_later(Stream which) {
   Channel& channel = which.channel();
   if (options_.loop == nullptr || !channel.tagger.waits()) return;
   const bool listed = channel.flush_at.has_value();
-  channel.flush_at = options_.loop->now() + silence;
+  channel.flush_at = options_.loop->now() + silence(which.stream);
   if (listed) return;
   waiting_.push_back(which);
   if (waiting_.size() == 1)
-    flush_timer_ = options_.loop->at(*channel.flush_at, [this] { flush_silent(); });
+    flush_timer_ = options_.loop->after(silence_at_prompt, [this] { flush_silent(); });
 }
 
 /// A task may have waited for its last bytes to be written: its silence begins now.
-void TaskOutput::put_off_flush(Channel& channel) const {
-  if (channel.flush_at) channel.flush_at = options_.loop->now() + silence;
+void TaskOutput::put_off_flush(Channel& channel, TaskStream stream) {
+  if (channel.flush_at) channel.flush_at = options_.loop->now() + silence(stream);
 }
 
 /// Writes the unfinished lines of the streams that are silent. While the console is slow they wait,
 /// so that the queue stays small.
 void TaskOutput::flush_silent() {
   const Time now = options_.loop->now();
-  Time next = Time::max();
   std::erase_if(waiting_, [&](const Stream& which) {
     Channel& to = which.channel();
     const bool due = *to.flush_at <= now && sink(which.stream).drained();
-    if (to.tagger.waits() && !due) {
-      next = std::min(next, std::max(*to.flush_at, now + silence));
-      return false;
-    }
+    if (to.tagger.waits() && !due) return false;
     to.flush_at.reset();
     std::string text;
     join_line(to, which.stream);
@@ -265,7 +268,8 @@ void TaskOutput::flush_silent() {
     show(to, which.stream, std::move(text), {});
     return true;
   });
-  if (!waiting_.empty()) flush_timer_ = options_.loop->at(next, [this] { flush_silent(); });
+  if (!waiting_.empty())
+    flush_timer_ = options_.loop->after(silence_at_prompt, [this] { flush_silent(); });
 }
 
 std::vector<OutputCount> TaskOutput::counts() const {

@@ -33,8 +33,9 @@ struct OutputCount {
 };
 
 /// Writes the output of tasks: whole tagged lines to the console, and bytes as they are to files.
-/// After 100 ms of silence it also writes a line that has no end yet, such as a prompt. Keeps the
-/// last lines of stderr for the report. Results go to files only.
+/// A line that has no end yet, such as a prompt, is written after 100 ms of silence where it may be
+/// answered, and after 10 s elsewhere. Keeps the last lines of stderr for the report. Results go to
+/// files only.
 ///
 /// A task's index is that in the plan of the current generation. Its files, tags and counts belong
 /// to its rank, or to role and index for a task without rank. They continue in each generation that
@@ -52,6 +53,7 @@ class TaskOutput {
     bool colored_err = false;
     Loop* loop = nullptr;   ///< for the times of silence; null: only whole lines are written
     bool restarts = false;  ///< the streams of all tasks may continue after their end
+    bool answered = false;  ///< tasks read dtrain's input, where prompts are answered
   };
   /// Makes the files, if any, so that a bad folder fails before any task starts.
   static Result<std::unique_ptr<TaskOutput>> open(const Plan& plan, Options options, Sink& out,
@@ -123,8 +125,9 @@ class TaskOutput {
   void note_lines(const Channel& channel, TaskStream stream, std::string_view text);
   void show(Channel& channel, TaskStream stream, std::string text, std::function<void()> on_done);
   void join_line(Channel& channel, TaskStream stream);
+  Duration silence(TaskStream stream);
   void flush_later(Stream which);
-  void put_off_flush(Channel& channel) const;
+  void put_off_flush(Channel& channel, TaskStream stream);
   void flush_silent();
   Sink& sink(TaskStream stream) { return stream == TaskStream::output ? out_ : err_; }
 

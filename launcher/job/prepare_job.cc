@@ -27,7 +27,8 @@ TaskOutput::Options output_options(const RunConfig& config, Runtime& runtime) {
           .colored_out = runtime.colored_out(),
           .colored_err = runtime.colored_err(),
           .loop = &runtime.loop(),
-          .restarts = config.restarts.max > 0};
+          .restarts = config.restarts.max > 0,
+          .answered = config.stdin_target.is_read()};
 }
 
 EngineSettings engine_settings(const RunConfig& config) {

@@ -55,8 +55,7 @@ bool reads_program_from_stdin(const std::vector<std::string>& command) {
 
 /// A program that nobody can write would seem to end well.
 Result<> check_programs_from_stdin(const RunConfig& config, const Plan& plan) {
-  const bool read = config.stdin_target.kind != StdinTarget::Kind::unsaid &&
-                    config.stdin_target.kind != StdinTarget::Kind::none;
+  const bool read = config.stdin_target.is_read();
   for (const Role& role : plan.roles) {
     const auto& command = role.command.empty() ? config.command : role.command;
     if (read || command.empty() || !reads_program_from_stdin(command)) continue;

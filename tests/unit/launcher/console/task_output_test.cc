@@ -66,24 +66,49 @@ TEST_CASE_FIXTURE(Fixture, "TaskOutput: tagged lines on the console, bytes as th
 
 TEST_CASE_FIXTURE(Fixture,
                   "TaskOutput: a prompt is written after silence, and its line continues") {
-  const auto output = TaskOutput::open(plan, {.loop = loop.get()}, *out, *err, log).value();
-  const auto written = [&](const std::string& text) {
-    const Time deadline = Clock::now() + seconds(10);
-    while (folder.read("out") != text && Clock::now() < deadline)
-      CHECK(loop->run_once(deadline).has_value());
-    CHECK(folder.read("out") == text);
+  VirtualTime time;
+  const auto turns = VirtualLoop::create(time, {}).value();
+  const auto pass = [&](Duration duration) {
+    time.now += duration;
+    while (turns->turn()) {
+    }
   };
+  const auto output =
+      TaskOutput::open(plan, {.loop = turns.get(), .answered = true}, *out, *err, log).value();
   add(*output, 0, TaskStream::output, "(Pdb) ");
+  pass(milliseconds(50));
   CHECK(folder.read("out").empty());
-  written("[0]<stdout>:(Pdb) ");
+  pass(milliseconds(150));
+  CHECK(folder.read("out") == "[0]<stdout>:(Pdb) ");
   add(*output, 0, TaskStream::output, "next\nname: ");
-  written("[0]<stdout>:(Pdb) next\n[0]<stdout>:name: ");
+  pass(milliseconds(200));
+  CHECK(folder.read("out") == "[0]<stdout>:(Pdb) next\n[0]<stdout>:name: ");
   // A line of another rank begins a new one, and so does the rest of the prompt's line then.
   add(*output, 1, TaskStream::output, "other\n");
   add(*output, 0, TaskStream::output, "x\n");
   CHECK(folder.read("out") ==
         "[0]<stdout>:(Pdb) next\n[0]<stdout>:name: \n[1]<stdout>:other\n[0]<stdout>:x\n");
   CHECK(done == 4);
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "TaskOutput: where nobody answers, a line is whole although its task is slow") {
+  VirtualTime time;
+  const auto turns = VirtualLoop::create(time, {}).value();
+  const auto pass = [&](Duration duration) {
+    time.now += duration;
+    while (turns->turn()) {
+    }
+  };
+  const auto output =
+      TaskOutput::open(plan, {.tags = false, .loop = turns.get()}, *out, *err, log).value();
+  add(*output, 0, TaskStream::output, "12");
+  pass(seconds(9));
+  add(*output, 1, TaskStream::output, "other\n");
+  add(*output, 0, TaskStream::output, "34\n5");
+  CHECK(folder.read("out") == "other\n1234\n");
+  pass(seconds(11));
+  CHECK(folder.read("out") == "other\n1234\n5");
 }
 
 TEST_CASE_FIXTURE(Fixture, "TaskOutput: no line stands behind another task's \\r in a file") {
@@ -371,7 +396,9 @@ TEST_CASE_FIXTURE(Sizes, "TaskOutput: a prompt of an ended generation is no othe
   VirtualTime time;
   const auto turns = VirtualLoop::create(time, {}).value();
   plan = plan_of(2);
-  output = TaskOutput::open(plan, {.loop = turns.get(), .restarts = true}, *out, *err, log).value();
+  output = TaskOutput::open(plan, {.loop = turns.get(), .restarts = true, .answered = true}, *out,
+                            *err, log)
+               .value();
   print(1, "rank 1> ");
   print(2, "server> ");
   begin(1, "");
