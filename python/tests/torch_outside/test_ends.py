@@ -224,6 +224,28 @@ os._exit(0)
     assert "dtrain:   KeyError: 'lost key'" in ended.stderr
 
 
+def test_the_end_of_a_script_waits_for_a_callback_that_has_begun():
+    script = """
+world.finalize()
+import torch, torch.distributed as dist, dtrain.torch.distributed, threading, time
+dist.init_process_group("dtrain")
+begun, sent = threading.Event(), torch.ones(2)
+def callback(done):
+    begun.set()
+    time.sleep(1)
+    print("ended", flush=True)
+    return done.value()
+if rank == 1:
+    time.sleep(1)  # the work of rank 0 is not done before its callback is there
+work = dist.all_reduce(sent, async_op=True)
+later = work.get_future().then(callback)
+begun.wait()
+"""
+    ended = run_job(2, script)
+    assert ended.lines() == ["ended"] * 2, ended
+    assert ended.status == 0, ended
+
+
 BACKEND = """
 import torch, datetime
 import torch.distributed as dist

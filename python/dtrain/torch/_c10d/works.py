@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import datetime
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +17,8 @@ from dtrain.torch import _memory
 
 # A thread that waits for some works looks so often for further ones.
 _LOOK_AGAIN_S = 0.002
+# The end of the interpreter waits so long for a callback of a future.
+_CALLBACK_S = 10
 
 
 class Waited:
@@ -197,12 +200,18 @@ class Futures:
 
     Callbacks of a future run on that thread. A callback may ask for a further future, and wait for it. Another thread
     then takes the place of the first, which ends after the callback.
+
+    After its end, the interpreter ends a thread that wants to run Python. In a callback, the thread is within C++ of
+    torch, which would abort the process. So callbacks that have begun end before, and no others begin.
     """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._works: list[Work] = []
         self._thread: threading.Thread | None = None
+        self._completing: set[threading.Thread] = set()
+        self._at_exit = False
+        atexit.register(self._end)
 
     def add(self, work: Work) -> None:
         """Complete the future of a work when it is done."""
@@ -214,7 +223,7 @@ class Futures:
             self._changed.notify_all()
 
     def _run(self) -> None:
-        while True:
+        while not self._at_exit:
             with self._changed:
                 while not self._works and self._thread is threading.current_thread():
                     self._changed.wait()
@@ -225,7 +234,20 @@ class Futures:
             if done is not None:
                 with self._changed:
                     self._works.remove(done)
-                done.complete_future()
+                self._complete(done)
+
+    def _complete(self, work: Work) -> None:
+        thread = threading.current_thread()
+        self._completing.add(thread)  # before it reads _at_exit; _end() does both in the other order
+        if not self._at_exit:
+            work.complete_future()
+        self._completing.discard(thread)
+
+    def _end(self) -> None:
+        # Without the lock: another thread may have held it when this process was forked.
+        self._at_exit = True
+        for thread in list(self._completing):
+            thread.join(_CALLBACK_S)
 
 
 def _first_done(works: Sequence[Work]) -> Work | None:
