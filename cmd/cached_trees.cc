@@ -3,8 +3,11 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "base/wall_time.h"
+#include "launcher/sync/host/markers.h"
 #include "launcher/sync/setup/kept_setups.h"
+#include "launcher/sync/store/checkout_folder.h"
 #include "launcher/sync/store/kept_trees.h"
+#include "launcher/sync/store/locked_file.h"
 #include "launcher/sync/store/object_store.h"
 
 #include <cstddef>
@@ -46,6 +49,16 @@ Result<std::string> clear_setups_of(const std::string& folder) {
   return text;
 }
 
+/// Counts or removes what killed jobs have left, of every kind.
+Leftovers leftovers_in(const std::string& folder, LeftoverWork work) {
+  Leftovers left = unfinished_trees(folder, work, WallClock::now());
+  left.add(unfinished_objects(folder, work));
+  left.add(unfinished_setups(folder, work));
+  left.add(left_checkouts(folder, work));
+  left.add(left_markers(folder, work));
+  return left;
+}
+
 }  // namespace
 
 std::string megabytes(uint64_t bytes) {
@@ -58,10 +71,12 @@ std::string cache_line(const CacheLine& line) {
 }
 
 bool keeps_trees(const std::string& folder) {
-  std::error_code failed;
-  return std::filesystem::exists(folder + "/trees", failed) ||
-         std::filesystem::exists(folder + "/objects", failed) ||
-         std::filesystem::exists(folder + "/setups", failed);
+  const auto is_there = [&folder](const char* below) {
+    std::error_code failed;
+    return std::filesystem::exists(folder + below, failed);
+  };
+  return is_there("/trees") || is_there("/objects") || is_there("/setups") ||
+         is_there("/checkouts") || is_there("/markers");
 }
 
 std::string list_trees(const std::string& folder) {
@@ -71,14 +86,20 @@ std::string list_trees(const std::string& folder) {
   for (const KeptSetup& setup : list_kept_setups(folder))
     text += line_of(setup);
   const StoredObjects objects = list_objects(folder);
-  if (objects.count == 0) return text;
-  const std::string state = counted(objects.count, "file");
-  return text + cache_line({.bytes = objects.bytes, .state = state, .path = objects.path});
+  if (objects.count > 0) {
+    const std::string state = counted(objects.count, "file");
+    text += cache_line({.bytes = objects.bytes, .state = state, .path = objects.path});
+  }
+  const Leftovers left = leftovers_in(folder, LeftoverWork::count);
+  if (left.count == 0) return text;
+  const std::string state = counted(left.count, "leftover");
+  return text + cache_line({.bytes = left.bytes, .state = state, .path = folder});
 }
 
 Result<std::string> clear_trees_and_objects(const std::string& folder) {
   const std::string shown = printable(folder, path_bytes_shown);
-  const ClearedTrees trees = TRY(clear_trees(folder, WallClock::now()));
+  const Leftovers left = leftovers_in(folder, LeftoverWork::remove);
+  const ClearedTrees trees = TRY(clear_trees(folder));
   const StoredObjects objects = TRY(clear_objects(folder));
   std::string text = TRY(clear_setups_of(folder));
   if (trees.trees > 0) {
@@ -92,9 +113,14 @@ Result<std::string> clear_trees_and_objects(const std::string& folder) {
   if (trees.in_use > 0)
     text += format("{} in use left in {}/trees\n", counted(trees.in_use, "tree"), shown);
   if (objects.in_use) text += format("all files in use left in {}/objects\n", shown);
+  if (left.count > 0) {
+    text += format("removed {} of killed jobs ({}) in {}\n", counted(left.count, "leftover"),
+                   megabytes(left.bytes), shown);
+  }
   // Empty now, unless a job runs.
   std::error_code not_empty;
-  std::filesystem::remove(folder + "/trees", not_empty);
+  for (const char* below : {"/trees", "/checkouts", "/markers"})
+    std::filesystem::remove(folder + below, not_empty);
   return text;
 }
 

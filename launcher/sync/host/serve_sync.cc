@@ -62,6 +62,7 @@ class HostSync {
   std::optional<ObjectStore> objects_;
   std::optional<Markers> store_marker_;
   std::optional<Markers> tree_marker_;  ///< none: the tree lies in the store, or is the original
+  std::string target_own_;              ///< dtrain's folder in a TARGET; empty: there is none
   Bytes encoded_;
   Manifest manifest_;
   std::optional<TreeSite> site_;
@@ -130,6 +131,7 @@ Result<> HostSync::place(PlaceOrder order) {
     TRY(make_place(place, site_order_));
     Markers in_tree = TRY(Markers::put(place.own, order_.job, order_.marker));
     tree_marker_.emplace(std::move(in_tree));
+    target_own_ = place.own;
   }
   return frames_.write(SyncMessage::placed);
 }
@@ -283,6 +285,7 @@ Result<> HostSync::close() {
   prune_trees(store_->path(), WallClock::now(), {});
   prune_setups(store_->path(), WallClock::now());
   prune_markers(store_->path(), WallClock::now());
+  if (!target_own_.empty()) prune_markers(target_own_, WallClock::now());
   return frames_.write(SyncMessage::closed);
 }
 

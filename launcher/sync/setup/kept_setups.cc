@@ -48,13 +48,6 @@ std::vector<FoundSetup> setups_below(const std::string& store) {
   return setups;
 }
 
-uint64_t bytes_of_setup(const FoundSetup& found) {
-  const Fd folder = open_folder(AT_FDCWD, found.paths.folder.c_str());
-  if (!folder) return 0;
-  const Result<TreeUse> use = read_tree_use(folder.get(), {});
-  return use ? use->bytes : 0;
-}
-
 Result<> remove_file(const std::string& path) {
   if (::unlink(path.c_str()) == 0 || errno == ENOENT) return {};
   return fail_errno(format("cannot remove {}", path));
@@ -72,6 +65,21 @@ Result<bool> remove_setup(const FoundSetup& found) {
   return true;
 }
 
+/// Drafts of records. A process that lives has a lock on its draft.
+Leftovers abandoned_records(const std::string& store, LeftoverWork work) {
+  Leftovers left;
+  const Fd folder = open_folder(AT_FDCWD, setups_folder(store).c_str());
+  const auto names = folder ? names_in(folder.get()) : Result<std::vector<std::string>>();
+  if (!names) return left;
+  for (const std::string& name : *names) {
+    if (name.find(".done.") == std::string::npos) continue;
+    const std::string path = format("{}/{}", setups_folder(store), name);
+    if (!take_free_lock(path)) continue;
+    if (work == LeftoverWork::count || ::unlink(path.c_str()) == 0) left.add(0);
+  }
+  return left;
+}
+
 bool has_users(const FoundSetup& found) {
   const Result<SetupLock> lock = SetupLock::open(found.paths.lock);
   return !lock || !lock->is_free();
@@ -84,7 +92,7 @@ std::vector<KeptSetup> list_kept_setups(const std::string& store) {
   for (const FoundSetup& found : setups_below(store)) {
     if (!found.has_folder) continue;
     setups.push_back({.path = found.paths.folder,
-                      .bytes = bytes_of_setup(found),
+                      .bytes = bytes_below(found.paths.folder),
                       .last_use = found.last_use,
                       .in_use = has_users(found)});
   }
@@ -94,14 +102,26 @@ std::vector<KeptSetup> list_kept_setups(const std::string& store) {
 Result<ClearedSetups> clear_setups(const std::string& store) {
   ClearedSetups cleared;
   for (const FoundSetup& found : setups_below(store)) {
-    const uint64_t bytes = bytes_of_setup(found);
-    const bool removed = TRY(remove_setup(found));
     if (!found.has_folder) continue;
+    const uint64_t bytes = bytes_below(found.paths.folder);
+    const bool removed = TRY(remove_setup(found));
     cleared.in_use += removed ? 0 : 1;
     cleared.setups += removed ? 1 : 0;
     cleared.bytes += removed ? bytes : 0;
   }
   return cleared;
+}
+
+Leftovers unfinished_setups(const std::string& store, LeftoverWork work) {
+  Leftovers left;
+  for (const FoundSetup& found : setups_below(store)) {
+    if (found.has_folder) continue;
+    const bool is_left =
+        work == LeftoverWork::count ? !has_users(found) : remove_setup(found).value_or(false);
+    if (is_left) left.add(0);
+  }
+  left.add(abandoned_records(store, work));
+  return left;
 }
 
 void prune_setups(const std::string& store, WallClock::time_point now, std::chrono::hours unused) {

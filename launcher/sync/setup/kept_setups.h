@@ -2,6 +2,7 @@
 
 #include "base/result.h"
 #include "base/wall_time.h"
+#include "launcher/sync/store/locked_file.h"
 
 #include <chrono>
 #include <cstddef>
@@ -31,6 +32,9 @@ struct ClearedSetups {
 
 /// Removes all setups below a store, but those of running jobs.
 Result<ClearedSetups> clear_setups(const std::string& store);
+
+/// Counts or removes locks and records without a folder, which killed jobs have left.
+Leftovers unfinished_setups(const std::string& store, LeftoverWork work);
 
 /// Removes setups that no job has used for this time. Leaves what it cannot remove.
 void prune_setups(const std::string& store, WallClock::time_point now,

@@ -3,6 +3,7 @@
 #include "base/io/fd.h"
 #include "base/result.h"
 #include "base/wall_time.h"
+#include "launcher/sync/store/locked_file.h"
 #include "launcher/sync/store/store_folder.h"
 
 #include <string>
@@ -30,6 +31,9 @@ class CheckoutFolder {
   std::string path_;
   Fd lock_;
 };
+
+/// Counts or removes the check-outs below a store that no launcher has locked.
+Leftovers left_checkouts(const std::string& store, LeftoverWork work);
 
 /// Removes folders that killed launchers have left: older than a day, and without a lock. Requires
 /// the path of one of them.

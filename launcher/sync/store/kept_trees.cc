@@ -24,8 +24,10 @@ namespace dt {
 
 namespace {
 
-/// A start that was killed before it made a tree leaves only the lock; a new start has one, too.
+/// A start that was killed before it made a tree leaves only its folder. On some network file
+/// systems, a new start of another host seems to have no lock either.
 constexpr auto unfinished_age = std::chrono::hours(24);
+
 WallClock::time_point time_of(const struct stat& status) {
   return WallClock::time_point(std::chrono::duration_cast<WallClock::duration>(
       std::chrono::nanoseconds(facts_of(status).mtime_ns)));
@@ -42,10 +44,7 @@ uint64_t size_of(const SitePlace& place) {
     if (const auto bytes = parse_integer(trim(*noted)); bytes && *bytes >= 0)
       return static_cast<uint64_t>(*bytes);
   }
-  const Fd root = open_folder(AT_FDCWD, place.root.c_str());
-  if (!root) return 0;
-  const Result<TreeUse> use = read_tree_use(root.get(), {});
-  return use ? use->bytes : 0;
+  return bytes_below(place.root);
 }
 
 /// The newest of the times at which the job took its lock, and at which it left the tree.
@@ -90,9 +89,11 @@ std::vector<FoundPlace> places_below(const std::string& store) {
 
 /// Takes the lock of a place that its job has left.
 std::optional<TreeLock> take_left(const FoundPlace& found, WallClock::time_point now) {
-  if (found.whole) return TreeLock::take_if_free(found.place.own);
-  if (now - found.last_use < unfinished_age) return std::nullopt;
   const std::string& own = found.place.own;
+  struct stat lock_file = {};
+  if (found.whole || status_of(own + "/" + std::string(TreeLock::file_name), lock_file))
+    return TreeLock::take_if_free(own);
+  if (now - found.last_use < unfinished_age) return std::nullopt;
   Result<TreeLock> lock = TreeLock::take({.folder = own, .job = "that removes it", .what = own});
   if (!lock) return std::nullopt;
   return *std::move(lock);
@@ -146,6 +147,7 @@ void prune_trees(const std::string& store, WallClock::time_point now, const Tree
   std::vector<Left> trees;
   uint64_t bytes = 0;
   for (FoundPlace& found : places_below(store)) {
+    if (!found.whole && now - found.last_use < unfinished_age) continue;
     std::optional<TreeLock> lock = take_left(found, now);
     if (!lock) continue;
     const uint64_t size = found.whole ? size_of(found.place) : 0;
@@ -160,20 +162,33 @@ void prune_trees(const std::string& store, WallClock::time_point now, const Tree
   }
 }
 
-Result<ClearedTrees> clear_trees(const std::string& store, WallClock::time_point now) {
+Result<ClearedTrees> clear_trees(const std::string& store) {
   ClearedTrees cleared;
   for (const FoundPlace& found : places_below(store)) {
-    std::optional<TreeLock> lock = take_left(found, now);
+    if (!found.whole) continue;
+    std::optional<TreeLock> lock = TreeLock::take_if_free(found.place.own);
     if (!lock) {
-      if (found.whole) ++cleared.in_use;
+      ++cleared.in_use;
       continue;
     }
-    const uint64_t size = found.whole ? size_of(found.place) : 0;
+    const uint64_t size = size_of(found.place);
     TRY(remove_site(found.place, *lock));
-    if (found.whole) ++cleared.trees;
+    ++cleared.trees;
     cleared.bytes += size;
   }
   return cleared;
+}
+
+Leftovers unfinished_trees(const std::string& store, LeftoverWork work, WallClock::time_point now) {
+  Leftovers left;
+  for (const FoundPlace& found : places_below(store)) {
+    if (found.whole) continue;
+    std::optional<TreeLock> lock = take_left(found, now);
+    if (!lock) continue;
+    const uint64_t bytes = bytes_below(found.place.own);
+    if (work == LeftoverWork::count || remove_site(found.place, *lock)) left.add(bytes);
+  }
+  return left;
 }
 
 }  // namespace dt

@@ -2,6 +2,7 @@
 
 #include "base/result.h"
 #include "base/wall_time.h"
+#include "launcher/sync/store/locked_file.h"
 #include "launcher/sync/store/site_place.h"
 #include "launcher/sync/store/tree_lock.h"
 
@@ -42,7 +43,10 @@ struct ClearedTrees {
 };
 
 /// Removes all trees below a store, but those of running jobs.
-Result<ClearedTrees> clear_trees(const std::string& store, WallClock::time_point now);
+Result<ClearedTrees> clear_trees(const std::string& store);
+
+/// Counts or removes trees that killed jobs have begun to make or to remove.
+Leftovers unfinished_trees(const std::string& store, LeftoverWork work, WallClock::time_point now);
 
 /// Removes a tree whose lock this process has, and its records. Releases the lock.
 Result<> remove_site(const SitePlace& place, TreeLock& lock);

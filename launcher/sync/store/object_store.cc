@@ -75,15 +75,6 @@ std::vector<StoredObject> objects_by_use(const std::string& folder) {
   return objects;
 }
 
-/// False after clear_objects() has removed the lock that another process has opened.
-bool is_lock_of(const std::string& folder, const Fd& lock) {
-  struct stat named = {};
-  struct stat opened = {};
-  return lock && ::fstat(lock.get(), &opened) == 0 &&
-         ::lstat(format("{}/{}", folder, lock_name).c_str(), &named) == 0 &&
-         named.st_ino == opened.st_ino && named.st_dev == opened.st_dev;
-}
-
 /// True if a job holds the lock. Takes it otherwise.
 bool is_held(const Fd& lock) {
   return lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
@@ -157,7 +148,8 @@ Result<ObjectStore> ObjectStore::open(const StoreFolder& folder,
     }
     // Without locks, as on some NFS, nothing that was used in the last day is removed (finish).
     if (store.lock_) static_cast<void>(::flock(store.lock_.get(), LOCK_SH));
-  } while (!is_lock_of(store.path_, store.lock_));
+    // clear_objects() may have removed the lock in between.
+  } while (!is_at(store.lock_, format("{}/{}", store.path_, lock_name)));
   const int64_t started_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME);
   store.trusted_since_ns_ = trusted_since_ns.value_or(started_ns);
   return store;
@@ -239,12 +231,26 @@ Result<StoredObjects> clear_objects(const std::string& store) {
   for (const StoredObject& object : objects_by_use(cleared.path)) {
     if (::unlink(object.path.c_str()) != 0 && errno != ENOENT)
       return fail_errno(format("cannot remove {}", printable_path(object.path)));
-    if (!is_draft(object)) ++cleared.count;
+    if (is_draft(object)) continue;
+    ++cleared.count;
     cleared.bytes += object.facts.size;
   }
   ::unlink(format("{}/{}", cleared.path, lock_name).c_str());
   ::rmdir(cleared.path.c_str());
   return cleared;
+}
+
+Leftovers unfinished_objects(const std::string& store, LeftoverWork work) {
+  const std::string folder = store + "/objects";
+  const Fd lock = open_objects_lock(folder, 0);
+  Leftovers left;
+  if (is_held(lock)) return left;
+  for (const StoredObject& object : objects_by_use(folder)) {
+    if (!is_draft(object)) continue;
+    if (work == LeftoverWork::count || ::unlink(object.path.c_str()) == 0)
+      left.add(object.facts.size);
+  }
+  return left;
 }
 
 }  // namespace dt

@@ -6,6 +6,7 @@
 #include "base/result.h"
 #include "base/wall_time.h"
 #include "launcher/sync/manifest.h"
+#include "launcher/sync/store/locked_file.h"
 #include "launcher/sync/store/store_folder.h"
 
 #include <cstddef>
@@ -87,6 +88,10 @@ StoredObjects list_objects(const std::string& store);
 /// Removes all objects of a store, unless a running job may need them, and returns the removed
 /// ones.
 Result<StoredObjects> clear_objects(const std::string& store);
+
+/// Counts or removes objects that killed jobs have begun to receive, unless a running job may
+/// receive them.
+Leftovers unfinished_objects(const std::string& store, LeftoverWork work);
 
 /// The name of an object's file.
 std::string object_name(const Digest& digest);

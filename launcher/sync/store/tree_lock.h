@@ -21,6 +21,8 @@ class TreeLock {
     std::string_view what;
   };
   static Result<TreeLock> take(const Request& request);
+  /// Takes a lock that is new, or that no process has. No other process finds a new one free.
+  static Result<TreeLock> make(const Request& request);
   /// Takes a lock that exists and that no process has, and leaves the last holder's name there.
   static std::optional<TreeLock> take_if_free(const std::string& folder);
 
@@ -30,6 +32,8 @@ class TreeLock {
   static constexpr std::string_view file_name = "lock";
 
  private:
+  Result<> write_holder(const Request& request);
+
   Fd file_ = {};
 };
 

@@ -44,6 +44,15 @@ Result<> make_empty_folder(const std::string& path) {
               format("cannot make the folder {}: {}", printable_path(path), errno_text(errno)));
 }
 
+/// Leaves no folder without a lock, which `dtrain cache clear` would take for one that begins.
+Result<TreeLock> lock_site(const SitePlace& place, const std::string& job) {
+  const TreeLock::Request request = {.folder = place.own, .job = job, .what = place.root};
+  if (place.kept) return TreeLock::take(request);
+  Result<TreeLock> lock = TreeLock::make(request);
+  if (!lock) ::rmdir(place.own.c_str());
+  return lock;
+}
+
 /// All entries, where no tree is yet.
 TreeChanges all_of(const Manifest& manifest) {
   TreeChanges changes;
@@ -82,7 +91,7 @@ Result<TreeSite> TreeSite::open(const SiteOrder& order, const StoreFolder& store
   if (!place.kept) TRY(store.folder("trees"));
   TRY(make_place(place, order));
   TreeSite site(place);
-  site.lock_ = TRY(TreeLock::take({.folder = place.own, .job = order.job, .what = place.root}));
+  site.lock_ = TRY(lock_site(place, order.job));
   TRY(site.read_records());
   return site;
 }

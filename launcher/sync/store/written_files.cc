@@ -103,4 +103,11 @@ Result<TreeUse> read_tree_use(int root, const TreeIndex& index) {
   return fail(Errc::os, format("cannot list the files of a tree: {}", read.error().message));
 }
 
+uint64_t bytes_below(const std::string& folder) {
+  const Fd root = open_folder(AT_FDCWD, folder.c_str());
+  if (!root) return 0;
+  const Result<TreeUse> use = read_tree_use(root.get(), {});
+  return use ? use->bytes : 0;
+}
+
 }  // namespace dt

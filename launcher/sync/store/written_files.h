@@ -4,6 +4,7 @@
 #include "launcher/sync/store/tree_index.h"
 
 #include <cstdint>
+#include <string>
 
 namespace dt {
 
@@ -16,5 +17,8 @@ struct TreeUse {
 
 /// Compares all files below an open folder with those that dtrain has put there.
 Result<TreeUse> read_tree_use(int root, const TreeIndex& index);
+
+/// Returns the bytes of all files below a folder; 0 where it cannot be read.
+uint64_t bytes_below(const std::string& folder);
 
 }  // namespace dt

@@ -70,6 +70,21 @@ TEST_CASE("trees and objects of --sync are listed and removed, but not those of 
   CHECK(clear_cache({cache}).value() == "no copies of dtrain\n");
 }
 
+TEST_CASE("leftovers of killed jobs, of every kind, are one line, and are removed") {
+  const TemporaryFolder folder;
+  const std::string cache = folder.path() + "/cache";
+  folder.write("cache/trees/killed.own/lock", "");
+  folder.write("cache/objects/new.killed", std::string(1'000'000, 'x'));
+  folder.write("cache/setups/killed.lock", "");
+  folder.write("cache/checkouts/killed.lock", "");
+  folder.write("cache/markers/killed/one", "");
+  chmod(cache.c_str(), 0700);
+  CHECK(list_cache({cache}) == format("  1.0 MB  5 leftovers           {}\n", cache));
+  CHECK(clear_cache({cache}).value() ==
+        format("removed 5 leftovers of killed jobs (1.0 MB) in {}\n", cache));
+  CHECK_FALSE(std::filesystem::exists(cache));
+}
+
 TEST_CASE("setups are listed and removed, but not those of a running job") {
   const TemporaryFolder folder;
   const std::string cache = folder.path() + "/cache";

@@ -68,6 +68,18 @@ TEST_CASE("setups are removed with lock and record, but not those of a running j
   CHECK(kept_setup(store, "a").commands_run == 1);
 }
 
+TEST_CASE("unfinished_setups: locks without a folder, and drafts of records") {
+  const TemporaryFolder store;
+  const SetupDone used = kept_setup(store, "used");
+  store.write("setups/killed.lock", "");
+  store.write("setups/killed.done.unfinished-00", "");
+  CHECK(unfinished_setups(store.path(), LeftoverWork::count).count == 2);
+  CHECK(unfinished_setups(store.path(), LeftoverWork::remove).count == 2);
+  CHECK(unfinished_setups(store.path(), LeftoverWork::count).count == 0);
+  CHECK(!fs::exists(store.path() + "/setups/killed.lock"));
+  CHECK(fs::exists(used.place.folder));
+}
+
 TEST_CASE("what a setup's links lead to stays") {
   const TemporaryFolder store;
   const TemporaryFolder other;

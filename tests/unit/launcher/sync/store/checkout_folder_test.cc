@@ -35,6 +35,20 @@ TEST_CASE("the folder of a check-out is the user's alone, and ends with its obje
   CHECK(fs::is_empty(store.path() + "/checkouts"));
 }
 
+TEST_CASE("left_checkouts: those without a launcher, of any age") {
+  const TemporaryFolder folder;
+  const StoreFolder store = StoreFolder::find({folder.path() + "/store"}).value();
+  const auto running = CheckoutFolder::make(store, "running");
+  REQUIRE(running);
+  folder.write("store/checkouts/killed/file", "12345");
+  folder.write("store/checkouts/killed.lock", "");
+  CHECK(left_checkouts(store.path(), LeftoverWork::count) == Leftovers{.count = 1, .bytes = 5});
+  CHECK(left_checkouts(store.path(), LeftoverWork::remove) == Leftovers{.count = 1, .bytes = 5});
+  CHECK_FALSE(fs::exists(store.path() + "/checkouts/killed"));
+  CHECK_FALSE(fs::exists(store.path() + "/checkouts/killed.lock"));
+  CHECK(fs::exists(running->path()));
+}
+
 TEST_CASE("old check-outs without a launcher are removed, and others stay") {
   const TemporaryFolder folder;
   const StoreFolder store = StoreFolder::find({folder.path() + "/store"}).value();

@@ -96,11 +96,36 @@ TEST_CASE("clear_trees: all but those of running jobs") {
   leave_tree(host, "a", 95);
   leave_tree(host, "b", 95);
   const TreeSite site = TreeSite::open({.job = "b"}, host.store).value();
-  const ClearedTrees cleared = clear_trees(host.store.path(), WallClock::now()).value();
+  const ClearedTrees cleared = clear_trees(host.store.path()).value();
   CHECK(cleared.trees == 1);
   CHECK(cleared.bytes == 100);
   CHECK(cleared.in_use == 1);
   CHECK(trees_of(host) == std::vector<std::string>{"b"});
+}
+
+TEST_CASE("unfinished_trees: those that a killed job has begun to make or to remove") {
+  StoreFixture host;
+  const std::string trees = host.store.path() + "/trees";
+  const WallClock::time_point now = WallClock::now();
+  leave_tree(host, "whole", 5);
+  const TreeSite starting = TreeSite::open({.job = "starting"}, host.store).value();
+  host.folder.write("store/trees/killed.own/lock", "");
+  host.folder.write("store/trees/killed.own/staging/half", "1234");
+  leave_tree(host, "removed", 5);
+  fs::rename(trees + "/removed", trees + "/removed.own/old");
+  // It has no lock yet, or a kill came before it.
+  fs::create_directories(trees + "/begun.own");
+  const Leftovers left = unfinished_trees(host.store.path(), LeftoverWork::count, now);
+  CHECK(left.count == 2);
+  CHECK(left.bytes >= 4 + 10);
+  CHECK(unfinished_trees(host.store.path(), LeftoverWork::remove, now) == left);
+  CHECK_FALSE(fs::exists(trees + "/killed.own"));
+  CHECK_FALSE(fs::exists(trees + "/removed.own"));
+  CHECK(fs::exists(trees + "/begun.own"));
+  CHECK(fs::exists(trees + "/starting.own/lock"));
+  CHECK(trees_of(host) == std::vector<std::string>{"whole"});
+  unfinished_trees(host.store.path(), LeftoverWork::remove, now + hours(25));
+  CHECK_FALSE(fs::exists(trees + "/begun.own"));
 }
 
 TEST_CASE("a tree that is being removed is never there in part") {

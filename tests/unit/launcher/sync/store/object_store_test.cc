@@ -167,6 +167,20 @@ TEST_CASE("finish: leftovers of killed jobs go after a day") {
   CHECK_FALSE(StoreFixture::exists(draft));
 }
 
+TEST_CASE("unfinished_objects: what killed jobs have begun to receive, when no job runs") {
+  const TemporaryFolder folder;
+  const StoreFolder store = StoreFolder::find({folder.path() + "/store"}).value();
+  {
+    const ObjectStore running = ObjectStore::open(store).value();
+    folder.write("store/objects/new.killed", "12345");
+    CHECK(unfinished_objects(store.path(), LeftoverWork::remove).count == 0);
+  }
+  const Leftovers left = {.count = 1, .bytes = 5};
+  CHECK(unfinished_objects(store.path(), LeftoverWork::count) == left);
+  CHECK(unfinished_objects(store.path(), LeftoverWork::remove) == left);
+  CHECK_FALSE(std::filesystem::exists(store.path() + "/objects/new.killed"));
+}
+
 TEST_CASE("clear_objects: all go, unless a job uses them") {
   StoreFixture host;
   put_object(host.objects, "content");
