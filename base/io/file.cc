@@ -67,9 +67,10 @@ Result<std::string> read_text(int fd, size_t bytes_max) {
 namespace {
 
 Result<> make_folder(const std::string& path) {
+  constexpr size_t shown_bytes_max = 1000;
   if (::mkdir(path.c_str(), S_IRWXU) == 0 || errno == EEXIST) return {};
-  return fail(Errc::os,
-              format("cannot make {}: {}", shell_quote(printable(path)), errno_text(errno)));
+  return fail(Errc::os, format("cannot make {}: {}", shell_quote(printable(path, shown_bytes_max)),
+                               errno_text(errno)));
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Kernels and containers that refuse a system call, and limits that keep the agent from starting.
+# Kernels and containers that refuse a system call, limits that keep the agent from starting, and disks without room.
 . "$(dirname "$0")/lib.sh"
 
 refuse=$(dirname "$DTRAIN")/tests/programs/refuse
+full_disk=$(dirname "$DTRAIN")/tests/programs/full_disk.so
 run_timeout_s=30
 
 # Each call alone, with both errors that filters return. The job succeeds, or there are a message and a status.
@@ -56,6 +57,59 @@ test_an_agent_that_no_keeper_can_watch_ends_with_its_input() {
   expect_status 0
   expect_stderr ''
   expect_no_processes
+}
+
+# fill CALLS ERROR: on the host a, all but the first calls that need room in dtrain's folders fail.
+fill() {
+  printf '%s\n' '#!/bin/sh' 'shift' "HOME=$PWD/a XDG_RUNTIME_DIR= LD_PRELOAD=$full_disk FULL_DISK_PATHS='$PWD/a/.cache/dtrain/[!p]*:$PWD/a/place/*'" \
+    "FULL_DISK_AFTER=$1 FULL_DISK_ERROR=$2" 'export HOME XDG_RUNTIME_DIR LD_PRELOAD FULL_DISK_PATHS FULL_DISK_AFTER FULL_DISK_ERROR' \
+    'mkdir -p "$HOME"' 'exec "$@"' >rsh
+  chmod +x rsh
+}
+
+# fill_more_and_more ERROR TEXT WORD…: the first call fails, then the second, until the job has enough room. Each failed
+# job has a message with host, path, reason and next step, and leaves nothing but the journal of a begun update.
+fill_more_and_more() {
+  local error=$1 text=$2 calls
+  shift 2
+  for ((calls = 0; calls < 100; ++calls)); do
+    fill "$calls" "$error"
+    rm -rf a/.cache/dtrain/objects
+    run env -C tree "$DTRAIN" run --rsh-agent "$PWD/rsh" --no-tag -H a:1 "$@" cat one deep/two
+    if ((status == 0)); then break; fi
+    expect_status 2
+    grep -q "^dtrain: a: .*$PWD/a/.*: $text.*; remove files there, for example by 'dtrain cache clear -H a'" "$out/stderr" ||
+      fail "$calls calls"
+    expect_stdout ''
+    left=$(find a -name 'new.*' -o -name staging -o -path '*/trees/*' -o -name markers)
+    [[ -z $left ]] || fail "$calls calls, left:" "$left"
+    expect_no_processes
+  done
+  ((calls > 8)) || fail "no room for $calls calls was noticed"
+}
+
+test_a_quota_of_a_host_is_one_clear_line_and_leaves_nothing() {
+  mkdir -p tree/deep
+  echo 'first file' >tree/one
+  head -c 200000 /dev/zero | tr '\0' 'x' >tree/deep/two
+  ln -s one tree/link
+  fill_more_and_more EDQUOT 'Disk quota exceeded' --sync
+  expect_stdout_contains 'first file'
+}
+
+test_a_full_disk_in_an_update_leaves_the_next_job_a_whole_tree() {
+  mkdir -p tree/deep
+  echo 'first file' >tree/one
+  echo 'second file' >tree/deep/two
+  fill 1000 ENOSPC
+  run env -C tree "$DTRAIN" run --rsh-agent "$PWD/rsh" --no-tag -H a:1 --sync-to place true
+  expect_status 0
+  echo 'changed' >tree/one
+  echo 'changed, too' >tree/deep/two
+  fill_more_and_more ENOSPC 'No space left on device' --sync-to place
+  expect_stdout 'changed
+changed, too'
+  expect_file a/place/one changed
 }
 
 run_tests "$@"

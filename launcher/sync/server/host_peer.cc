@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "launcher/protocol/message.h"
+#include "launcher/sync/server/room_advice.h"
 
 #include <algorithm>
 #include <utility>
@@ -192,7 +193,8 @@ Result<> HostPeer::handle(const FrameView& frame) {
       return {};
     case SyncMessage::failed: {
       auto failure = TRY(decode<SyncFailure>(frame.payload));
-      fail(std::move(failure.why));
+      const std::string advice = room_advice(host_, failure.why);
+      fail(std::move(failure.why) + advice);
       return {};
     }
     default:
