@@ -1,9 +1,7 @@
 #include "launcher/job/run.h"
 
 #include "base/crypto.h"
-#include "base/format.h"
 #include "base/io/log.h"
-#include "base/text.h"
 #include "launcher/config/allocation/allocation.h"
 #include "launcher/console/runtime.h"
 #include "launcher/discovery/host_discovery.h"
@@ -11,15 +9,13 @@
 #include "launcher/job/plan_job.h"
 #include "launcher/job/prepare_job.h"
 #include "launcher/job/run_generations.h"
+#include "launcher/job/sync/dry_run_report.h"
 #include "launcher/process/sweep.h"
-#include "launcher/report/report.h"
 #include "launcher/report/report_document.h"
 #include "launcher/report/report_file.h"
 #include "launcher/report/task_list.h"
 #include "launcher/slurm/dialed_by_srun.h"
 #include "launcher/slurm/signal_note.h"
-#include "launcher/sync/source/find_tree.h"
-#include "launcher/sync/source/tree_size.h"
 
 #include <cstdlib>
 #include <optional>
@@ -47,17 +43,6 @@ Result<> find_hosts(RunConfig& config, Runtime& runtime) {
   return {};
 }
 
-/// The files that --sync would send, for --dry-run.
-Result<std::string> files_report(const RunConfig& config, const Environment& environment) {
-  if (!config.sync || config.json) return std::string();
-  if (config.sync->repository)
-    return format("Files of {}: not listed, since --dry-run does not run git\n",
-                  printable(name_of_repository(*config.sync->repository)));
-  const FoundTree tree = TRY(find_tree(*config.sync, {current_folder(environment), environment}));
-  TRY(check_tree_size(tree, config.sync->bytes_max));
-  return tree_text(tree);
-}
-
 /// Returns the variables without the token of --sync-from, which is only for git. Programs that
 /// this process starts with its own variables, such as ssh, do not get it either.
 Environment without_token(const RunConfig& config, Environment environment) {
@@ -78,8 +63,8 @@ Result<Outcome> run_job(RunConfig& config, const Environment& of_user, Runtime& 
   TRY(context.start_sync(of_user));
   PlannedJob planned = TRY(plan_job(context, environment));
   if (config.dry_run) {
-    const std::string files = TRY(files_report(config, environment));
-    runtime.out().write(plan_report(planned.plan, config) + files, {});
+    std::string text = TRY(dry_run_report(planned.plan, config, environment));
+    runtime.out().write(std::move(text), {});
     return Outcome();
   }
   auto prepared = prepare_job(context, std::move(planned));

@@ -118,8 +118,8 @@ namespace {
 /// Returns the arguments of a task; empty if they are those of its role.
 using TaskWords = std::function<std::vector<std::string>(const Task& task)>;
 
-Json plan_document(const Plan& plan, const std::vector<std::string>& command,
-                   const TaskWords& words_of) {
+Json::Object plan_document(const Plan& plan, const std::vector<std::string>& command,
+                           const TaskWords& words_of) {
   Json::Array hosts;
   for (const PlannedHost& host : plan.hosts) {
     hosts.emplace_back(Json::Object{
@@ -169,11 +169,13 @@ Json plan_json(const Plan& plan, const std::vector<std::string>& command) {
   return plan_document(plan, command, [](const Task&) { return std::vector<std::string>(); });
 }
 
-std::string plan_report(const Plan& plan, const RunConfig& config) {
+std::string plan_report(const Plan& plan, const RunConfig& config, Json files) {
   const PlannedWords planned(plan, config);
   if (!config.json) return plan_text(plan, config.command) + words_text(plan, planned);
   const auto words_of = [&planned](const Task& task) { return planned.changed(task); };
-  return plan_document(plan, config.command, words_of).text(2) + "\n";
+  Json::Object document = plan_document(plan, config.command, words_of);
+  document.emplace_back("sync", std::move(files));
+  return Json(std::move(document)).text(2) + "\n";
 }
 
 }  // namespace dt

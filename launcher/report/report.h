@@ -34,7 +34,7 @@ Json::Array roles_json(const Plan& plan, const std::vector<std::string>& command
 Json plan_json(const Plan& plan, const std::vector<std::string>& command);
 
 /// Returns the output of --dry-run, as JSON with --json. It includes the commands that macros
-/// change.
-std::string plan_report(const Plan& plan, const RunConfig& config);
+/// change. `files` is the member for --sync of the JSON document.
+std::string plan_report(const Plan& plan, const RunConfig& config, Json files);
 
 }  // namespace dt

@@ -42,7 +42,13 @@ test_plans_fit_their_schema() {
   cp "$out/stdout" spare.json
   run_dtrain run --cluster-spec 'worker|localhost:2222;h2:2222' --dry-run --json train
   cp "$out/stdout" cluster.json
-  fits plan plan.json roles.json spare.json cluster.json
+  mkdir tree
+  echo one >tree/one
+  run env -C tree "$DTRAIN" run --sync -H localhost:1 --dry-run --json train
+  cp "$out/stdout" tree.json
+  run_dtrain run --sync-from https://git.example.org/code.git -H localhost:1 --dry-run --json train
+  cp "$out/stdout" url.json
+  fits plan plan.json roles.json spare.json cluster.json tree.json url.json
 }
 
 test_configurations_fit_their_schema() {

@@ -2,30 +2,10 @@
 # The files of --sync, on hosts that are names of this machine: the remote shell gives each its own home.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/cli/sync.sh
+. "$(dirname "$0")/sync.sh"
 
 one_machine='are one machine under several names'
-
-# hosts_with_homes: a remote shell for hosts a, b, …; two hosts share a home when their names begin with "shared".
-hosts_with_homes() {
-  # shellcheck disable=SC2016  # expanded by the remote shell
-  printf '%s\n' '#!/bin/sh' 'case $1 in shared*) home=shared;; *) home=$1;; esac' 'host=$1' 'shift' \
-    "HOME=$PWD/homes/\$home XDG_RUNTIME_DIR=" 'export HOME XDG_RUNTIME_DIR' \
-    'mkdir -p "$HOME"' 'exec "$@"' >rsh
-  chmod +x rsh
-  mkdir -p tree
-  # The home of this machine's agent, with its memory of digests.
-  export HOME=$PWD/homes/here
-  mkdir -p "$HOME"
-}
-
-# in_folder FOLDER WORD…: dtrain run, with these hosts, in a folder.
-in_folder() {
-  local folder=$1
-  shift
-  run env -C "$folder" "$DTRAIN" run --rsh-agent "$PWD/rsh" --no-tag --report "$PWD/report.json" "$@"
-}
-sync_dtrain() { in_folder tree "$@"; }
-start_sync() { start env -C tree "$DTRAIN" run --rsh-agent "$PWD/rsh" --no-tag "$@"; }
 
 # expect_report EXPRESSION: true of `sync`, the report's member.
 expect_report() {
@@ -260,6 +240,40 @@ test_dry_run_lists_the_files() {
   expect_not test -e homes/a
 }
 
+# expect_plan EXPRESSION: true of `sync`, the member of the plan.
+expect_plan() {
+  expect python3 -c 'import json, sys
+sync = json.load(open(sys.argv[1]))["sync"]
+assert eval(sys.argv[2]), sync' "$out/stdout" "$1"
+}
+
+test_dry_run_has_the_files_as_json() {
+  hosts_with_homes
+  git init -q tree
+  mkdir -p tree/data/deep
+  head -c 3000 /dev/zero >tree/data/deep/large
+  head -c 200 /dev/zero >tree/small
+  : >tree/none
+  sync_dtrain --sync --dry-run --json -H a:1 true
+  expect_status 0
+  expect_plan "sync['root'] == '$PWD/tree' and sync['commit'] is None and sync['dirty']"
+  expect_plan 'sync["files"] == 3 and sync["bytes"] == 3200 and sync["warnings"] == []'
+  expect_plan 'sync["largest"] == [{"path": "data/deep/large", "bytes": 3000, "folder": False}, {"path": "small", "bytes": 200, "folder": False}]'
+  ln -s /etc/passwd tree/away
+  git -C tree -c user.name=a -c user.email=a@b commit -q --allow-empty -m first
+  sync_dtrain --sync --dry-run --json -H a:1 true
+  expect_status 0
+  expect_plan "sync['commit'] == '$(git -C tree rev-parse HEAD)' and len(sync['warnings']) == 1"
+  sync_dtrain --sync --sync-max 1K --dry-run --json -H a:1 true
+  expect_status 2
+  sync_dtrain --sync-from https://me@git.example.org/code.git@v1 --dry-run --json -H a:1 true
+  expect_status 0
+  expect_plan 'sync["root"] == "https://git.example.org/code.git" and sync["files"] is None'
+  sync_dtrain --dry-run --json -H a:1 true
+  expect_plan 'sync is None'
+  expect_not test -e homes/a
+}
+
 test_a_killed_launcher_leaves_no_process() {
   hosts_with_homes
   echo one >tree/one
@@ -357,8 +371,6 @@ test_a_signal_in_a_setup_ends_all_of_its_processes() {
   expect_not ls -d "$HOME"/.cache/dtrain/markers
   expect_not ls -d "$HOME"/.cache/dtrain/trees/?*
 }
-
-tasks_have_started() { ls homes/a/.cache/dtrain/trees/*/started >/dev/null 2>&1; }
 
 test_a_lost_sync_process_is_named_when_files_are_to_come_back() {
   hosts_with_homes

@@ -15,8 +15,6 @@ namespace dt {
 
 namespace {
 
-constexpr size_t shown_entries_max = 10;
-
 /// The files of a folder, which follow each other in a tree. Its path ends with a slash.
 struct FolderRange {
   std::span<const FoundEntry> entries;

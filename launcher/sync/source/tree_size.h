@@ -17,6 +17,9 @@ struct LargeEntry {
   bool operator==(const LargeEntry&) const = default;
 };
 
+/// How many of the largest entries people see.
+inline constexpr size_t shown_entries_max = 10;
+
 /// Returns the largest files and folders, at most `count` of them, the largest first. None of them
 /// lies in another one. In the place of a folder stands the one below it that holds nearly all of
 /// its bytes.
