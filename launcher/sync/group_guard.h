@@ -23,6 +23,9 @@ class GroupGuard {
   GroupGuard& operator=(GroupGuard&&) = delete;
   ~GroupGuard();
 
+  /// The fork, for a Sweep that spares it.
+  pid_t pid() const { return fork_.pid(); }
+
  private:
   explicit GroupGuard(Child fork) : fork_(std::move(fork)) {}
 

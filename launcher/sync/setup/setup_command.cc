@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "launcher/process/child.h"
 #include "launcher/process/sweep.h"
+#include "launcher/sync/group_guard.h"
 
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace dt {
 namespace {
@@ -28,8 +30,11 @@ constexpr size_t shown_bytes_max = 200;
 class RunningCommand {
  public:
   using Sink = std::function<Result<>(std::string_view)>;
-  RunningCommand(Loop& loop, Child child, Fd printed, const Sink& sink)
-      : loop_(loop), child_(std::move(child)), printed_(std::move(printed)), sink_(sink) {}
+  /// `guard` kills the command's group if this process is killed with all above it.
+  RunningCommand(Loop& loop, Child child, GroupGuard guard, Fd printed, const Sink& sink)
+      : loop_(loop), child_(std::move(child)), printed_(std::move(printed)), sink_(sink) {
+    guard_.emplace(std::move(guard));
+  }
 
   Result<> run_until(Time deadline, int connection) {
     if (connection >= 0) {
@@ -88,6 +93,8 @@ class RunningCommand {
   }
   void command_ended() {
     end_ = Watch();
+    // Before the group's number may become that of another group.
+    guard_.reset();
     status_ = child_.reap();
     timer_ = Timer();
     end_processes();
@@ -95,15 +102,21 @@ class RunningCommand {
   void end_processes() {
     if (sweep_begun_) return;
     sweep_begun_ = true;
-    const auto is_command = [this](pid_t pid) { return !status_ && pid == child_.pid(); };
-    sweep_.emplace(loop_, Sweep::Options{.ours = is_command}, [this](Sweep::Report report) {
-      unkillable_ = std::move(report.unkillable);
-      loop_.stop();
-    });
+    const auto is_ours = [this](pid_t pid) {
+      return (!status_ && pid == child_.pid()) || (guard_ && pid == guard_->pid());
+    };
+    std::vector<pid_t> spared;
+    if (guard_) spared.push_back(guard_->pid());
+    sweep_.emplace(loop_, Sweep::Options{.ours = is_ours, .spared = std::move(spared)},
+                   [this](Sweep::Report report) {
+                     unkillable_ = std::move(report.unkillable);
+                     loop_.stop();
+                   });
   }
 
   Loop& loop_;
   Child child_;
+  std::optional<GroupGuard> guard_;  ///< none: the command has ended
   Fd printed_;
   const Sink& sink_;
   Result<> sink_result_;
@@ -184,7 +197,12 @@ Result<> run_setup_command(const SetupCommand& command,
                                   .error = pipe.write.get()}));
   pipe.write.reset();
   TRY(set_nonblocking(pipe.read.get()));
-  RunningCommand running(*loop, std::move(child), std::move(pipe.read), output);
+  Result<GroupGuard> guard = GroupGuard::start(child.pid());
+  if (!guard) {
+    static_cast<void>(child.kill());
+    return tl::unexpected(std::move(guard).error());
+  }
+  RunningCommand running(*loop, std::move(child), *std::move(guard), std::move(pipe.read), output);
   TRY(running.run_until(command.deadline, command.connection));
   running.drain();
   return judge(command, running);

@@ -1,12 +1,15 @@
 #include "launcher/sync/setup/setup_command.h"
 
+#include "base/clock.h"
 #include "base/format.h"
 #include "base/text.h"
 #include "launcher/process/sweep.h"
+#include "tests/unit/new_children.h"
 #include "tests/unit/temporary_folder.h"
 
 #include <doctest/doctest.h>
 
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -75,6 +78,36 @@ TEST_CASE("processes that a command leaves behind are ended with it") {
     REQUIRE(pid);
     CHECK(::kill(static_cast<pid_t>(*pid), 0) != 0);
   }
+}
+
+TEST_CASE("a command's group ends with its caller, also if that is killed") {
+  become_subreaper();
+  const TemporaryFolder folder;
+  const NewChildren children;
+  const pid_t owner = ::fork();
+  REQUIRE(owner >= 0);
+  if (owner == 0) {
+    static_cast<void>(run_setup_command({.line = "sleep 600 & echo $! >new; mv new pid; wait",
+                                         .environment = {"PATH=/usr/bin:/bin"},
+                                         .folder = folder.path()},
+                                        [](std::string_view) -> Result<> { return {}; }));
+    ::_exit(0);
+  }
+  const Time deadline = Clock::now() + seconds(60);
+  const auto await = [&](const auto& done) {
+    while (!done()) {
+      REQUIRE(Clock::now() < deadline);
+      ::poll(nullptr, 0, 5);
+    }
+  };
+  await([&] { return ::access((folder.path() + "/pid").c_str(), F_OK) == 0; });
+  const pid_t second = std::stoi(folder.read("pid"));
+  CHECK(::kill(second, 0) == 0);
+  ::kill(owner, SIGKILL);
+  await([&] {
+    reap_strangers([](pid_t) { return false; });
+    return ::kill(second, 0) != 0 && children.pids().empty();
+  });
 }
 
 TEST_CASE("a command that runs too long is ended, also if it ignores SIGTERM") {
