@@ -33,4 +33,46 @@ test_a_setup_ends_when_keeper_agent_and_sync_process_are_killed_at_once() {
   expect_no_processes
 }
 
+# mebibytes_of_dtrain: the most memory that one of its processes has had.
+mebibytes_of_dtrain() {
+  local process
+  for process in $(marked_pids); do
+    if [[ $(cat "/proc/$process/comm") == dtrain* ]]; then awk '/^VmHWM/ { print int($2 / 1024) }' "/proc/$process/status"; fi
+  done | sort -n | tail -1
+}
+
+# writer_waits: it writes nothing for a while.
+writer_waits() {
+  local writer before
+  writer=$(marked_pids | while read -r process; do if [[ $(cat "/proc/$process/comm") == seq ]]; then echo "$process"; fi; done)
+  [[ -n $writer ]] && before=$(grep wchar "/proc/$writer/io") && sleep 1 && [[ $before == "$(grep wchar "/proc/$writer/io")" ]]
+}
+
+test_a_setup_waits_for_the_reader_of_its_output_and_loses_nothing() {
+  hosts_with_homes
+  echo one >tree/one
+  mkfifo errors
+  # Open, and nobody reads.
+  exec {reader}<>errors
+  # shellcheck disable=SC2016
+  start sh -c 'exec "$@" 2>"$0"' "$PWD/errors" env -C tree "$DTRAIN" run --rsh-agent "$PWD/rsh" --no-tag --sync \
+    --setup 'seq 10000000' -H a:1 sh -c 'touch started; until [ -e stop ]; do sleep 0.1; done'
+  wait_for writer_waits
+  # All lines together have 79 MB.
+  (($(mebibytes_of_dtrain) < 40)) || fail "$(mebibytes_of_dtrain) MiB for output that nobody reads"
+  (
+    exec {reader}>&-
+    sed -n 's/^\[a\] //p' <errors | cmp - <(seq 10000000)
+  ) &
+  compared=$!
+  exec {reader}>&-
+  wait_for tasks_have_started
+  (($(mebibytes_of_dtrain) < 40)) || fail "$(mebibytes_of_dtrain) MiB for output that was read"
+  touch "$(ls -d homes/a/.cache/dtrain/trees/????????????????)/stop"
+  since_ms=$(now_ms)
+  finish
+  expect_status 0
+  expect wait "$compared"
+}
+
 run_tests "$@"
