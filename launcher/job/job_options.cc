@@ -3,10 +3,34 @@
 #include "launcher/process/sweep.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace dt {
+
+namespace {
+
+std::string with_id(std::string path, const std::string& job_id) {
+  constexpr std::string_view macro = "{job_id}";
+  for (size_t at = path.find(macro); at != std::string::npos; at = path.find(macro, at))
+    path.replace(at, macro.size(), job_id);
+  return path;
+}
+
+}  // namespace
+
+RunConfig with_job_id(RunConfig config, const std::string& job_id) {
+  if (config.no_macros) return config;
+  for (std::optional<std::string>* path :
+       {&config.output_dir, &config.result_dir, &config.report}) {
+    if (*path) *path = with_id(**path, job_id);
+  }
+  for (std::string& warning : config.warnings)
+    warning = with_id(std::move(warning), job_id);
+  return config;
+}
 
 Supervisor::Options supervisor_options(const RunConfig& config, Time start_deadline,
                                        std::function<bool(const Outcome& failed)> may_restart,

@@ -6,8 +6,13 @@
 #include "launcher/report/outcome.h"
 
 #include <functional>
+#include <string>
 
 namespace dt {
+
+/// Returns the configuration with {job_id} replaced in the names of the files that dtrain writes,
+/// unless --no-macros is set. Other braces stay as they are.
+RunConfig with_job_id(RunConfig config, const std::string& job_id);
 
 /// Returns the options of a Supervisor. The functions are those of Supervisor::Options.
 Supervisor::Options supervisor_options(const RunConfig& config, Time start_deadline,

@@ -6,6 +6,7 @@
 #include "launcher/console/runtime.h"
 #include "launcher/discovery/host_discovery.h"
 #include "launcher/job/job_context.h"
+#include "launcher/job/job_options.h"
 #include "launcher/job/plan_job.h"
 #include "launcher/job/prepare_job.h"
 #include "launcher/job/run_generations.h"
@@ -16,11 +17,10 @@
 #include "launcher/report/task_list.h"
 #include "launcher/slurm/dialed_by_srun.h"
 #include "launcher/slurm/signal_note.h"
+#include "launcher/sync/source/git_token.h"
 
-#include <cstdlib>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 
 namespace dt {
@@ -43,20 +43,11 @@ Result<> find_hosts(RunConfig& config, Runtime& runtime) {
   return {};
 }
 
-/// Returns the variables without the token of --sync-from, which is only for git. Programs that
-/// this process starts with its own variables, such as ssh, do not get it either.
-Environment without_token(const RunConfig& config, Environment environment) {
-  if (!config.sync || config.sync->token.variable.empty()) return environment;
-  const std::string& name = config.sync->token.variable;
-  environment.erase(name);
-  ::unsetenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): the launcher has one thread
-  return environment;
-}
-
 /// The whole program: hosts, agents, plan, rendezvous, launch, supervision.
 Result<Outcome> run_job(RunConfig& config, const Environment& of_user, Runtime& runtime,
                         JobRecord& record) {
-  const Environment environment = without_token(config, of_user);
+  const Environment environment =
+      config.sync ? without_token(config.sync->token, of_user) : of_user;
   TRY(find_hosts(config, runtime));
   auto dialed = dialed_by_srun(config, environment, runtime.log());
   JobContext context(config, environment, runtime, record, std::move(dialed));
@@ -86,26 +77,6 @@ void count_lost_output(const RunConfig& config, const Runtime& runtime, Outcome&
   if (lost && config.ends_on_lost_output()) count_lost_output(outcome, *lost);
 }
 
-/// Other braces stay as they are.
-std::string with_id(std::string path, const std::string& job_id) {
-  constexpr std::string_view macro = "{job_id}";
-  for (size_t at = path.find(macro); at != std::string::npos; at = path.find(macro, at))
-    path.replace(at, macro.size(), job_id);
-  return path;
-}
-
-/// Returns the configuration with {job_id} replaced in the names of the files that dtrain writes.
-RunConfig with_job_id(RunConfig config, const std::string& job_id) {
-  if (config.no_macros) return config;
-  for (std::optional<std::string>* path :
-       {&config.output_dir, &config.result_dir, &config.report}) {
-    if (*path) *path = with_id(**path, job_id);
-  }
-  for (std::string& warning : config.warnings)
-    warning = with_id(std::move(warning), job_id);
-  return config;
-}
-
 /// Writes the document of --report.
 Result<> write_report(const RunConfig& config, ReportFile& file, const JobRecord& record,
                       const Outcome& outcome) {
@@ -114,53 +85,61 @@ Result<> write_report(const RunConfig& config, ReportFile& file, const JobRecord
   return file.write(document.text(2) + "\n");
 }
 
+/// Prints what the configuration has for the user before the job starts.
+void print_notes(const RunConfig& config, const Environment& environment, Log& log) {
+  for (const std::string& warning : config.warnings)
+    log.warn("{}", warning);
+  if (!config.allocation.empty()) log.print("{}", allocation_line(config.allocation, config.hosts));
+  for (const std::string& note : config.notes)
+    log.print("{}", note);
+  if (const auto note = signal_note(config, environment)) log.print("{}", *note);
+}
+
+/// Prints why the job failed, unless that is known already.
+void print_reason(const RunConfig& config, const JobRecord& record, const Outcome& outcome,
+                  Log& log) {
+  if (!outcome.reason.empty() && !outcome.reason_reported) log.error("{}", outcome.reason);
+  if (!config.continue_on_failure || !outcome.failure) return;
+  if (const auto more = more_failures_text(record, *outcome.failure)) log.error("{}", *more);
+}
+
+/// For a failure before there is a Runtime.
+int print_failure(const Error& error) {
+  Log(Log::Level::normal, write_to_stderr).error("{}", error.message);
+  return exit_status_of(error.code);
+}
+
 }  // namespace
 
 int run(const RunConfig& given, const Environment& environment) {
   const auto job_id = random_name(8);
-  if (!job_id) {
-    Log(Log::Level::normal, write_to_stderr).error("{}", job_id.error().message);
-    return exit_status_of(job_id.error().code);
-  }
+  if (!job_id) return print_failure(job_id.error());
   RunConfig config = with_job_id(given, *job_id);
-  const auto runtime = Runtime::open({.verbose = config.verbose,
-                                      .color = config.color,
-                                      .needs_reader = config.ends_on_lost_output()},
-                                     environment);
-  if (!runtime) {
-    Log(Log::Level::normal, write_to_stderr).error("{}", runtime.error().message);
-    return exit_status_of(runtime.error().code);
-  }
+  const auto opened = Runtime::open({.verbose = config.verbose,
+                                     .color = config.color,
+                                     .needs_reader = config.ends_on_lost_output()},
+                                    environment);
+  if (!opened) return print_failure(opened.error());
+  Runtime& runtime = **opened;
   become_subreaper();
-  for (const std::string& warning : config.warnings)
-    (*runtime)->log().warn("{}", warning);
-  if (!config.allocation.empty())
-    (*runtime)->log().print("{}", allocation_line(config.allocation, config.hosts));
-  for (const std::string& note : config.notes)
-    (*runtime)->log().print("{}", note);
-  if (const auto note = signal_note(config, environment)) (*runtime)->log().print("{}", *note);
+  print_notes(config, environment, runtime.log());
   JobRecord record;
   record.job = *job_id;
   auto report = ReportFile::open(config.dry_run ? std::nullopt : config.report);
   Result<Outcome> result = !report ? Result<Outcome>(tl::unexpected(report.error()))
-                                   : run_job(config, environment, **runtime, record);
-  Outcome outcome = outcome_of(std::move(result), (*runtime)->interrupted());
-  count_lost_output(config, **runtime, outcome);
-  if (!outcome.reason.empty() && !outcome.reason_reported)
-    (*runtime)->log().error("{}", outcome.reason);
-  if (config.continue_on_failure && outcome.failure) {
-    const auto more = more_failures_text(record, *outcome.failure);
-    if (more) (*runtime)->log().error("{}", *more);
-  }
+                                   : run_job(config, environment, runtime, record);
+  Outcome outcome = outcome_of(std::move(result), runtime.interrupted());
+  count_lost_output(config, runtime, outcome);
+  print_reason(config, record, outcome, runtime.log());
   if (report) {
     const auto written = write_report(config, *report, record, outcome);
-    if (!written) (*runtime)->log().error("{}", written.error().message);
+    if (!written) runtime.log().error("{}", written.error().message);
     if (!written && outcome.exit_status == 0) outcome.exit_status = 1;
   }
   const bool ended_well = outcome.exit_status == 0;
-  (*runtime)->drain(outcome.reason.empty() ? Time::max() : Clock::now() + drain_patience);
-  count_lost_output(config, **runtime, outcome);
-  if (ended_well && outcome.exit_status != 0) (*runtime)->log().error("{}", outcome.reason);
+  runtime.drain(outcome.reason.empty() ? Time::max() : Clock::now() + drain_patience);
+  count_lost_output(config, runtime, outcome);
+  if (ended_well && outcome.exit_status != 0) runtime.log().error("{}", outcome.reason);
   return outcome.exit_status;
 }
 

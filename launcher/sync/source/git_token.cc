@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 
 namespace dt {
 
@@ -71,6 +72,13 @@ Result<std::string> read_git_token(const GitToken& token, const Environment& env
   if (text.find_first_of(std::string_view("\n\r\0", 3)) != std::string::npos)
     return fail(Errc::input, shown + ": it has several lines; it must hold the token alone");
   return text;
+}
+
+Environment without_token(const GitToken& token, Environment environment) {
+  if (token.variable.empty()) return environment;
+  environment.erase(token.variable);
+  ::unsetenv(token.variable.c_str());  // NOLINT(concurrency-mt-unsafe): it has one thread
+  return environment;
 }
 
 Environment asking_environment(const Environment& environment, const GitToken& token,

@@ -16,6 +16,10 @@ namespace dt {
 /// alone, or root's; others may not write to it.
 Result<std::string> read_git_token(const GitToken& token, const Environment& environment);
 
+/// Returns the variables without that of the token, which is only for git. Removes it from this
+/// process, too: programs that start with its variables, such as ssh, do not get the token either.
+Environment without_token(const GitToken& token, Environment environment);
+
 /// The variables by which git asks this program for a user and a password, and only for this
 /// server. `program` runs with the question as its argument, and prints git_answer(). Git gets no
 /// helper of the user's settings then: it would store the token.

@@ -25,6 +25,20 @@ TEST_CASE("supervisor_options: what the user chose, and the functions of the job
   CHECK_FALSE(options.writes_file());
 }
 
+TEST_CASE("with_job_id: in the names of dtrain's files, unless macros are off") {
+  RunConfig config;
+  config.output_dir = "logs/{job_id}/{rank}";
+  config.report = "{job_id}-{job_id}.json";
+  config.warnings = {"{job_id} is there"};
+  const RunConfig named = with_job_id(config, "ab12");
+  CHECK(named.output_dir == "logs/ab12/{rank}");
+  CHECK_FALSE(named.result_dir);
+  CHECK(named.report == "ab12-ab12.json");
+  CHECK(named.warnings == std::vector<std::string>{"ab12 is there"});
+  config.no_macros = true;
+  CHECK(with_job_id(config, "ab12").report == config.report);
+}
+
 TEST_CASE("finish_patience: tasks that --clean all ends have the whole grace") {
   RunConfig config;
   config.grace = seconds(33);

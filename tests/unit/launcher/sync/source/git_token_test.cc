@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <string>
 
 namespace dt {
@@ -51,6 +52,15 @@ TEST_CASE("a token is the text of a variable or of a file that only its user can
   else
     CHECK(names(token_fault({.file = folder.path() + "/shared"}), "may read it"));
   if (give_to_another_user(file)) CHECK(names(token_fault({.file = file}), "belongs to the user"));
+}
+
+TEST_CASE("without_token: neither the variables nor this process have the token then") {
+  ::setenv("DTRAIN_TEST_TOKEN", "s3cret", 1);
+  const Environment given = {{"DTRAIN_TEST_TOKEN", "s3cret"}, {"A", "1"}};
+  CHECK(without_token({.file = "/token"}, given) == given);
+  CHECK(::getenv("DTRAIN_TEST_TOKEN") != nullptr);
+  CHECK(without_token({.variable = "DTRAIN_TEST_TOKEN"}, given) == Environment{{"A", "1"}});
+  CHECK(::getenv("DTRAIN_TEST_TOKEN") == nullptr);
 }
 
 TEST_CASE("git's questions are answered for one server alone") {
