@@ -61,7 +61,15 @@ test_a_tree_of_5000_files_is_the_same_on_four_hosts() {
   expect_status 0
   expect_report 'all(host["files_sent"] == 1 for host in sync["hosts"])'
   [[ $(digest "$(home_of 4)/copy") == "$(digest tree)" ]] || fail 'the change is not on node4'
-  # A tree for one job is made of the same contents.
+  # A file that has moved is there, too.
+  mv tree/part3/333 tree/moved
+  in_tree --sync-to copy -H "$hosts_of_four" true
+  expect_status 0
+  expect_report 'all(host["files_sent"] == 0 for host in sync["hosts"])'
+  [[ $(digest "$(home_of 4)/copy") == "$(digest tree)" ]] || fail 'the file has not moved on node4'
+  # Trees for one job keep the contents.
+  in_tree --sync -H "$hosts_of_four" true
+  expect_status 0
   in_tree --sync -H "$hosts_of_four" true
   expect_status 0
   expect_report 'all(host["files_sent"] == 0 for host in sync["hosts"])'
@@ -133,8 +141,8 @@ test_a_full_disk_names_host_and_path() {
   expect_status 0
 }
 
-# sends_to K: its sync process has begun to get the tree.
-sends_to() { ls "$(home_of "$1")"/.cache/dtrain/objects/?* >/dev/null 2>&1; }
+# sends_to K: its sync process has begun to get the tree for the TARGET "copy".
+sends_to() { ls "$(home_of "$1")"/copy/.dtrain/staging/?* >/dev/null 2>&1; }
 
 test_a_host_that_is_killed_during_the_transfer() {
   hosts_up 2

@@ -66,8 +66,9 @@ class HostSync {
   Bytes encoded_;
   Manifest manifest_;
   std::optional<TreeSite> site_;
-  std::optional<ObjectWriter> object_;
-  std::string folder_;  ///< the tree's root, when it is there
+  std::optional<ContentWriter> object_;
+  size_t object_entry_ = 0;  ///< its number
+  std::string folder_;       ///< the tree's root, when it is there
   std::optional<SetupDone> setup_;
   bool had_broken_object_ = false;
   Time progress_at_;
@@ -171,11 +172,12 @@ Result<> HostSync::send_lacking() {
 }
 
 Result<> HostSync::start_object(const ObjectStart& start) {
-  if (!objects_ || start.entry >= manifest_.entries.size())
+  if (!site_ || start.entry >= manifest_.entries.size())
     return fail(Errc::protocol, "an object of no entry");
   object_.reset();
-  ObjectWriter writer = TRY(objects_->create(manifest_.entries[start.entry]));
+  ContentWriter writer = TRY(site_->receive(manifest_, start.entry, *objects_));
   object_.emplace(std::move(writer));
+  object_entry_ = start.entry;
   report_progress();
   return {};
 }
@@ -185,7 +187,10 @@ Result<> HostSync::end_object(ByteSpan payload) {
   const bool as_listed = reader.number<bool>();
   TRY(reader.finish("the end of an object"));
   if (!object_) return fail(Errc::protocol, "the end of no object");
-  if (as_listed) TRY(object_->commit());
+  if (as_listed) {
+    TRY(object_->commit());
+    site_->received(manifest_, object_entry_);
+  }
   object_.reset();
   return {};
 }

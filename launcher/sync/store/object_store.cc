@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <ctime>
 #include <filesystem>
 #include <string_view>
@@ -43,10 +42,6 @@ int64_t clock_ns(clockid_t clock) {
 WallClock::time_point time_of(const FileFacts& facts) {
   return WallClock::time_point(
       std::chrono::duration_cast<WallClock::duration>(std::chrono::nanoseconds(facts.mtime_ns)));
-}
-
-tl::unexpected<Error> cannot_store(const TreeEntry& entry, std::string_view why) {
-  return fail(Errc::os, format("cannot store {} on this host: {}", printable(entry.path), why));
 }
 
 /// An object's file, as the bound needs it.
@@ -99,42 +94,6 @@ std::string object_name(const Digest& digest) {
   return name;
 }
 
-ObjectWriter::~ObjectWriter() {
-  if (file_) ::unlink(draft_.c_str());
-}
-
-Result<> ObjectWriter::write(ByteSpan bytes) {
-  if (bytes.size() > entry_.size - received_) {
-    return fail(Errc::protocol, format("more than the {} bytes of {} arrived", entry_.size,
-                                       printable(entry_.path)));
-  }
-  received_ += bytes.size();
-  hash_.add(bytes);
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(file_.get(), bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return cannot_store(entry_, format("{}: {}", folder_, errno_text(errno)));
-    bytes = bytes.subspan(static_cast<size_t>(n));
-  }
-  return {};
-}
-
-Result<> ObjectWriter::commit() {
-  if (received_ != entry_.size || hash_.finish() != entry_.digest) {
-    return fail(Errc::protocol,
-                format("{} arrived with another content than its tree has: {} of {} bytes, or "
-                       "another SHA-256; run again",
-                       printable(entry_.path), received_, entry_.size));
-  }
-  const Result<> flushed = flush_if_remote(file_.get());
-  if (!flushed) return cannot_store(entry_, format("{}: {}", folder_, flushed.error().message));
-  const std::string path = format("{}/{}", folder_, object_name(entry_.digest));
-  if (std::rename(draft_.c_str(), path.c_str()) != 0)
-    return cannot_store(entry_, format("{}: {}", path, errno_text(errno)));
-  file_.reset();
-  return {};
-}
-
 Result<ObjectStore> ObjectStore::open(const StoreFolder& folder,
                                       std::optional<int64_t> trusted_since_ns) {
   std::string path = TRY(folder.folder("objects"));
@@ -177,13 +136,11 @@ bool ObjectStore::has(const TreeEntry& entry) const {
   return whole;
 }
 
-Result<ObjectWriter> ObjectStore::create(const TreeEntry& entry) const {
+Result<ContentWriter> ObjectStore::create(const TreeEntry& entry) const {
   const std::string name = TRY(random_name(8));
-  ObjectWriter writer(entry, path_);
-  writer.draft_ = format("{}/{}{}", path_, draft_prefix, name);
-  writer.file_ = Fd(::open(writer.draft_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!writer.file_) return cannot_store(entry, format("{}: {}", path_, errno_text(errno)));
-  return writer;
+  return ContentWriter::create(entry, {.folder = path_,
+                                       .draft = format("{}{}", draft_prefix, name),
+                                       .whole = object_name(entry.digest)});
 }
 
 Result<Fd> ObjectStore::open_object(const TreeEntry& entry) const {

@@ -1,11 +1,11 @@
 #pragma once
 
-#include "base/bytes.h"
 #include "base/crypto.h"
 #include "base/io/fd.h"
 #include "base/result.h"
 #include "base/wall_time.h"
 #include "launcher/sync/manifest.h"
+#include "launcher/sync/store/content_writer.h"
 #include "launcher/sync/store/locked_file.h"
 #include "launcher/sync/store/store_folder.h"
 
@@ -16,32 +16,6 @@
 #include <utility>
 
 namespace dt {
-
-/// Receives one object. Until commit() its file has a temporary name, which the destructor removes.
-class ObjectWriter {
- public:
-  ObjectWriter(ObjectWriter&&) noexcept = default;
-  ObjectWriter& operator=(ObjectWriter&&) = delete;
-  ~ObjectWriter();
-
-  /// Fails with Errc::protocol for more bytes than the entry has, and with Errc::os for a full
-  /// disk.
-  Result<> write(ByteSpan bytes);
-  /// Gives the object its name. Fails with Errc::protocol when size or digest do not fit.
-  Result<> commit();
-
- private:
-  friend class ObjectStore;
-  ObjectWriter(const TreeEntry& entry, std::string folder)
-      : entry_(entry), folder_(std::move(folder)) {}
-
-  TreeEntry entry_;
-  std::string folder_;
-  std::string draft_ = {};
-  Fd file_ = {};
-  uint64_t received_ = 0;
-  Sha256 hash_ = {};
-};
 
 /// Whole files in `objects/` of the store, named by their SHA-256. Several jobs, also of hosts that
 /// share the folder, may use it at once. While an ObjectStore lives, no other process removes
@@ -58,7 +32,8 @@ class ObjectStore {
   /// True if the object is there and whole. Notes its use. One that may have been cut is read once,
   /// and a broken one is removed.
   bool has(const TreeEntry& entry) const;
-  Result<ObjectWriter> create(const TreeEntry& entry) const;
+  /// Returns the writer of a new object. It has its name when commit() succeeds.
+  Result<ContentWriter> create(const TreeEntry& entry) const;
   /// Opens an object that has() found. Fails with Errc::not_found when it is gone.
   Result<Fd> open_object(const TreeEntry& entry) const;
 

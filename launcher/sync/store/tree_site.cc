@@ -132,14 +132,32 @@ Result<TreeChanges> TreeSite::changes(const Manifest& manifest) {
 Result<std::vector<size_t>> TreeSite::lacking(const Manifest& manifest,
                                               const ObjectStore& objects) {
   const TreeChanges found = TRY(changes(manifest));
+  if (found.none()) staging_.clear();
+  if (place_.kept && !found.none()) TRY(open_staging(manifest, found));
   std::vector<size_t> numbers;
   std::set<Digest> seen;
   for (const size_t number : found.put) {
     const TreeEntry& entry = manifest.entries[number];
     if (entry.kind != Kind::file || entry.size == 0) continue;
-    if (seen.insert(entry.digest).second && !objects.has(entry)) numbers.push_back(number);
+    const bool is_first = seen.insert(entry.digest).second;
+    if (is_first && !staging_.find(entry.digest) && !objects.has(entry)) numbers.push_back(number);
   }
   return numbers;
+}
+
+Result<> TreeSite::open_staging(const Manifest& manifest, const TreeChanges& changes) {
+  const Fd root = TRY(open_tree(place_.root));
+  return staging_.open(manifest, changes.put, {.root = root.get(), .known = index_});
+}
+
+Result<ContentWriter> TreeSite::receive(const Manifest& manifest, size_t number,
+                                        const ObjectStore& objects) const {
+  if (place_.kept) return staging_.create(manifest, number);
+  return objects.create(manifest.entries[number]);
+}
+
+void TreeSite::received(const Manifest& manifest, size_t number) {
+  if (place_.kept) staging_.add(manifest, number);
 }
 
 Result<> TreeSite::build(const Manifest& manifest, const ObjectStore& objects,
@@ -172,23 +190,28 @@ Result<> TreeSite::build_new(TreeWriter& writer) {
 }
 
 Result<> TreeSite::update(const Manifest& manifest, TreeWriter& writer, TreeChanges changes) {
-  const std::string staging = path_of(site_files::staging);
-  TRY(make_empty_folder(staging));
-  const Finally end([&] { static_cast<void>(remove_tree(staging)); });
-  const TreeIndex staged = TRY(writer.stage(staging, changes.put));
+  TRY(open_staging(manifest, changes));
+  Result<TreeIndex> staged = writer.stage(staging_, changes.put);
+  if (!staged && staged.error().code == Errc::not_found) {
+    // The next build needs the contents that have arrived.
+    staging_.clear_others();
+    return tl::unexpected(std::move(staged).error());
+  }
+  const Finally end([&] { staging_.clear(); });
+  if (!staged) return tl::unexpected(std::move(staged).error());
   // From here on, index and journal together have all files that may be dtrain's.
   if (!saved_) TRY(save(index_));
   saved_ = false;
-  TRY(write_tree_index(path_of(site_files::journal), staged));
+  TRY(write_tree_index(path_of(site_files::journal), *staged));
   const Fd root = TRY(open_tree(place_.root));
-  const Fd staged_files = TRY(open_tree(staging));
+  const Fd staged_files = TRY(open_tree(staging_.path()));
   const UpdateFolders folders = {
       .root = root.get(), .staging = staged_files.get(), .shown = place_.root};
   Result<TreeIndex> applied = apply_changes(folders, manifest, std::move(changes));
   if (applied)
     std::swap(index_, *applied);
   else
-    index_ = merged(std::move(index_), staged);
+    index_ = merged(std::move(index_), *staged);
   TRY(save(index_));
   saved_ = true;
   if (!applied) return tl::unexpected(std::move(applied).error());

@@ -2,12 +2,14 @@
 
 #include "base/result.h"
 #include "launcher/sync/manifest.h"
+#include "launcher/sync/store/content_writer.h"
 #include "launcher/sync/store/object_store.h"
 #include "launcher/sync/store/site_place.h"
 #include "launcher/sync/store/store_folder.h"
 #include "launcher/sync/store/tree_changes.h"
 #include "launcher/sync/store/tree_index.h"
 #include "launcher/sync/store/tree_lock.h"
+#include "launcher/sync/store/tree_staging.h"
 #include "launcher/sync/store/tree_writer.h"
 
 #include <cstddef>
@@ -38,12 +40,17 @@ class TreeSite {
   /// The tree's folder, absolute and without links.
   const std::string& root() const { return place_.root; }
 
-  /// Returns the indices of entries whose objects the build needs and the store lacks, each content
-  /// once, in the manifest's order.
+  /// Returns the indices of entries whose contents the build needs and this host lacks, each
+  /// content once, in the manifest's order.
   Result<std::vector<size_t>> lacking(const Manifest& manifest, const ObjectStore& objects);
+  /// Returns the writer of such a content: beside a target, into the folder of its next files, and
+  /// otherwise into the store. Call received() after its commit().
+  Result<ContentWriter> receive(const Manifest& manifest, size_t number,
+                                const ObjectStore& objects) const;
+  void received(const Manifest& manifest, size_t number);
   /// Makes the tree what the manifest has. Files that tasks wrote stay. Fails with Errc::input for
   /// a path that would leave the tree, or that a file of tasks blocks. Fails with Errc::not_found
-  /// when an object is gone or broken: then lacking() names it. Fails with Errc::os as for a full
+  /// when a content is gone or broken: then lacking() names it. Fails with Errc::os as for a full
   /// disk. A failure before the first rename leaves the tree as it was. After a later one, and
   /// after a kill, the next build finishes the tree.
   Result<> build(const Manifest& manifest, const ObjectStore& objects,
@@ -54,15 +61,18 @@ class TreeSite {
   Result<> close();
 
  private:
-  explicit TreeSite(SitePlace place) : place_(std::move(place)) {}
+  explicit TreeSite(SitePlace place)
+      : place_(std::move(place)), staging_(path_of(site_files::staging)) {}
   Result<> read_records();
   Result<TreeChanges> changes(const Manifest& manifest);
   Result<> save(const TreeIndex& index);
+  Result<> open_staging(const Manifest& manifest, const TreeChanges& changes);
   Result<> build_new(TreeWriter& writer);
   Result<> update(const Manifest& manifest, TreeWriter& writer, TreeChanges changes);
   std::string path_of(std::string_view name) const { return place_.own + std::string(name); }
 
   SitePlace place_;
+  TreeStaging staging_;
   TreeLock lock_ = {};
   TreeIndex index_ = {};  ///< the entries that dtrain has put there
   bool saved_ = false;    ///< the index's file has them all

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "launcher/sync/file_facts.h"
 #include "launcher/sync/store/folder_walk.h"
+#include "launcher/sync/store/tree_staging.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -120,7 +121,7 @@ Result<> TreeUpdate::put(size_t number, FolderWalk& walk, TreeIndex& placed) {
       return cannot(entry.path, errno_text(errno));
     return {};
   }
-  const std::string name = format("{}", number);
+  const std::string name = staged_name(number);
   if (::renameat(folders_.staging, name.c_str(), at->folder, at->name) != 0)
     return cannot(entry.path, errno_text(errno));
   if (entry.kind == Kind::link) return {};

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -35,14 +36,14 @@ void TreeWriter::count() {
   if (on_progress_ && (done_ % entries_a_report == 0 || done_ == all)) on_progress_({done_, all});
 }
 
-Result<FileFacts> TreeWriter::make_file(const TreeEntry& entry, const WalkedName& at) {
+Result<FileFacts> TreeWriter::make_file(const TreeEntry& entry, const WalkedName& at,
+                                        const Fd& content) {
   const mode_t mode = entry.executable ? 0777 : 0666;
   constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   const Fd file(::openat(at.folder, at.name, flags, mode));
   if (!file) return fail(Errc::os, errno_text(errno));
   if (entry.size > 0) {
-    const Fd object = TRY(objects_.open_object(entry));
-    const Result<> copied = copier_.copy(object.get(), file.get(), entry.size);
+    const Result<> copied = copier_.copy(content.get(), file.get(), entry.size);
     if (!copied && copied.error().code == Errc::not_found) {
       return fail(Errc::not_found,
                   format("the content of {} that this host keeps is broken; run again",
@@ -59,7 +60,9 @@ Result<FileFacts> TreeWriter::make_file(const TreeEntry& entry, const WalkedName
 Result<PlacedEntry> TreeWriter::make(const TreeEntry& entry, const WalkedName& at) {
   PlacedEntry placed = {.entry = entry, .facts = {}};
   if (entry.kind == Kind::file) {
-    placed.facts = TRY(make_file(entry, at));
+    Fd content;
+    if (entry.size > 0) content = TRY(objects_.open_object(entry));
+    placed.facts = TRY(make_file(entry, at, content));
     return placed;
   }
   const int made = entry.kind == Kind::link ? ::symlinkat(entry.target.c_str(), at.folder, at.name)
@@ -87,24 +90,42 @@ Result<TreeIndex> TreeWriter::write_all(const std::string& root) {
   return index;
 }
 
-Result<TreeIndex> TreeWriter::stage(const std::string& staging, std::span<const size_t> numbers) {
-  const Fd folder = open_folder(AT_FDCWD, staging.c_str());
-  if (!folder) return fail_errno(format("cannot open {}", printable_path(staging)));
+Result<PlacedEntry> TreeWriter::stage_entry(size_t number, const Staged& staged) {
+  const TreeEntry& entry = manifest_.entries[number];
+  const std::string name = staged_name(number);
+  const WalkedName at{.folder = staged.folder, .name = name.c_str()};
+  PlacedEntry placed = {.entry = entry, .facts = {}};
+  if (entry.kind == Kind::folder) return placed;
+  const std::optional<size_t> same =
+      entry.kind == Kind::file ? staged.files.find(entry.digest) : std::nullopt;
+  if (!same) return make(entry, at);
+  if (*same == number) {
+    struct stat status = {};
+    if (::fstatat(at.folder, at.name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+      return fail(Errc::os, errno_text(errno));
+    placed.facts = facts_of(status);
+    return placed;
+  }
+  const std::string twin = staged_name(*same);
+  const Fd content(::openat(at.folder, twin.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!content) return fail(Errc::os, errno_text(errno));
+  placed.facts = TRY(make_file(entry, at, content));
+  return placed;
+}
+
+Result<TreeIndex> TreeWriter::stage(const TreeStaging& staging, std::span<const size_t> numbers) {
+  const Fd folder = open_folder(AT_FDCWD, staging.path().c_str());
+  if (!folder) return fail_errno(format("cannot open {}", printable_path(staging.path())));
   TreeIndex index;
   index.placed.reserve(numbers.size());
   done_ = manifest_.entries.size() - numbers.size();
   for (const size_t number : numbers) {
-    const TreeEntry& entry = manifest_.entries[number];
-    const std::string name = format("{}", number);
-    PlacedEntry placed = {.entry = entry, .facts = {}};
-    if (entry.kind != Kind::folder) {
-      Result<PlacedEntry> made = make(entry, {.folder = folder.get(), .name = name.c_str()});
-      if (!made && made.error().code == Errc::not_found) return tl::unexpected(made.error());
-      if (!made) return cannot_make(entry, staging, made.error().message);
-      placed = *std::move(made);
-    }
-    placed.facts.ctime_ns = 0;
-    index.placed.push_back(std::move(placed));
+    Result<PlacedEntry> placed = stage_entry(number, {.files = staging, .folder = folder.get()});
+    if (!placed && placed.error().code == Errc::not_found) return tl::unexpected(placed.error());
+    if (!placed)
+      return cannot_make(manifest_.entries[number], staging.path(), placed.error().message);
+    placed->facts.ctime_ns = 0;
+    index.placed.push_back(*std::move(placed));
     count();
   }
   return index;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/io/fd.h"
 #include "base/result.h"
 #include "launcher/sync/file_facts.h"
 #include "launcher/sync/manifest.h"
@@ -7,6 +8,7 @@
 #include "launcher/sync/store/folder_walk.h"
 #include "launcher/sync/store/object_store.h"
 #include "launcher/sync/store/tree_index.h"
+#include "launcher/sync/store/tree_staging.h"
 
 #include <cstddef>
 #include <functional>
@@ -32,13 +34,19 @@ class TreeWriter {
 
   /// Makes all entries in the empty folder `root`.
   Result<TreeIndex> write_all(const std::string& root);
-  /// Makes files and links of `numbers` in the empty folder `staging`, each under its number. The
-  /// index has their facts, but for the time that a rename changes.
-  Result<TreeIndex> stage(const std::string& staging, std::span<const size_t> numbers);
+  /// Makes those files and links of `numbers` that are not in `staging` yet, each under its number.
+  /// The index has their facts, but for the time that a rename changes.
+  Result<TreeIndex> stage(const TreeStaging& staging, std::span<const size_t> numbers);
 
  private:
   Result<PlacedEntry> make(const TreeEntry& entry, const WalkedName& at);
-  Result<FileFacts> make_file(const TreeEntry& entry, const WalkedName& at);
+  Result<FileFacts> make_file(const TreeEntry& entry, const WalkedName& at, const Fd& content);
+  /// The open folder of staged files.
+  struct Staged {
+    const TreeStaging& files;
+    int folder = -1;
+  };
+  Result<PlacedEntry> stage_entry(size_t number, const Staged& staged);
   void count();
 
   const Manifest& manifest_;

@@ -41,7 +41,7 @@ TEST_CASE("trees and objects of --sync are listed and removed, but not those of 
   entry.digest = sha256(as_bytes("print(1)"));
   {
     ObjectStore objects = ObjectStore::open(store).value();
-    ObjectWriter writer = objects.create(entry).value();
+    ContentWriter writer = objects.create(entry).value();
     REQUIRE(writer.write(as_bytes("print(1)")));
     REQUIRE(writer.commit());
     TreeSite left = TreeSite::open({.job = "left"}, store).value();

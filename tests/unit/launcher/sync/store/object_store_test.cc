@@ -6,13 +6,10 @@
 #include <doctest/doctest.h>
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <thread>
 
@@ -44,7 +41,7 @@ TEST_CASE("an object is there after its last byte, and can be read") {
   StoreFixture host;
   const TreeEntry entry = sync_file("train.py", "print(1)");
   CHECK_FALSE(host.objects.has(entry));
-  ObjectWriter writer = host.objects.create(entry).value();
+  ContentWriter writer = host.objects.create(entry).value();
   CHECK(writer.write(as_bytes("print")));
   CHECK(writer.write(as_bytes("(1)")));
   CHECK_FALSE(host.objects.has(entry));
@@ -59,35 +56,13 @@ TEST_CASE("an object is there after its last byte, and can be read") {
   CHECK((status.st_mode & 0777) == 0700);
 }
 
-TEST_CASE("an object that does not fit its entry is refused and leaves nothing") {
-  StoreFixture host;
-  const TreeEntry entry = sync_file("a", "1234");
-  SUBCASE("too long") {
-    ObjectWriter writer = host.objects.create(entry).value();
-    const Result<> written = writer.write(as_bytes("12345"));
-    CHECK(written.error().code == Errc::protocol);
-  }
-  SUBCASE("too short") {
-    ObjectWriter writer = host.objects.create(entry).value();
-    CHECK(writer.write(as_bytes("123")));
-    CHECK(writer.commit().error().code == Errc::protocol);
-  }
-  SUBCASE("another content") {
-    ObjectWriter writer = host.objects.create(entry).value();
-    CHECK(writer.write(as_bytes("1235")));
-    CHECK(writer.commit().error().code == Errc::protocol);
-  }
-  CHECK_FALSE(host.objects.has(entry));
-  CHECK(files_in(host.objects.path()) == 0);
-}
-
 TEST_CASE("two writers of one object do not disturb each other") {
   StoreFixture host;
   const std::string content(300'000, 'x');
   const TreeEntry entry = sync_file("a", content);
   const auto write = [&] {
     for (int i = 0; i < 50; ++i) {
-      ObjectWriter writer = *host.objects.create(entry);
+      ContentWriter writer = *host.objects.create(entry);
       static_cast<void>(writer.write(as_bytes(content).first(100'000)));
       static_cast<void>(writer.write(as_bytes(content).subspan(100'000)));
       static_cast<void>(writer.commit());
@@ -196,38 +171,6 @@ TEST_CASE("clear_objects: all go, unless a job uses them") {
   CHECK_FALSE(StoreFixture::exists(host.objects.path()));
   CHECK(ObjectStore::open(host.store));
   CHECK(list_objects(host.folder.path() + "/none").count == 0);
-}
-
-/// Runs `body` in a child that can write files of at most `bytes`. Returns its exit status.
-template <class Body>
-int with_file_limit(rlim_t bytes, Body body) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    std::signal(SIGXFSZ, SIG_IGN);
-    const struct rlimit limit = {bytes, bytes};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-    ::_exit(body());
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-TEST_CASE("a write that the system refuses names the file, the folder and the reason") {
-  StoreFixture host;
-  const std::string content(10'000, 'x');
-  const int status = with_file_limit(4096, [&] {
-    ObjectWriter writer = host.objects.create(sync_file("data/a.bin", content)).value();
-    const Result<> written = writer.write(as_bytes(content));
-    if (written) return 1;
-    const std::string& text = written.error().message;
-    return text == format("cannot store data/a.bin on this host: {}: File too large",
-                          host.objects.path())
-               ? 0
-               : 2;
-  });
-  CHECK(status == 0);
-  CHECK(files_in(host.objects.path()) == 0);
 }
 
 }  // namespace

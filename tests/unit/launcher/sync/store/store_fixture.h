@@ -46,7 +46,7 @@ inline TreeEntry sync_folder(std::string path) {
 
 inline void put_object(const ObjectStore& objects, std::string_view content) {
   const TreeEntry entry = sync_file("x", content);
-  ObjectWriter writer = objects.create(entry).value();
+  ContentWriter writer = objects.create(entry).value();
   REQUIRE(writer.write(as_bytes(content)));
   REQUIRE(writer.commit());
 }

@@ -163,6 +163,68 @@ TEST_CASE("in a target, files that are in place need no object") {
   }
 }
 
+void receive_all(TreeSite& site, const StoreFixture& host, const Manifest& manifest,
+                 std::string_view content) {
+  const std::vector<size_t> numbers = site.lacking(manifest, host.objects).value();
+  for (const size_t number : numbers) {
+    ContentWriter writer = site.receive(manifest, number, host.objects).value();
+    REQUIRE(writer.write(as_bytes(content)));
+    REQUIRE(writer.commit());
+    site.received(manifest, number);
+  }
+}
+
+TEST_CASE("what a target lacks goes there without an object, once for equal files") {
+  StoreFixture host;
+  Manifest manifest = host.files({{"object", "of the store"}});
+  StoreFixture::add(manifest, sync_file("a", "content"));
+  StoreFixture::add(manifest, sync_file("b/run", "content", true));
+  TreeSite site = TreeSite::open(host.order("code"), host.store).value();
+  CHECK(site.lacking(manifest, host.objects).value() == std::vector<size_t>{0});
+  receive_all(site, host, manifest, "content");
+  CHECK(site.lacking(manifest, host.objects).value().empty());
+  CHECK(site.build(manifest, host.objects, {}));
+  CHECK(host.read("code/a") == "content");
+  CHECK(host.read("code/b/run") == "content");
+  CHECK((mode_of(host.home("code/a")) & 0100) == 0);
+  CHECK((mode_of(host.home("code/b/run")) & 0100) != 0);
+  CHECK(host.read("code/object") == "of the store");
+  CHECK_FALSE(host.objects.has(sync_file("a", "content")));
+  CHECK_FALSE(fs::exists(host.home("code/.dtrain/staging")));
+  // A file that moves in the tree is not sent again.
+  Manifest moved = host.files({{"object", "of the store"}});
+  StoreFixture::add(moved, sync_file("c/d", "content"));
+  CHECK(site.lacking(moved, host.objects).value().empty());
+  CHECK(site.build(moved, host.objects, {}));
+  CHECK(host.read("code/c/d") == "content");
+  CHECK_FALSE(fs::exists(host.home("code/b")));
+}
+
+TEST_CASE("what has arrived for a target stays while an object is sent again, and after a cut") {
+  StoreFixture host;
+  Manifest manifest = host.files({{"b", "of the store"}, {"c", "in the store, too"}});
+  StoreFixture::add(manifest, sync_file("a", "content"));
+  StoreFixture::add(manifest, sync_link("l", "a"));
+  {
+    TreeSite site = TreeSite::open(host.order("code"), host.store).value();
+    receive_all(site, host, manifest, "content");
+    fs::remove(host.objects.path() + "/" + object_name(manifest.entries[2].digest));
+    CHECK(site.build(manifest, host.objects, {}).error().code == Errc::not_found);
+    CHECK(site.lacking(manifest, host.objects).value() == std::vector<size_t>{2});
+  }
+  TreeSite site = TreeSite::open(host.order("code"), host.store).value();
+  CHECK(site.lacking(manifest, host.objects).value() == std::vector<size_t>{2});
+  receive_all(site, host, manifest, "in the store, too");
+  CHECK(site.build(manifest, host.objects, {}));
+  CHECK(host.read("code/a") == "content");
+  CHECK(host.read("code/b") == "of the store");
+  CHECK(host.read("code/c") == "in the store, too");
+  // Nor does anything stay of a transfer for a tree that is there.
+  host.write("code/.dtrain/staging/0", "content");
+  CHECK(site.lacking(manifest, host.objects).value().empty());
+  CHECK_FALSE(fs::exists(host.home("code/.dtrain/staging")));
+}
+
 TEST_CASE("a path that was a file becomes a folder, a link or nothing, and back") {
   StoreFixture host;
   Manifest file = host.files({{"p", "file"}, {"q", "keep"}});

@@ -22,7 +22,6 @@ TEST_CASE("apply_changes: the index has the whole tree, with the facts after the
   StoreFixture host;
   host.write("tree/old", "1");
   host.write("tree/keep", "2");
-  fs::create_directory(host.home("staging"));
   const Manifest manifest = host.files({{"d/new", "3"}, {"keep", "2"}});
   TreeIndex known;
   struct stat status = {};
@@ -34,7 +33,9 @@ TEST_CASE("apply_changes: the index has the whole tree, with the facts after the
   CHECK(changes.remove == std::vector<std::string>{"old"});
   REQUIRE(changes.in_place.placed.size() == 1);
   TreeWriter writer(manifest, host.objects, {});
-  const TreeIndex staged = writer.stage(host.home("staging"), changes.put).value();
+  TreeStaging files(host.home("staging"));
+  REQUIRE(files.open(manifest, changes.put, {.root = root.get(), .known = known}));
+  const TreeIndex staged = writer.stage(files, changes.put).value();
   CHECK(host.read("staging/0") == "3");
   CHECK(staged.placed[0].facts.ctime_ns == 0);
   const Fd staging = open_folder(AT_FDCWD, host.home("staging").c_str());
@@ -90,7 +91,7 @@ TEST_CASE("a full disk leaves no part of a new tree, and no part of an object") 
   put_object(objects, content);
   const TreeEntry large = sync_file("data/large", std::string(600'000, 'b'));
   {
-    ObjectWriter writer = objects.create(large).value();
+    ContentWriter writer = objects.create(large).value();
     const Error error = writer.write(as_bytes(std::string(600'000, 'b'))).error();
     CHECK(error.message.starts_with("cannot store data/large on this host: "));
     CHECK(error.message.ends_with(": No space left on device"));
