@@ -14,6 +14,9 @@ namespace {
 
 /// How much is queued for a host at a time.
 constexpr size_t bytes_ahead = size_t{256} << 10;
+/// Frames of small files are written together: each write wakes the launcher, an agent and the
+/// host's process.
+constexpr size_t batch_bytes = size_t{64} << 10;
 
 }  // namespace
 
@@ -202,49 +205,62 @@ Result<> HostPeer::handle(const FrameView& frame) {
   }
 }
 
+void HostPeer::add(SyncMessage type, ByteSpan payload) {
+  append_sync_message(batch_, type, payload);
+}
+
 void HostPeer::send(SyncMessage type, ByteSpan payload) {
-  Bytes frame;
-  append_sync_message(frame, type, payload);
-  stream_->write(frame);
+  add(type, payload);
+  send_batch();
+}
+
+void HostPeer::send_batch() {
+  if (batch_.empty()) return;
+  stream_->write(batch_);
+  batch_.clear();
 }
 
 void HostPeer::send_more() {
   heard_ = loop_.now();
-  while (stream_->unsent() < bytes_ahead && send_piece())
-    continue;
+  bool more = true;
+  while (more && stream_->unsent() < bytes_ahead) {
+    while (more && batch_.size() < batch_bytes)
+      more = add_piece();
+    send_batch();
+  }
 }
 
-/// Sends the next piece. Returns false when the host has to answer first.
-bool HostPeer::send_piece() {
+/// Adds the next piece to the batch. Returns false when the host has to answer first.
+bool HostPeer::add_piece() {
   const bool gets_tree = state_ == State::receiving || state_ == State::building;
   if (!gets_tree) return false;
   if (!knows_manifest_) {
-    send_manifest_piece();
+    add_manifest_piece();
     return true;
   }
   if (state_ != State::receiving) return false;
   if (!is_sending_ && wanted_.empty()) {
     if (!wants_all_) return false;
     state_ = State::building;
-    send(SyncMessage::build);
+    add(SyncMessage::build);
     return false;
   }
-  const auto sent = send_file_piece();
+  const auto sent = add_file_piece();
   if (!sent) handlers_.on_broken_tree(sent.error());
   return sent.has_value();
 }
 
-void HostPeer::send_manifest_piece() {
+void HostPeer::add_manifest_piece() {
   const ByteSpan left = ByteSpan(tree_.encoded).subspan(manifest_sent_);
   const ByteSpan piece = left.first(std::min<size_t>(left.size(), stream_chunk_bytes));
   manifest_sent_ += piece.size();
-  if (!piece.empty()) return send(SyncMessage::manifest_part, piece);
+  if (!piece.empty()) return add(SyncMessage::manifest_part, piece);
   knows_manifest_ = true;
   // A tree that another host has built is compared with the manifest.
-  send(state_ == State::receiving ? SyncMessage::manifest : SyncMessage::adopt);
+  add(state_ == State::receiving ? SyncMessage::manifest : SyncMessage::adopt);
 }
 
-Result<> HostPeer::send_file_piece() {
+Result<> HostPeer::add_file_piece() {
   if (!is_sending_) return start_file();
   const auto piece = reader_->read();
   // A file that has changed is sent once more: it may be as it was.
@@ -255,7 +271,7 @@ Result<> HostPeer::send_file_piece() {
     return {};
   }
   host_tree_.bytes_sent += piece->size();
-  send(SyncMessage::object_bytes, *piece);
+  add(SyncMessage::object_bytes, *piece);
   return {};
 }
 
@@ -273,13 +289,13 @@ Result<> HostPeer::start_file() {
   TRY(reader_->begin(entries[number]));
   is_sending_ = true;
   ++reads_;
-  send(SyncMessage::object, encode(ObjectStart{number}));
+  add(SyncMessage::object, encode(ObjectStart{number}));
   return {};
 }
 
 void HostPeer::end_file(bool as_listed) {
   is_sending_ = false;
-  send(SyncMessage::object_end, Writer().number(as_listed).take());
+  add(SyncMessage::object_end, Writer().number(as_listed).take());
   if (!as_listed) return;
   wanted_.pop_front();
   reads_ = 0;

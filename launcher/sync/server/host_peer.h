@@ -106,11 +106,13 @@ class HostPeer {
   Result<> handle(const FrameView& frame);
   Result<> expect(State state) const;
   void enter(State state);
+  void add(SyncMessage type, ByteSpan payload = {});
   void send(SyncMessage type, ByteSpan payload = {});
+  void send_batch();
   void send_more();
-  bool send_piece();
-  void send_manifest_piece();
-  Result<> send_file_piece();
+  bool add_piece();
+  void add_manifest_piece();
+  Result<> add_file_piece();
   Result<> start_file();
   void end_file(bool as_listed);
 
@@ -119,6 +121,7 @@ class HostPeer {
   const SyncedTree& tree_;
   Handlers handlers_;
   std::unique_ptr<Stream> stream_;
+  Bytes batch_;  ///< frames that are not written yet
   State state_ = State::placing;
   std::string why_;
   std::string marker_;
