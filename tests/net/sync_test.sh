@@ -136,6 +136,12 @@ test_a_full_disk_names_host_and_path() {
   expect_stderr_contains 'node2: '
   expect_stderr_contains 'No space left on device'
   expect_stderr_lacks 'node1: '
+  # A TARGET on a full disk keeps nothing that has arrived.
+  in_tree --sync-to .cache/copy -H node1:1,node2:1 true
+  expect_status 2
+  expect_stderr_contains 'No space left on device'
+  expect_not on_host 2 test -e /root/.cache/copy/.dtrain/staging
+  expect on_host 2 test -e /root/.cache/copy/.dtrain
   # One host less, and it runs.
   in_tree --sync -H node1:1 true
   expect_status 0

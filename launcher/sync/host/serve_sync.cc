@@ -37,6 +37,8 @@ class HostSync {
   Result<> handle(const FrameView& frame);
   /// Removes a tree to which nothing was written, and ends all locks.
   Result<> leave();
+  /// The same after a failure on this host, such as that of a full disk.
+  void leave_failed();
 
  private:
   Result<> place(PlaceOrder order);
@@ -159,7 +161,8 @@ Result<> HostSync::open_site() {
 }
 
 Result<> HostSync::send_lacking() {
-  const std::vector<size_t> lacking = TRY(site_->lacking(manifest_, *objects_));
+  const std::vector<size_t> lacking =
+      TRY(site_->lacking(manifest_, *objects_, [this] { report_progress(); }));
   Lacking message;
   for (const size_t entry : lacking) {
     if (message.entries.size() == Lacking::entries_max) {
@@ -285,6 +288,12 @@ Result<> HostSync::leave() {
   return closed;
 }
 
+void HostSync::leave_failed() {
+  object_.reset();
+  if (site_) site_->drop_received();
+  static_cast<void>(leave());
+}
+
 Result<> HostSync::close() {
   TRY(leave());
   prune_trees(store_->path(), WallClock::now(), {});
@@ -317,7 +326,7 @@ void serve_sync(Fd connection) {
     if (handled) continue;
     failed = true;
     // The launcher learns of the first failure alone.
-    static_cast<void>(host.leave());
+    host.leave_failed();
     if (!frames.write(SyncMessage::failed, encode(SyncFailure{handled.error().message}))) return;
   }
   static_cast<void>(host.leave());

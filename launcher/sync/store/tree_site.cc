@@ -129,25 +129,27 @@ Result<TreeChanges> TreeSite::changes(const Manifest& manifest) {
   return found;
 }
 
-Result<std::vector<size_t>> TreeSite::lacking(const Manifest& manifest,
-                                              const ObjectStore& objects) {
+Result<std::vector<size_t>> TreeSite::lacking(const Manifest& manifest, const ObjectStore& objects,
+                                              const std::function<void()>& on_progress) {
   const TreeChanges found = TRY(changes(manifest));
   if (found.none()) staging_.clear();
-  if (place_.kept && !found.none()) TRY(open_staging(manifest, found));
+  if (place_.kept && !found.none()) TRY(open_staging(manifest, found, on_progress));
   std::vector<size_t> numbers;
   std::set<Digest> seen;
   for (const size_t number : found.put) {
     const TreeEntry& entry = manifest.entries[number];
-    if (entry.kind != Kind::file || entry.size == 0) continue;
-    const bool is_first = seen.insert(entry.digest).second;
-    if (is_first && !staging_.find(entry.digest) && !objects.has(entry)) numbers.push_back(number);
+    if (entry.kind != Kind::file || entry.size == 0 || !seen.insert(entry.digest).second) continue;
+    if (on_progress) on_progress();
+    if (!staging_.find(entry.digest) && !objects.has(entry)) numbers.push_back(number);
   }
   return numbers;
 }
 
-Result<> TreeSite::open_staging(const Manifest& manifest, const TreeChanges& changes) {
+Result<> TreeSite::open_staging(const Manifest& manifest, const TreeChanges& changes,
+                                const std::function<void()>& on_progress) {
   const Fd root = TRY(open_tree(place_.root));
-  return staging_.open(manifest, changes.put, {.root = root.get(), .known = index_});
+  return staging_.open(manifest, changes.put,
+                       {.root = root.get(), .known = index_, .on_progress = on_progress});
 }
 
 Result<ContentWriter> TreeSite::receive(const Manifest& manifest, size_t number,
@@ -190,7 +192,7 @@ Result<> TreeSite::build_new(TreeWriter& writer) {
 }
 
 Result<> TreeSite::update(const Manifest& manifest, TreeWriter& writer, TreeChanges changes) {
-  TRY(open_staging(manifest, changes));
+  TRY(open_staging(manifest, changes, {}));
   Result<TreeIndex> staged = writer.stage(staging_, changes.put);
   if (!staged && staged.error().code == Errc::not_found) {
     // The next build needs the contents that have arrived.

@@ -13,6 +13,7 @@
 #include "launcher/sync/store/tree_writer.h"
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,13 +42,17 @@ class TreeSite {
   const std::string& root() const { return place_.root; }
 
   /// Returns the indices of entries whose contents the build needs and this host lacks, each
-  /// content once, in the manifest's order.
-  Result<std::vector<size_t>> lacking(const Manifest& manifest, const ObjectStore& objects);
+  /// content once, in the manifest's order. Contents that may be cut are read first: `on_progress`
+  /// is called between them.
+  Result<std::vector<size_t>> lacking(const Manifest& manifest, const ObjectStore& objects,
+                                      const std::function<void()>& on_progress = {});
   /// Returns the writer of such a content: beside a target, into the folder of its next files, and
   /// otherwise into the store. Call received() after its commit().
   Result<ContentWriter> receive(const Manifest& manifest, size_t number,
                                 const ObjectStore& objects) const;
   void received(const Manifest& manifest, size_t number);
+  /// Removes what has arrived for a target: a full disk has no room for it.
+  void drop_received() { staging_.clear(); }
   /// Makes the tree what the manifest has. Files that tasks wrote stay. Fails with Errc::input for
   /// a path that would leave the tree, or that a file of tasks blocks. Fails with Errc::not_found
   /// when a content is gone or broken: then lacking() names it. Fails with Errc::os as for a full
@@ -66,7 +71,8 @@ class TreeSite {
   Result<> read_records();
   Result<TreeChanges> changes(const Manifest& manifest);
   Result<> save(const TreeIndex& index);
-  Result<> open_staging(const Manifest& manifest, const TreeChanges& changes);
+  Result<> open_staging(const Manifest& manifest, const TreeChanges& changes,
+                        const std::function<void()>& on_progress);
   Result<> build_new(TreeWriter& writer);
   Result<> update(const Manifest& manifest, TreeWriter& writer, TreeChanges changes);
   std::string path_of(std::string_view name) const { return place_.own + std::string(name); }

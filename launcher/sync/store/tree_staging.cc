@@ -79,13 +79,13 @@ Result<> TreeStaging::open(const Manifest& manifest, std::span<const size_t> num
     const TreeEntry& entry = manifest.entries[number];
     if (entry.kind == TreeEntry::Kind::file && entry.size > 0) wanted.emplace(entry.digest, number);
   }
-  take_left(manifest, wanted);
+  take_left(source, manifest, wanted);
   take_from(source, manifest, wanted);
   return remove_tree(left_path());
 }
 
 /// Renames files that a transfer has left, under other numbers, when it was cut.
-void TreeStaging::take_left(const Manifest& manifest, const Wanted& wanted) {
+void TreeStaging::take_left(const Source& source, const Manifest& manifest, const Wanted& wanted) {
   const Fd folder = open_folder(AT_FDCWD, left_path().c_str());
   if (!folder) return;
   const Result<std::vector<std::string>> names = names_in(folder.get());
@@ -96,6 +96,7 @@ void TreeStaging::take_left(const Manifest& manifest, const Wanted& wanted) {
   for (const std::string& name : *names) {
     const OpenFile left = open_file({.folder = folder.get(), .name = name.c_str()});
     if (!left.file || !sizes.contains(left.size)) continue;
+    if (source.on_progress) source.on_progress();
     const Result<Digest> digest = content_digest(left.file.get());
     const auto found = digest ? wanted.find(*digest) : wanted.end();
     if (found == wanted.end() || manifest.entries[found->second].executable != left.executable)
@@ -117,6 +118,7 @@ void TreeStaging::take_from(const Source& source, const Manifest& manifest, cons
     const Result<WalkedName> at = walk.enter(entry.path);
     const OpenFile there = at ? open_file(*at) : OpenFile();
     if (!there.file || there.size != entry.size) continue;
+    if (source.on_progress) source.on_progress();
     const std::string path = format("{}/{}", path_, staged_name(found->second));
     if (copy_content(there.file.get(), path, manifest.entries[found->second]))
       numbers_.insert(*found);

@@ -7,6 +7,7 @@
 #include "launcher/sync/store/tree_index.h"
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -23,8 +24,9 @@ class TreeStaging {
 
   /// A tree that may have contents at other paths.
   struct Source {
-    int root = -1;           ///< open
-    const TreeIndex& known;  ///< the entries that dtrain has put there
+    int root = -1;                           ///< open
+    const TreeIndex& known;                  ///< the entries that dtrain has put there
+    std::function<void()> on_progress = {};  ///< called for each file that is read
   };
 
   /// Makes the folder, unless that was done since clear(). Takes contents that the entries
@@ -46,7 +48,7 @@ class TreeStaging {
 
  private:
   using Wanted = std::map<Digest, size_t>;
-  void take_left(const Manifest& manifest, const Wanted& wanted);
+  void take_left(const Source& source, const Manifest& manifest, const Wanted& wanted);
   void take_from(const Source& source, const Manifest& manifest, const Wanted& wanted);
   std::string left_path() const { return path_ + ".left"; }
 
