@@ -65,10 +65,13 @@ std::string printable_path(std::string_view path) {
 }
 
 Result<WalkedName> FolderWalk::enter(const std::string& path) {
+  if (!missing_.empty() && path.starts_with(missing_) && path_fault(path).empty())
+    return fail(Errc::not_found, "its folder is missing");
   return walk(path, false);
 }
 
 Result<WalkedName> FolderWalk::make(const std::string& path) {
+  missing_.clear();
   return walk(path, true);
 }
 
@@ -105,6 +108,7 @@ Result<> FolderWalk::open_next(std::string_view below, bool make_missing) {
   }
   const int number = errno;
   if (number == ENOTDIR || number == ELOOP) blocked_ = below;
+  if (number == ENOENT) missing_ = format("{}/", below);
   const auto shown = printable_path(below);
   if (number == ENOTDIR || number == ELOOP)
     return fail(Errc::refused, format("{} is no folder there", shown));

@@ -16,7 +16,8 @@ struct WalkedName {
 };
 
 /// Opens folders below a root part by part, and follows no link: a task may have replaced a folder
-/// by a link to another place. Paths in their order are fast, since open folders are kept.
+/// by a link to another place. Paths in their order are fast, since open folders are kept, and the
+/// last one that enter() missed is known.
 class FolderWalk {
  public:
   explicit FolderWalk(int root) : root_(root) {}
@@ -41,6 +42,7 @@ class FolderWalk {
   int root_;
   std::vector<Open> open_ = {};
   std::string blocked_ = {};
+  std::string missing_ = {};  ///< with a "/" at its end; empty: none
 };
 
 /// Returns why a path may not be below a root. Refuses those that are absolute, empty or too deep,

@@ -42,6 +42,12 @@ TEST_CASE("enter: the parent's folder and the name; missing, blocked and refused
   }
   const std::string missing = "a/none/x";
   CHECK(walk.enter(missing).error().code == Errc::not_found);
+  const std::string missing_too = "a/none/y/z";
+  CHECK(walk.enter(missing_too).error().code == Errc::not_found);
+  const std::string bad_and_missing = "a/none/../c";
+  CHECK(walk.enter(bad_and_missing).error().code == Errc::input);
+  const std::string beside_missing = "a/none_";
+  CHECK(walk.enter(beside_missing));
   const std::string through_link = "link/b/file";
   CHECK(walk.enter(through_link).error().code == Errc::refused);
   CHECK(walk.blocked() == "link");
@@ -60,7 +66,9 @@ TEST_CASE("make: makes missing folders, and none through a link") {
   const Fd root = open_folder(AT_FDCWD, (folder.path() + "/tree").c_str());
   FolderWalk walk(root.get());
   const std::string deep = "a/b/c/file";
+  CHECK(walk.enter(deep).error().code == Errc::not_found);
   CHECK(walk.make(deep));
+  CHECK(walk.enter(deep));
   CHECK(fs::is_directory(folder.path() + "/tree/a/b/c"));
   CHECK_FALSE(fs::exists(folder.path() + "/tree/a/b/c/file"));
   const std::string through_link = "link/new/file";
