@@ -14,6 +14,7 @@
 #include "launcher/sync/messages.h"
 #include "launcher/sync/setup/kept_setups.h"
 #include "launcher/sync/setup/setup_run.h"
+#include "launcher/sync/store/content_writer.h"
 #include "launcher/sync/store/kept_trees.h"
 #include "launcher/sync/store/object_store.h"
 #include "launcher/sync/store/store_folder.h"
