@@ -16,6 +16,12 @@ constexpr size_t read_bytes = size_t{64} << 10;
 /// How long the other side may be silent after a failure to write to it. Its last bytes may still
 /// be on their way. A program that forwards them, as ssh does, closes its input first.
 constexpr Duration silence_max = seconds(1);
+/// A buffer without bytes keeps this much memory. A launcher has a Stream for each of many hosts.
+constexpr size_t kept_bytes_max = size_t{16} << 10;
+
+void free_memory(Bytes& empty) {
+  if (empty.capacity() > kept_bytes_max) empty = Bytes();
+}
 
 /// write(2), but without SIGPIPE on sockets; for pipes the kernel has no such flag.
 ssize_t write_quietly(int fd, ByteSpan bytes) {
@@ -81,6 +87,7 @@ void Stream::readable() {
   if (handlers.use_count() == 1) return;
   assert(used <= received.size());
   received.erase(received.begin(), received.begin() + static_cast<ptrdiff_t>(used));
+  if (received.empty()) free_memory(received);
   in_ = std::move(received);
 }
 
@@ -122,6 +129,7 @@ void Stream::writable() {
   sent_ += send_some(ByteSpan(out_).subspan(sent_));
   if (unsent() == 0) {
     out_.clear();
+    free_memory(out_);
     sent_ = 0;
     if (closing_) finish_writing();
   } else if (sent_ > (size_t{1} << 20)) {

@@ -81,6 +81,16 @@ test_hosts_with_one_home_get_one_tree() {
   expect_not ls -d homes/shared/.cache/dtrain/trees/?*
 }
 
+test_the_original_is_no_copy_for_a_host_with_the_same_home() {
+  hosts_with_homes
+  echo one >tree/one
+  # shellcheck disable=SC2016
+  sync_dtrain --sync --setup true -H localhost:1,here:1 sh -c 'cat one; echo "$DTRAIN_CODE_DIR"'
+  expect_status 0
+  expect_stdout_contains "$PWD/tree"
+  expect_stdout_contains "$HOME/.cache/dtrain/trees/"
+}
+
 test_this_machine_uses_the_original() {
   hosts_with_homes
   echo one >tree/one
@@ -384,6 +394,49 @@ test_a_lost_sync_process_is_named_when_files_are_to_come_back() {
   touch "$(ls -d homes/a/.cache/dtrain/trees/????????????????)/stop"
   finish
   expect_stderr_contains 'the files of --sync has ended'
+}
+
+# stop_sync_process HOST: SIGSTOP for the process of this host that has the tree.
+stop_sync_process() {
+  local process
+  for process in $(pgrep -x dtrain-sync); do
+    if tr '\0' '\n' <"/proc/$process/environ" | grep -qxF "HOME=$PWD/homes/$1"; then kill -STOP "$process"; fi
+  done
+}
+b_receives() { ls homes/b/.cache/dtrain/objects/?* >/dev/null 2>&1; }
+b_sets_up() { ls homes/b/.cache/dtrain/setups/*/started >/dev/null 2>&1; }
+
+test_a_host_that_falls_silent_during_the_transfer_is_named() {
+  [[ $(long_or short long) == long ]] || skip 'takes half a minute; make test-long runs it'
+  run_timeout_s=120
+  hosts_with_homes
+  head -c 500000000 /dev/urandom >tree/large
+  start_sync --sync -H a:1,b:1 touch ../started
+  wait_for b_receives
+  stop_sync_process b
+  finish
+  expect_status 2
+  expect_stderr_contains 'dtrain: b: nothing has come from it for 30s while it got the files of --sync'
+  expect_stderr_lacks 'dtrain: a: '
+  expect_not ls homes/a/.cache/dtrain/trees/started
+  expect_no_processes
+}
+
+test_a_host_whose_process_hangs_in_a_setup_is_named() {
+  [[ $(long_or short long) == long ]] || skip 'takes half a minute; make test-long runs it'
+  run_timeout_s=120
+  hosts_with_homes
+  echo one >tree/one
+  # shellcheck disable=SC2016
+  start_sync --sync --setup 'touch "$DTRAIN_SETUP_DIR/started"; [ "${HOME##*/}" = a ] || sleep 1000' --setup-timeout 3s \
+    -H a:1,b:1 true
+  wait_for b_sets_up
+  stop_sync_process b
+  finish
+  expect_status 2
+  expect_stderr_contains 'dtrain: b: its setup has not ended long after --setup-timeout'
+  expect_stderr_lacks 'dtrain: a: '
+  expect_no_processes
 }
 
 test_links_come_back_and_what_cannot_come_is_named() {

@@ -12,13 +12,19 @@ namespace dt {
 
 namespace {
 
-/// How much is queued for a host at a time.
-constexpr size_t bytes_ahead = size_t{256} << 10;
 /// Frames of small files are written together: each write wakes the launcher, an agent and the
 /// host's process.
 constexpr size_t batch_bytes = size_t{64} << 10;
 
 }  // namespace
+
+HostPeer::HostPeer(Loop& loop, HostOrder host, const SyncedTree& tree, Handlers handlers)
+    : loop_(loop),
+      host_(std::move(host)),
+      tree_(tree),
+      handlers_(std::move(handlers)),
+      marker_(format("{}-{}", tree.place.job, host_.id)) {
+}
 
 Result<> HostPeer::open(Fd connection) {
   TRY(set_nonblocking(connection.get()));
@@ -30,7 +36,6 @@ Result<> HostPeer::open(Fd connection) {
                                       fail("its process for --sync has ended");
                                   },
                               .on_drained = [this] { send_more(); }}));
-  marker_ = format("{}-{}", tree_.place.job, host_.id);
   heard_ = loop_.now();
   PlaceOrder order = tree_.place;
   order.marker = marker_;
@@ -106,6 +111,11 @@ void HostPeer::fail(std::string why) {
   why_ = std::move(why);
   wanted_.clear();
   is_sending_ = false;
+  // Not at once: a function of the stream may call this. Its end lets the host's process leave.
+  closing_ = loop_.after(Duration::zero(), [this] {
+    stream_.reset();
+    reader_.reset();
+  });
   enter(State::failed);
 }
 
@@ -145,9 +155,7 @@ Result<> HostPeer::handle(const FrameView& frame) {
       return {};
     case SyncMessage::seen:
       TRY(expect(State::looking));
-      seen_ = TRY(decode<Seen>(frame.payload));
-      enter(State::looked);
-      return {};
+      return take_seen(frame.payload);
     case SyncMessage::lacking: {
       // An object that it had may be gone, or broken, when it builds.
       if (state_ == State::building) state_ = State::receiving;
@@ -205,6 +213,13 @@ Result<> HostPeer::handle(const FrameView& frame) {
   }
 }
 
+Result<> HostPeer::take_seen(ByteSpan payload) {
+  const auto seen = TRY(decode<Seen>(payload));
+  handlers_.on_seen(seen);
+  enter(State::looked);
+  return {};
+}
+
 void HostPeer::add(SyncMessage type, ByteSpan payload) {
   append_sync_message(batch_, type, payload);
 }
@@ -220,10 +235,11 @@ void HostPeer::send_batch() {
   batch_.clear();
 }
 
+/// Queues one batch at most: the connection itself holds some more.
 void HostPeer::send_more() {
   heard_ = loop_.now();
   bool more = true;
-  while (more && stream_->unsent() < bytes_ahead) {
+  while (more && stream_->unsent() == 0) {
     while (more && batch_.size() < batch_bytes)
       more = add_piece();
     send_batch();
@@ -241,7 +257,8 @@ bool HostPeer::add_piece() {
   if (state_ != State::receiving) return false;
   if (!is_sending_ && wanted_.empty()) {
     if (!wants_all_) return false;
-    state_ = State::building;
+    reader_.reset();
+    enter(State::building);
     add(SyncMessage::build);
     return false;
   }

@@ -61,6 +61,7 @@ class HostPeer {
   struct Handlers {
     std::function<void()> on_step;  ///< called after each change of state
     std::function<void(std::string text)> on_note;
+    std::function<void(const Seen& seen)> on_seen;  ///< called before the step to `looked`
     std::function<void(ByteSpan bytes)> on_output;  ///< of setup commands
     /// Takes a message about files that the host sends: file, file_bytes, file_end or fetched.
     std::function<Result<>(SyncMessage type, ByteSpan payload)> on_file;
@@ -70,8 +71,7 @@ class HostPeer {
   /// How often a file is read that changes meanwhile.
   static constexpr int reads_max = 3;
 
-  HostPeer(Loop& loop, HostOrder host, const SyncedTree& tree, Handlers handlers)
-      : loop_(loop), host_(std::move(host)), tree_(tree), handlers_(std::move(handlers)) {}
+  HostPeer(Loop& loop, HostOrder host, const SyncedTree& tree, Handlers handlers);
   HostPeer(const HostPeer&) = delete;
   HostPeer& operator=(const HostPeer&) = delete;
 
@@ -90,6 +90,7 @@ class HostPeer {
   void resume();
   /// Fails if the host works, and nothing was heard of it for so long.
   void check_progress(Duration silence_max);
+  /// Closes the connection, too.
   void fail(std::string why);
 
   State state() const { return state_; }
@@ -98,13 +99,13 @@ class HostPeer {
   const HostOrder& host() const { return host_; }
   const std::string& why() const { return why_; }
   const std::string& marker() const { return marker_; }
-  const Seen& seen() const { return seen_; }
   const HostTree& tree() const { return host_tree_; }
 
  private:
   size_t receive(ByteSpan bytes);
   Result<> handle(const FrameView& frame);
   Result<> expect(State state) const;
+  Result<> take_seen(ByteSpan payload);
   void enter(State state);
   void add(SyncMessage type, ByteSpan payload = {});
   void send(SyncMessage type, ByteSpan payload = {});
@@ -125,7 +126,6 @@ class HostPeer {
   State state_ = State::placing;
   std::string why_;
   std::string marker_;
-  Seen seen_;
   HostTree host_tree_;
   size_t manifest_sent_ = 0;
   bool knows_manifest_ = false;
@@ -136,6 +136,7 @@ class HostPeer {
   int reads_ = 0;            ///< of this file
   bool is_paused_ = false;
   Time heard_;
+  Timer closing_;
 };
 
 }  // namespace dt

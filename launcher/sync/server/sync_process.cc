@@ -175,7 +175,7 @@ void SyncProcess::plan_fetch(const SyncSource& source, const FoundTree& found) {
 
 Result<> SyncProcess::serve() {
   server_.emplace(
-      loop_, tree_, SyncServer::Options{silence_max_},
+      loop_, tree_, SyncServer::Options{.silence_max = silence_max_},
       [this](SyncEvent event, uint32_t host, ByteSpan payload) { send(event, host, payload); });
   watch_ = TRY(loop_.watch(orders_.get(), EPOLLIN, [this](uint32_t) {
     if (!take_order()) loop_.stop();

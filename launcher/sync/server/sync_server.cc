@@ -12,11 +12,8 @@ namespace {
 
 using State = HostPeer::State;
 
-bool shares(const HostPeer& one, const HostPeer& other, std::vector<std::string> Seen::*folder) {
-  const auto sees = [folder](const HostPeer& a, const HostPeer& b) {
-    return std::ranges::count(a.seen().*folder, b.marker()) > 0;
-  };
-  return sees(one, other) || sees(other, one);
+bool builds_tree(const HostPeer& peer) {
+  return peer.state() == State::receiving || peer.state() == State::building;
 }
 
 bool has_tree(const HostPeer& peer) {
@@ -42,6 +39,11 @@ void SyncServer::add(HostOrder host, Fd connection) {
               [this, name](const std::string& text) {
                 send_(SyncEvent::note, 0, as_bytes(format("{}: {}", name, text)));
               },
+          .on_seen =
+              [this, id](const Seen& seen) {
+                trees_.see(id, seen.tree);
+                stores_.see(id, seen.store);
+              },
           .on_output = [this, id](ByteSpan bytes) { send_(SyncEvent::output, id, bytes); },
           .on_file =
               [this](SyncMessage type, ByteSpan payload) {
@@ -54,6 +56,8 @@ void SyncServer::add(HostOrder host, Fd connection) {
               }});
   HostPeer& added = *peer;
   sites_.push_back({.peer = std::move(peer)});
+  trees_.add(id, added.marker());
+  stores_.add(id, added.marker());
   const auto opened = added.open(std::move(connection));
   if (!opened) added.fail(opened.error().message);
 }
@@ -154,49 +158,66 @@ void SyncServer::send_trees() {
     const State state = site.peer->state();
     return state == State::placing || state == State::placed || state == State::looking;
   });
-  if (any_looks) return;
+  const bool any_waits = std::ranges::any_of(
+      sites_, [](const Site& site) { return site.peer->state() == State::looked; });
+  if (any_looks || !any_waits) return;
+  auto receivers = static_cast<size_t>(std::ranges::count_if(
+      sites_, [](const Site& site) { return site.peer->state() == State::receiving; }));
+  std::map<uint32_t, const HostPeer*> builders = find_builders();
   for (const Site& site : sites_) {
-    if (site.peer->state() != State::looked) continue;
-    const HostPeer* const builder = builder_for(*site.peer);
-    if (site.peer->host().original || (builder != nullptr && has_tree(*builder)))
-      site.peer->adopt();
-    else if (builder == nullptr)
-      site.peer->send_tree();
+    HostPeer& peer = *site.peer;
+    if (peer.state() != State::looked) continue;
+    if (peer.host().original) {
+      peer.adopt();
+      continue;
+    }
+    const auto builder = builders.find(trees_.group(peer.host().id));
+    if (builder != builders.end()) {
+      if (has_tree(*builder->second)) peer.adopt();
+    } else if (receivers < options_.receivers_max) {
+      ++receivers;
+      builders.emplace(trees_.group(peer.host().id), &peer);
+      peer.send_tree();
+    }
   }
+}
+
+/// Returns the host that makes or has made the tree of each group. The original is no such tree,
+/// though its host may share the folder.
+std::map<uint32_t, const HostPeer*> SyncServer::find_builders() const {
+  std::map<uint32_t, const HostPeer*> builders;
+  for (const Site& site : sites_) {
+    const HostPeer& peer = *site.peer;
+    if (peer.host().original || !(has_tree(peer) || builds_tree(peer))) continue;
+    const auto at = builders.try_emplace(trees_.group(peer.host().id), &peer).first;
+    if (has_tree(peer)) at->second = &peer;
+  }
+  return builders;
 }
 
 /// One of the hosts that share a folder for setups runs the commands, and the others wait for it.
 void SyncServer::set_up() {
+  const bool any_built = std::ranges::any_of(
+      sites_, [](const Site& site) { return site.peer->state() == State::built; });
+  if (!any_built) return;
+  std::map<uint32_t, bool> setups = find_setups();
   for (const Site& site : sites_) {
-    if (site.peer->state() != State::built || waits_for_setup(*site.peer)) continue;
-    site.peer->set_up(!joins_setup(*site.peer));
+    if (site.peer->state() != State::built) continue;
+    const auto [setup, is_first] = setups.try_emplace(stores_.group(site.peer->host().id), false);
+    const bool is_ready = setup->second;
+    if (is_first || is_ready) site.peer->set_up(is_first);
   }
 }
 
-bool SyncServer::joins_setup(const HostPeer& peer) const {
-  return std::ranges::any_of(sites_, [&peer](const Site& site) {
-    return site.peer.get() != &peer && site.peer->state() == State::ready &&
-           shares(peer, *site.peer, &Seen::store);
-  });
-}
-
-bool SyncServer::waits_for_setup(const HostPeer& peer) const {
-  return !joins_setup(peer) && std::ranges::any_of(sites_, [&peer](const Site& site) {
-    return site.peer.get() != &peer && site.peer->state() == State::setting_up &&
-           shares(peer, *site.peer, &Seen::store);
-  });
-}
-
-/// Returns the host that makes or has made the tree in the folder of this one; null: none yet.
-const HostPeer* SyncServer::builder_for(const HostPeer& peer) const {
-  const HostPeer* working = nullptr;
+/// Returns the groups with a setup: true if it is ready, false while it runs.
+std::map<uint32_t, bool> SyncServer::find_setups() const {
+  std::map<uint32_t, bool> setups;
   for (const Site& site : sites_) {
-    const HostPeer& other = *site.peer;
-    if (&other == &peer || !shares(peer, other, &Seen::tree)) continue;
-    if (has_tree(other)) return &other;
-    if (other.state() == State::receiving || other.state() == State::building) working = &other;
+    const State state = site.peer->state();
+    if (state != State::setting_up && state != State::ready) continue;
+    setups[stores_.group(site.peer->host().id)] |= state == State::ready;
   }
-  return working;
+  return setups;
 }
 
 void SyncServer::report() {

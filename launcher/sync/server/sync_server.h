@@ -6,10 +6,13 @@
 #include "base/result.h"
 #include "launcher/sync/server/fetching.h"
 #include "launcher/sync/server/host_peer.h"
+#include "launcher/sync/server/shared_folders.h"
 #include "launcher/sync/server/sync_events.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -23,6 +26,8 @@ class SyncServer {
   using Send = std::function<void(SyncEvent event, uint32_t host, ByteSpan payload)>;
   struct Options {
     Duration silence_max = seconds(30);  ///< of a host that works
+    /// As many hosts get files at once. It bounds the memory here, and they share one network.
+    size_t receivers_max = 64;
   };
   /// `tree` outlives it.
   SyncServer(Loop& loop, const SyncedTree& tree, Options options, Send send);
@@ -51,9 +56,8 @@ class SyncServer {
   void look();
   void send_trees();
   void set_up();
-  bool joins_setup(const HostPeer& peer) const;
-  bool waits_for_setup(const HostPeer& peer) const;
-  const HostPeer* builder_for(const HostPeer& peer) const;
+  std::map<uint32_t, const HostPeer*> find_builders() const;
+  std::map<uint32_t, bool> find_setups() const;
   void report();
   void fetch();
   bool is_fetching() const;
@@ -67,6 +71,8 @@ class SyncServer {
   Options options_;
   Send send_;
   std::vector<Site> sites_;  ///< in the order of their ids
+  SharedFolders trees_;      ///< the folders of the hosts' trees
+  SharedFolders stores_;     ///< those of their objects and setups
   bool broken_ = false;      ///< no host can have the tree
   bool finishing_ = false;
   Fetching* fetching_ = nullptr;  ///< null: no files are wanted, or all have come

@@ -14,11 +14,13 @@ struct PeerOfTest {
   SyncedTree tree = {.place = {.job = "job1", .target = std::nullopt}};
   std::string noted;
   std::string printed;
+  Seen seen;
   HostPeer peer{*loop,
                 {.id = 4, .name = "node"},
                 tree,
                 {.on_step = [] {},
                  .on_note = [this](const std::string& text) { noted = text; },
+                 .on_seen = [this](const Seen& its) { seen = its; },
                  .on_output = [this](ByteSpan bytes) { printed += as_text(bytes); },
                  .on_file = [](SyncMessage, ByteSpan) { return Result<>(); },
                  .on_broken_tree = [](const Error&) {}}};
@@ -46,7 +48,7 @@ TEST_CASE_FIXTURE(PeerOfTest, "HostPeer: the way of a host to its tree, its file
   peer.look();
   answer(SyncMessage::seen, encode(Seen{{"job1-4"}, {"job1-4", "job1-5"}}));
   wait_for(HostPeer::State::looked);
-  CHECK(peer.seen().store.size() == 2);
+  CHECK(seen.store.size() == 2);
   peer.send_tree();
   answer(SyncMessage::lacking, encode(Lacking{}));
   wait_for(HostPeer::State::building);

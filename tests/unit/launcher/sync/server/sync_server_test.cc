@@ -60,7 +60,7 @@ struct SyncedHosts {
                                           });
   }
 
-  void add(uint32_t id, const std::string& home) {
+  void add(uint32_t id, const std::string& home, bool original = false) {
     auto pair = make_socketpair().value();
     std::vector<Fd> theirs;
     theirs.push_back(std::move(pair.theirs));
@@ -72,7 +72,8 @@ struct SyncedHosts {
           ::unsetenv("XDG_RUNTIME_DIR");
           serve_sync(std::move(its[0]));
         }).value());
-    server->add({id, home, false}, std::move(pair.ours));
+    server->add({.id = id, .name = home, .here = original, .original = original},
+                std::move(pair.ours));
   }
 
   void wait_for(size_t ready, size_t failed = 0) {
@@ -121,6 +122,17 @@ TEST_CASE_FIXTURE(SyncedHosts, "hosts with one home get one tree, also one that 
   CHECK(trees[3].folder == trees[1].folder);
   CHECK(trees[3].files_sent == 0);
   CHECK(trees[4].files_sent == 2);
+}
+
+TEST_CASE_FIXTURE(SyncedHosts, "the original is no copy for a host with the same home") {
+  tree.setup = SetUpOrder{.commands = {"true"}, .timeout = seconds(60)};
+  open();
+  add(1, "shared", true);
+  add(2, "shared");
+  wait_for(2);
+  CHECK(trees[1].folder == tree.root);
+  CHECK(trees[2].files_sent == 2);
+  check_tree(2);
 }
 
 TEST_CASE_FIXTURE(SyncedHosts, "a host that fails does not keep the others from the tree") {
