@@ -400,7 +400,7 @@ test_a_lost_sync_process_is_named_when_files_are_to_come_back() {
 stop_sync_process() {
   local process
   for process in $(pgrep -x dtrain-sync); do
-    if tr '\0' '\n' <"/proc/$process/environ" | grep -qxF "HOME=$PWD/homes/$1"; then kill -STOP "$process"; fi
+    if grep -qzxF "HOME=$PWD/homes/$1" "/proc/$process/environ" 2>/dev/null; then kill -STOP "$process"; fi
   done
 }
 b_receives() { ls homes/b/.cache/dtrain/objects/?* >/dev/null 2>&1; }

@@ -95,6 +95,10 @@ bool HostPeer::is_at_work() const {
          state_ == State::building || state_ == State::fetching || state_ == State::closing;
 }
 
+bool HostPeer::is_receiving() const {
+  return state_ == State::receiving || (state_ == State::building && !knows_manifest_);
+}
+
 void HostPeer::check_progress(Duration silence_max) {
   if (is_paused_) return;
   const Duration silence = loop_.now() - heard_;
@@ -231,8 +235,8 @@ void HostPeer::send(SyncMessage type, ByteSpan payload) {
 
 void HostPeer::send_batch() {
   if (batch_.empty()) return;
-  stream_->write(batch_);
-  batch_.clear();
+  // Its memory is freed: there may be a thousand hosts.
+  stream_->write(std::exchange(batch_, Bytes()));
 }
 
 /// Queues one batch at most: the connection itself holds some more.
@@ -275,6 +279,7 @@ void HostPeer::add_manifest_piece() {
   knows_manifest_ = true;
   // A tree that another host has built is compared with the manifest.
   add(state_ == State::receiving ? SyncMessage::manifest : SyncMessage::adopt);
+  handlers_.on_step();
 }
 
 Result<> HostPeer::add_file_piece() {

@@ -96,6 +96,8 @@ class HostPeer {
   State state() const { return state_; }
   /// True while the host has something to do.
   bool is_at_work() const;
+  /// True while it gets the list of files, or files.
+  bool is_receiving() const;
   const HostOrder& host() const { return host_; }
   const std::string& why() const { return why_; }
   const std::string& marker() const { return marker_; }

@@ -161,24 +161,25 @@ void SyncServer::send_trees() {
   const bool any_waits = std::ranges::any_of(
       sites_, [](const Site& site) { return site.peer->state() == State::looked; });
   if (any_looks || !any_waits) return;
-  auto receivers = static_cast<size_t>(std::ranges::count_if(
-      sites_, [](const Site& site) { return site.peer->state() == State::receiving; }));
+  auto receivers = static_cast<size_t>(
+      std::ranges::count_if(sites_, [](const Site& site) { return site.peer->is_receiving(); }));
   std::map<uint32_t, const HostPeer*> builders = find_builders();
   for (const Site& site : sites_) {
     HostPeer& peer = *site.peer;
     if (peer.state() != State::looked) continue;
-    if (peer.host().original) {
+    if (receivers >= options_.receivers_max) return;
+    const uint32_t group = trees_.group(peer.host().id);
+    const auto builder = builders.find(group);
+    const bool is_first = builder == builders.end() && !peer.host().original;
+    if (is_first) {
+      builders.emplace(group, &peer);
+      peer.send_tree();
+    } else if (peer.host().original || has_tree(*builder->second)) {
       peer.adopt();
+    } else {
       continue;
     }
-    const auto builder = builders.find(trees_.group(peer.host().id));
-    if (builder != builders.end()) {
-      if (has_tree(*builder->second)) peer.adopt();
-    } else if (receivers < options_.receivers_max) {
-      ++receivers;
-      builders.emplace(trees_.group(peer.host().id), &peer);
-      peer.send_tree();
-    }
+    ++receivers;
   }
 }
 

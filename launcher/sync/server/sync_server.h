@@ -26,7 +26,8 @@ class SyncServer {
   using Send = std::function<void(SyncEvent event, uint32_t host, ByteSpan payload)>;
   struct Options {
     Duration silence_max = seconds(30);  ///< of a host that works
-    /// As many hosts get files at once. It bounds the memory here, and they share one network.
+    /// As many hosts get files, or the list of files, at once. It bounds the memory here, and they
+    /// share one network.
     size_t receivers_max = 64;
   };
   /// `tree` outlives it.

@@ -98,5 +98,26 @@ TEST_CASE("a thousand hosts take little memory, whether they read or not") {
   }
 }
 
+TEST_CASE("a thousand hosts with one home take little memory for a long list of files") {
+  constexpr size_t size = 1000;
+  REQUIRE(ensure_open_files(2 * size + 100, "1,000 hosts"));
+  const SimulatedFiles files;
+  Random random(1);
+  SyncPlan plan = random_plan(random, size, Homes::one, {.fails = 0, .late = 0});
+  plan.sets_up = false;
+  for (SyncHostPlan& host : plan.hosts) {
+    host.original = false;
+    if (host.id > 1) host.fate = {.kind = SyncFate::Kind::silent, .message = 4};
+  }
+  SyncedTree tree = files.choose(random, 100, 0);
+  tree.encoded.resize(size_t{1} << 20);  // hosts only compare it
+  SyncWorld world(1, std::move(plan), tree);
+  world.measure_memory();
+  world.run();
+  CHECK_MESSAGE(world.complaint().empty(), world.complaint());
+  CHECK(world.failed() == size - 1);
+  CHECK(world.memory_peak() < size_t{32} << 20);
+}
+
 }  // namespace
 }  // namespace dt
