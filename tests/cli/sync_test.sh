@@ -194,6 +194,19 @@ test_a_target_of_others_is_refused() {
   expect_file homes/a/place/file ours
 }
 
+test_a_job_does_without_a_spare_that_cannot_have_the_tree() {
+  hosts_with_homes
+  mkdir -p homes/b/place
+  echo theirs >homes/b/place/file
+  echo ours >tree/file
+  sync_dtrain --sync-to place --max-restarts 1 -H a:1 --spare b:1 cat file
+  expect_status 0
+  expect_stdout ours
+  expect_stderr_contains 'b: '
+  expect_stderr_contains '--sync-into'
+  expect_file homes/b/place/file theirs
+}
+
 test_two_jobs_in_one_target() {
   hosts_with_homes
   echo one >tree/one
