@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Measures --sync beside rsync: a tree of 5,000 files and 60 MB, to hosts that are network namespaces of this machine,
-# each with an sshd. Runs as root, needs rsync, and prints a Markdown table.
+# each with an sshd. Runs as root, needs rsync, and prints two Markdown tables: times, and the memory of the launcher.
 #
-#   sync.sh [rounds [hosts]]
+#   sync.sh [rounds [hosts]]    0 rounds: the memory alone
 set -euo pipefail
 here=$(realpath "$(dirname "$0")")
 rounds=${1:-9}
@@ -36,10 +36,12 @@ measure() {
   awk -v began="$began" -v ended="$EPOCHREALTIME" 'BEGIN { printf "%.1f\n", (ended - began) * 1000 }' >>"$folder/ms/$name"
 }
 
+# Many hosts on few cores take long to log in.
+dtrain_run=("$dtrain" run --no-tag --start-timeout 5m)
 names=$(seq -s, -f 'node%g:1' "$hosts")
-without() { measure "$1, no files" "$dtrain" run --no-tag -H "$names" true; }
-by_dtrain() { measure "$1, dtrain" env -C "$folder/tree" "$dtrain" run --no-tag --sync-to copy -H "$names" true; }
-by_dtrain_tree() { measure "$1, dtrain, a new tree" env -C "$folder/tree" "$dtrain" run --no-tag --sync -H "$names" true; }
+without() { measure "$1, no files" "${dtrain_run[@]}" -H "$names" true; }
+by_dtrain() { measure "$1, dtrain" env -C "$folder/tree" "${dtrain_run[@]}" --sync-to copy -H "$names" true; }
+by_dtrain_tree() { measure "$1, dtrain, a new tree" env -C "$folder/tree" "${dtrain_run[@]}" --sync -H "$names" true; }
 # shellcheck disable=SC2016  # expanded by the shell there
 by_rsync() {
   measure "$1, rsync" bash -ec 'for ((k = 1; k <= $1; ++k)); do rsync -a --delete -e ssh "$2/" "node$k:copy-rsync" & pids+=($!); done
@@ -60,10 +62,58 @@ forget() {
   sync
 }
 
+# peak NAME OPTION…: adds the peak memory of a job's launcher in KiB, and that of its sync process, to those of NAME. The
+# job stays when all hosts have the tree, until both are read.
+# shellcheck disable=SC2016  # expanded by the tasks
+peak() {
+  local name=$1 launcher process kib=() home
+  home=$(home_of 1)
+  shift
+  rm -f "$home/started" "$home/stop"
+  "$out/net/on_launcher" env -C "$folder/tree" "${dtrain_run[@]}" "$@" -H "$names" \
+    sh -c '[ "$RANK" != 0 ] || { touch ~/started; until [ -e ~/stop ]; do sleep 0.1; done; }' >"$folder/stdout" 2>"$folder/stderr" &
+  launcher=$!
+  until [[ -e $home/started ]]; do
+    kill -0 "$launcher" || fail "$name: $(cat "$folder/stderr")"
+    sleep 0.1
+  done
+  for process in "$launcher" $(cat "/proc/$launcher/task/$launcher/children"); do
+    case $(cat "/proc/$process/comm") in
+      dtrain | dtrain-sync) kib+=("$(awk '$1 == "VmHWM:" { print $2 }' "/proc/$process/status")") ;;
+    esac
+  done
+  touch "$home/stop"
+  wait "$launcher" || fail "$name: $(cat "$folder/stderr")"
+  echo "${kib[*]}" >>"$folder/kib/$name"
+}
+
+print_times() {
+  printf '| %s hosts | median ms | quartiles | min | max |\n|---|---|---|---|---|\n' "$hosts"
+  for name in 'the job alone, no files' 'first time, dtrain' 'first time, dtrain, a new tree' \
+    'first time, rsync' 'nothing changed, dtrain' 'nothing changed, dtrain, a new tree' 'nothing changed, rsync' \
+    'one file changed, dtrain' 'one file changed, rsync'; do
+    sort -n "ms/$name" | awk -v name="$name" '{ ms[NR] = $1 }
+      END { printf "| %s | %.0f | %.0f - %.0f | %.0f | %.0f |\n", name, ms[int((NR + 1) / 2)], ms[int((NR + 3) / 4)],
+            ms[int((3 * NR + 3) / 4)], ms[1], ms[NR] }'
+  done
+}
+
+# The last column is what --sync adds: of both processes, which share some pages.
+print_memory() {
+  printf '\n| %s hosts, peak memory | launcher, MiB | sync process, MiB | above the job alone, MiB |\n|---|---|---|---|\n' "$hosts"
+  for name in 'the job alone, no files' 'first time, dtrain' 'nothing changed, dtrain'; do
+    awk -v name="$name" 'FNR == 1 { own = sync = 0 }
+      { if ($1 > own) own = $1; if ($2 > sync) sync = $2 }
+      FNR == NR { alone = own }
+      END { printf "| %s | %.1f | %.1f | %.1f |\n", name, own / 1024, sync / 1024, (own + sync - alone) / 1024 }' \
+      'kib/the job alone, no files' "kib/$name"
+  done
+}
+
 # A subshell, since hosts_up traps its exit.
 (
   cd "$folder"
-  mkdir ms
+  mkdir ms kib
   make_tree
   # shellcheck disable=SC2031
   export TEST_MARKER=$$-bench
@@ -91,12 +141,12 @@ forget() {
     by_dtrain_tree 'first time'
     by_dtrain_tree 'nothing changed'
   done
-  printf '| %s hosts | median ms | quartiles | min | max |\n|---|---|---|---|---|\n' "$hosts"
-  for name in 'the job alone, no files' 'first time, dtrain' 'first time, dtrain, a new tree' \
-    'first time, rsync' 'nothing changed, dtrain' \
-    'nothing changed, dtrain, a new tree' 'nothing changed, rsync' 'one file changed, dtrain' 'one file changed, rsync'; do
-    sort -n "ms/$name" | awk -v name="$name" '{ ms[NR] = $1 }
-      END { printf "| %s | %.0f | %.0f - %.0f | %.0f | %.0f |\n", name, ms[int((NR + 1) / 2)], ms[int((NR + 3) / 4)],
-            ms[int((3 * NR + 3) / 4)], ms[1], ms[NR] }'
+  for ((job = 0; job < (rounds < 1 ? 1 : rounds < 3 ? rounds : 3); ++job)); do
+    peak 'the job alone, no files'
+    forget "peak$job"
+    peak 'first time, dtrain' --sync-to copy
+    peak 'nothing changed, dtrain' --sync-to copy
   done
+  ((rounds == 0)) || print_times
+  print_memory
 )
