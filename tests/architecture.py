@@ -23,7 +23,7 @@ FOLDER_SOURCES_MAX = 40
 PREPROCESSOR_FILES = r"comm/include/dtrain/\w+\.h|(gpu|examples)/.*\.cuh?"
 MACROS = {
     "base/result.h": {"TRY"},
-    "launcher/config/files/config_file.cc": {"TOML_ASSERT"},
+    "launcher/config/files/toml_document.cc": {"TOML_ASSERT"},
     "tests/unit/main.cc": {"DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN"},
 }
 CONDITIONS = {"comm/include/dtrain/dtrain.hpp": {"#if __cplusplus <= 201703L"}}
@@ -396,7 +396,7 @@ BAD = [
     (check_homes, 1, {"launcher/connect/agent_group.cc": "#include <libssh2.h>\n#include <netdb.h>\n"}),
     (check_homes, 1, {"base/a.cc": "#include <boost/any.hpp>\n#include <sys/stat.h>\n"}),
     (check_homes, 2, {"launcher/config/config.cc": "#include <toml++/toml.h>\n",
-                      "launcher/config/files/config_file.cc": "#include <toml++/toml.h>\n"}),
+                      "launcher/config/files/toml_document.cc": "#include <toml++/toml.h>\n"}),
     (check_homes, 1, {"comm/a.cc": "#include <doctest/doctest.h>\n",
                       "tests/unit/b.cc": "#include <doctest/doctest.h>\n"}),
     (check_preprocessor, 3, {"base/a.cc": "#ifdef __linux__\n#endif\n # if 1\n#define A 1\n"}),

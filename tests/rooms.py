@@ -39,7 +39,7 @@ FLOORS = {
 # The one place of each third-party library: a pattern of paths, and how many files may match it.
 HOMES = {
     "CLI": r"cmd/options\.cc",
-    "toml++": r"launcher/config/files/config_file\.cc",
+    "toml++": r"launcher/config/files/toml_document\.cc",
     "openssl": r"base/crypto\.cc",
     "libssh2": r"launcher/ssh/libssh2\.cc",
     "nlohmann": r"base/json\.cc",

@@ -52,7 +52,9 @@ test_help_names_the_page_of_a_topic_without_a_command() {
 
 test_a_table_in_dtrain_toml_is_refused_as_a_table() {
   printf '[run]\nnp = 2\n' >dtrain.toml
-  answered 2 'dtrain.toml:1:2: [run]: dtrain.toml has no tables; write each option as a line of its own, such as: np = 4' run true
+  answered 2 "dtrain.toml:1:2: [run]: dtrain.toml has no tables; write each option as a line of its own, such as: np = 4
+dtrain:   [run]
+dtrain:    ^" run true
 }
 
 test_values_that_dtrain_replaces_are_named_once() {
