@@ -17,6 +17,8 @@ constexpr size_t help_column = 26;
 
 constexpr std::array topics = {
     CommandHelp{"run", "Start a job and stay with it to its end."},
+    CommandHelp{"job", "Run the job that a file describes: dtrain job run train.toml.",
+                "run check init --connect -o --help"},
     CommandHelp{"check", "Look at the hosts of a job before it: dtrain check -H node1,node2.",
                 "--import --json --help"},
     CommandHelp{"bench", "Measure the collectives of libdtrain: dtrain bench all_reduce -np 2."},
@@ -148,6 +150,25 @@ std::string cache_help() {
          "\n\nexamples\n"
          "  dtrain cache list\n"
          "  dtrain cache clear -H node1,node2\n";
+}
+
+std::string job_help() {
+  return "usage: dtrain job run FILE [options of run] [-- command]\n"
+         "       dtrain job check FILE [--connect] [options of run] [-- command]\n"
+         "       dtrain job init [-o FILE] -- options of run and command\n\n" +
+         wrapped(
+             "run starts the job that FILE describes: its command, roles, hosts, code and options. "
+             "check prints what would run where, with --json as a JSON document, and starts "
+             "nothing. init prints the file of a command line. Options of run, and a command "
+             "behind --, win over the file; the file wins over dtrain.toml. man dtrain.job.toml "
+             "describes the file.",
+             0) +
+         "\n\n" + entry("--connect", "Look at the job's hosts, as dtrain check does.") +
+         entry("-o FILE", "Write to FILE, which must not exist.") +
+         "\nexamples\n"
+         "  dtrain job init -o train.toml -- -np 4 python train.py\n"
+         "  dtrain job check train.toml\n"
+         "  dtrain job run train.toml --timeout 2h\n";
 }
 
 std::string ps_help() {
@@ -341,6 +362,7 @@ std::optional<std::string> page_text(std::string_view topic) {
       {"report", "5 dtrain-report", "the JSON of --report, --dry-run --json, config show --json"},
       {"toml", "5 dtrain.toml", "options in a file"},
       {"dtrain.toml", "5 dtrain.toml", "options in a file"},
+      {"dtrain.job.toml", "5 dtrain.job.toml", "a job in a file"},
   };
   const auto* const found = std::ranges::find(pages, topic, &Page::topic);
   if (found == std::end(pages)) return std::nullopt;
@@ -388,6 +410,7 @@ std::string help_text(std::string_view topic) {
   if (topic == "config") return config_help();
   if (topic == "cache") return cache_help();
   if (topic == "ps") return ps_help();
+  if (topic == "job") return job_help();
   if (topic == "completion") return completion_help();
   if (topic == "version") {
     return format("usage: dtrain version [--json]\n\n{}\n\nexample: dtrain version --json\n",

@@ -9,6 +9,7 @@
 #include "cmd/check_build.h"
 #include "cmd/command_advice.h"
 #include "cmd/completion.h"
+#include "cmd/job_command.h"
 #include "cmd/options.h"
 #include "cmd/ps_command.h"
 #include "cmd/run_arguments.h"
@@ -132,6 +133,29 @@ int run_command(const Invocation& invocation, const std::vector<std::string>& wo
   return run(*config, parse_environment(environment));
 }
 
+/// Prints a job file for a command line, or writes it.
+int init_job(const JobWords& words) {
+  const auto text = initial_job_file(words, own_environment());
+  if (!text) return print_error(text.error());
+  if (words.file.empty()) return print(*text);
+  const auto written = write_new_file(words.file, *text);
+  return written ? 0 : print_error(written.error());
+}
+
+int job_command(const Invocation& invocation) {
+  const std::vector<std::string> environment = own_environment();
+  if (invocation.job.action == JobWords::Action::init) return init_job(invocation.job);
+  auto request = job_request(invocation.job, environment);
+  if (!request) return print_error(request.error(), typed_color(invocation));
+  request->notice = log_notices(invocation);
+  request->on_read = remove_stale_report;
+  const auto config = load_run_config(*std::move(request));
+  if (!config) return print_error(config.error(), typed_color(invocation));
+  if (!invocation.job.connect) return run(*config, parse_environment(environment));
+  return check(*config, {.json = config->json, .command = config->command},
+               parse_environment(environment));
+}
+
 int check_command(const Invocation& invocation) {
   const std::vector<std::string> environment = own_environment();
   const auto config = load_check_config(invocation.flags, environment, log_notices(invocation));
@@ -230,6 +254,8 @@ int dispatch(const std::vector<std::string>& words) {
       return ps_command(invocation->ps);
     case Invocation::Command::bench:
       return bench_command(*invocation);
+    case Invocation::Command::job:
+      return job_command(*invocation);
     case Invocation::Command::run:
       break;
   }

@@ -266,6 +266,16 @@ Result<Invocation> parse_ps(Words words) {
   return invocation;
 }
 
+Result<Invocation> parse_job(Words words) {
+  JobWords read = TRY(read_job_words(words));
+  if (read.action == JobWords::Action::help) return help_for("job");
+  Invocation invocation;
+  invocation.command = Invocation::Command::job;
+  invocation.flags = read.flags;
+  invocation.job = std::move(read);
+  return invocation;
+}
+
 /// `dtrain -np 4 cmd`: an option where a command belongs.
 tl::unexpected<Error> forgotten_command(Words words) {
   if (!is_run_option(words[0])) {
@@ -286,6 +296,7 @@ Result<Invocation> parse_command_line(const std::vector<std::string>& arguments)
   if (is_version(arguments[0])) return parse_version(words);
   if (arguments[0] == "cache") return parse_cache(words);
   if (arguments[0] == "ps") return parse_ps(words);
+  if (arguments[0] == "job") return parse_job(words);
   if (arguments[0] == "config") return parse_config(words);
   if (arguments[0] == "completion") return parse_completion(words);
   if (arguments[0] == "help") return parse_help(words);

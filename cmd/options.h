@@ -2,6 +2,7 @@
 
 #include "base/result.h"
 #include "cmd/bench/bench_options.h"
+#include "cmd/job_words.h"
 #include "cmd/ps_command.h"
 #include "launcher/check/check.h"
 #include "launcher/config/config.h"
@@ -23,6 +24,7 @@ struct Invocation {
     bench,
     cache,
     ps,
+    job,
     run
   };
   Command command = Command::help;
@@ -31,6 +33,7 @@ struct Invocation {
   BenchOptions bench = {};         ///< bench: its own options
   CheckOptions check = {};         ///< check: its own options
   PsOptions ps = {};               ///< ps: its options
+  JobWords job = {};               ///< job: all of it
   bool json = false;               ///< version, config show: --json
   bool origin = false;             ///< config show --origin
   bool all = false;                ///< config show --all

@@ -23,6 +23,16 @@
 
 namespace dt {
 
+bool is_job_name(std::string_view name) {
+  constexpr size_t bytes_max = 63;
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  const auto allowed = [&](char c) { return plain(c) || c == '-' || c == '_' || c == '.'; };
+  return !name.empty() && name.size() <= bytes_max && plain(name.front()) &&
+         std::ranges::all_of(name, allowed);
+}
+
 std::string deterministic_algorithms(const std::string& table) {
   return table.empty() ? "deterministic" : "deterministic," + table;
 }
@@ -250,6 +260,12 @@ Result<> read_texts(const OptionSources& sources, RunConfig& config) {
     config.report = TRY(given->text("a file"));
     if (config.report == "-") {
       return given->refuse("standard output is the workers'; give a file, or /dev/stderr");
+    }
+  }
+  if (const auto given = find_option(sources, "name")) {
+    config.name = given->value();
+    if (!is_job_name(config.name)) {
+      return given->expected("letters, digits, -, _ and ., a letter or digit first, 63 at most");
     }
   }
   if (const auto given = find_option(sources, "on-lost-output")) {

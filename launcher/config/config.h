@@ -109,6 +109,7 @@ struct RunConfig {
   bool timestamp = false;
   ColorChoice color = ColorChoice::automatic;
   std::optional<std::string> report;
+  std::string name;  ///< of the job, for people; empty: none
   bool quiet = false;
   bool verbose = false;
   bool dry_run = false;
@@ -120,6 +121,9 @@ struct RunConfig {
   bool ends_on_lost_output() const { return end_on_lost_output.value_or(!output_dir); }
   bool operator==(const RunConfig&) const = default;
 };
+
+/// True for a name that --name takes: it may be a part of the names of files.
+bool is_job_name(std::string_view name);
 
 /// Returns the table of --algorithms as --deterministic changes it. libdtrain defines the form.
 std::string deterministic_algorithms(const std::string& table);

@@ -344,8 +344,11 @@ inline constexpr std::array own_options = {
            "CLICOLOR_FORCE, CLICOLOR=0 and TERM=dumb."},
     Option{"report", "--report", OptionKind::text, "FILE", OptionGroup::output,
            "Write one JSON document to FILE when the job has ended, however it ended: hosts, "
-           "tasks, times, exit, resources used. {job_id} stands for the job's id. Not with "
-           "--dry-run."},
+           "tasks, times, exit, resources used. {job_id} stands for the job's id, {name} for "
+           "its --name. Not with --dry-run."},
+    Option{"name", "--name", OptionKind::text, "NAME", OptionGroup::output,
+           "A name of the job for people, in --report, and for {name} in --output-dir, "
+           "--result-dir and --report: letters, digits, -, _ and ., 63 at most."},
     Option{"quiet", "--quiet", OptionKind::flag, "", OptionGroup::output,
            "Keep the workers' output off the console."},
     Option{"verbose", "--verbose", OptionKind::flag, "", OptionGroup::output,

@@ -12,23 +12,26 @@ namespace dt {
 
 namespace {
 
-std::string with_id(std::string path, const std::string& job_id) {
-  constexpr std::string_view macro = "{job_id}";
-  for (size_t at = path.find(macro); at != std::string::npos; at = path.find(macro, at))
-    path.replace(at, macro.size(), job_id);
-  return path;
+std::string replaced(std::string text, std::string_view macro, const std::string& value) {
+  for (size_t at = text.find(macro); at != std::string::npos; at = text.find(macro, at))
+    text.replace(at, macro.size(), value);
+  return text;
 }
 
 }  // namespace
 
 RunConfig with_job_id(RunConfig config, const std::string& job_id) {
   if (config.no_macros) return config;
+  const auto expanded = [&](std::string text) {
+    text = replaced(std::move(text), "{job_id}", job_id);
+    return config.name.empty() ? text : replaced(std::move(text), "{name}", config.name);
+  };
   for (std::optional<std::string>* path :
        {&config.output_dir, &config.result_dir, &config.report}) {
-    if (*path) *path = with_id(**path, job_id);
+    if (*path) *path = expanded(**path);
   }
   for (std::string& warning : config.warnings)
-    warning = with_id(std::move(warning), job_id);
+    warning = expanded(std::move(warning));
   return config;
 }
 

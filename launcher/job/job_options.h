@@ -10,8 +10,8 @@
 
 namespace dt {
 
-/// Returns the configuration with {job_id} replaced in the names of the files that dtrain writes,
-/// unless --no-macros is set. Other braces stay as they are.
+/// Returns the configuration with {job_id} and {name} replaced in the names of the files that
+/// dtrain writes, unless --no-macros is set. Other braces stay as they are.
 RunConfig with_job_id(RunConfig config, const std::string& job_id);
 
 /// Returns the options of a Supervisor. The functions are those of Supervisor::Options.

@@ -125,6 +125,7 @@ int run(const RunConfig& given, const Environment& environment) {
   print_notes(config, environment, runtime.log());
   JobRecord record;
   record.job = *job_id;
+  record.name = config.name;
   auto report = ReportFile::open(config.dry_run ? std::nullopt : config.report);
   Result<Outcome> result = !report ? Result<Outcome>(tl::unexpected(report.error()))
                                    : run_job(config, environment, runtime, record);

@@ -73,7 +73,8 @@ struct SyncRecord {
 struct JobRecord {
   WallClock::time_point began_at = WallClock::now();
   Time began = Clock::now();
-  std::string job;  ///< its id, known before all others
+  std::string job;        ///< its id, known before all others
+  std::string name = {};  ///< for people; empty: none
   Plan plan;
   std::vector<GenerationRecord> generations;
   std::vector<TaskRecord> tasks;                         ///< of the last generation, as in the plan

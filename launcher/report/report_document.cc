@@ -172,6 +172,7 @@ Json report_document(const JobRecord& record, const std::vector<std::string>& co
       {"report_version", 1},
       {"version", build_version},
       {"job", text_or_null(record.job)},
+      {"name", text_or_null(record.name)},
       {"command", texts(command)},
       {"start", utc_text(record.began_at)},
       {"end", utc_text(end)},

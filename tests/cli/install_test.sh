@@ -97,7 +97,7 @@ test_the_files_are_in_their_places() {
   for file in bin/dtrain lib/libdtrain.so lib/libdtrain.a include/dtrain/dtrain.h \
     include/dtrain/dtrain_algorithm.h include/dtrain/dtrain_coordinator.h include/dtrain/dtrain_coordinator.hpp include/dtrain/dtrain_device.h include/dtrain/dtrain_memory.h include/dtrain/dtrain_ps.h include/dtrain/dtrain_ps.hpp include/dtrain/dtrain_store.h include/dtrain/dtrain_strategy.h include/dtrain/dtrain_work.h include/dtrain/dtrain.hpp include/dtrain/dtrain_store.hpp include/dtrain/dtrain_strategy.hpp include/dtrain/dtrain_training.hpp include/dtrain/dtrain_types.hpp \
     lib/pkgconfig/dtrain.pc lib/cmake/dtrain/dtrainConfig.cmake \
-    lib/cmake/dtrain/dtrainConfigVersion.cmake share/man/man1/dtrain.1 share/man/man1/dtrain-run.1 share/man/man1/dtrain-check.1 share/man/man1/dtrain-bench.1 share/man/man1/dtrain-ps.1 share/man/man1/dtrain-cache.1 share/man/man1/dtrain-config.1 share/man/man3/libdtrain.3 \
+    lib/cmake/dtrain/dtrainConfigVersion.cmake share/man/man1/dtrain.1 share/man/man1/dtrain-run.1 share/man/man1/dtrain-check.1 share/man/man1/dtrain-bench.1 share/man/man1/dtrain-ps.1 share/man/man1/dtrain-job.1 share/man/man5/dtrain.job.toml.5 share/man/man1/dtrain-cache.1 share/man/man1/dtrain-config.1 share/man/man3/libdtrain.3 \
     share/man/man5/dtrain.toml.5 share/man/man5/dtrain-report.5 share/dtrain/report.schema.json share/dtrain/plan.schema.json share/dtrain/config.schema.json share/man/man7/dtrain-environment.7 \
     share/bash-completion/completions/dtrain share/zsh/site-functions/_dtrain \
     share/fish/vendor_completions.d/dtrain.fish share/doc/dtrain/examples/hello/main.c share/doc/dtrain/examples/gpu_allreduce/main.cu \

@@ -173,7 +173,7 @@ Result<std::string> read_hostfile_text(const std::string& path) {
 }  // namespace
 
 Result<OptionSources> load_sources(OptionSource flags, const std::vector<std::string>& environment,
-                                   const FileNoticeSink& notice) {
+                                   const FileNoticeSink& notice, OptionSource job) {
   OptionSource variables = TRY(read_environment_options(environment));
   const auto named = named_config_file(flags, variables);
   FoundOptions found;
@@ -184,13 +184,15 @@ Result<OptionSources> load_sources(OptionSource flags, const std::vector<std::st
     found = TRY(read_existing(default_config_files(parse_environment(environment))));
   }
   OptionSources sources = {std::move(flags), std::move(variables)};
+  if (!job.values.empty()) sources.push_back(std::move(job));
   std::ranges::move(found.sources, std::back_inserter(sources));
   report_left_out(found, sources, notice);
   return sources;
 }
 
 Result<RunConfig> load_run_config(RunRequest request) {
-  auto sources = TRY(load_sources(std::move(request.flags), request.environment, request.notice));
+  auto sources = TRY(load_sources(std::move(request.flags), request.environment, request.notice,
+                                  std::move(request.job)));
   if (request.on_read) request.on_read(sources);
   if (request.takes != nullptr) keep_taken(request.takes, sources);
   sources.push_back({.values = std::move(request.defaults), .origins = {}});

@@ -31,14 +31,16 @@ struct RunRequest {
   std::function<void(const OptionSources& sources)> on_read = {};
   bool (*takes)(const Option& option) = nullptr;  ///< drops other options; null: all are taken
   OptionValues defaults = {};                     ///< win over those of dtrain run
+  OptionSource job = {};                          ///< of a job file: behind variables
 };
 
-/// Returns flags, variables and the configuration files, in the order of precedence. The file is
+/// Returns flags, variables, the job file and the configuration files, in the order of precedence.
+/// The file is
 /// --config-file. Without it the files are ./dtrain.toml and the user's, which is
 /// $XDG_CONFIG_HOME/dtrain/config.toml or ~/.config/dtrain/config.toml. It skips a file that
 /// read_found_file does not trust.
 Result<OptionSources> load_sources(OptionSource flags, const std::vector<std::string>& environment,
-                                   const FileNoticeSink& notice = {});
+                                   const FileNoticeSink& notice = {}, OptionSource job = {});
 
 /// Loads the sources and the files that they name, and decides the configuration. Relative paths
 /// start at the current folder.

@@ -30,8 +30,8 @@ struct TomlValue {
   int64_t integer = 0;
   double real = 0;
   bool flag = false;
-  std::vector<TomlValue> elements = {};  ///< of an array or of tables
-  std::vector<TomlEntry> entries = {};   ///< of a table, inline or not, in the order of the text
+  std::vector<TomlValue> elements;  ///< of an array or of tables
+  std::vector<TomlEntry> entries;   ///< of a table, inline or not, in the order of the text
 
   bool is_table() const { return kind == Kind::table || kind == Kind::inline_table; }
   /// The kind in words: "a whole number".

@@ -41,7 +41,7 @@ TEST_CASE("report_document: a job without a plan has its reason, and all members
                                     record.began + milliseconds(1500));
   CHECK(
       json.text() ==
-      R"({"report_version":1,"version":"0.1.0","job":null,"command":["true"],)"
+      R"({"report_version":1,"version":"0.1.0","job":null,"name":null,"command":["true"],)"
       R"("start":"1970-01-01T00:00:00.000Z","end":"1970-01-01T00:00:01.500Z",)"
       R"("duration_s":1.5,"exit_status":3,"reason":"no host","failure":null,)"
       R"("failed_tasks":0,"world_size":0,"roles":[],"cluster":null,"hosts":[],"tasks":[],"generations":[],"sync":null,"stalls":[],)"

@@ -1,0 +1,53 @@
+#include "cmd/job_command.h"
+
+#include "base/format.h"
+#include "base/io/fd.h"
+#include "base/io/file.h"
+#include "base/text.h"
+#include "launcher/config/jobs/job_file.h"
+#include "launcher/config/jobs/job_text.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace dt {
+
+Result<RunRequest> job_request(const JobWords& words, std::vector<std::string> environment) {
+  const Result<std::string> text = read_text_file(words.file, config_bytes_max);
+  if (!text) {
+    return fail(Errc::input,
+                format("job: cannot read \"{}\": {}", printable(words.file), text.error().message));
+  }
+  JobFile job = TRY(read_job_file(*text, words.file));
+  if (!words.command.empty()) job.command = words.command;
+  RunRequest request = {.flags = words.flags,
+                        .command = std::move(job.command),
+                        .environment = std::move(environment),
+                        .job = std::move(job.options)};
+  if (words.action == JobWords::Action::check && !words.connect)
+    request.flags.values["dry-run"] = {"true"};
+  return request;
+}
+
+Result<std::string> initial_job_file(const JobWords& words,
+                                     const std::vector<std::string>& environment) {
+  RunRequest request = {.flags = words.flags, .command = words.command, .environment = environment};
+  TRY(load_run_config(std::move(request)));
+  return job_file_text(words.flags, words.command);
+}
+
+Result<> write_new_file(const std::string& path, const std::string& text) {
+  const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!file) {
+    return fail(Errc::input,
+                errno == EEXIST
+                    ? format("\"{}\" exists; write to another file, or remove it", printable(path))
+                    : format("cannot write \"{}\": {}", printable(path), errno_text(errno)));
+  }
+  return write_all(file.get(), as_bytes(text));
+}
+
+}  // namespace dt

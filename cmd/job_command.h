@@ -1,0 +1,23 @@
+#pragma once
+
+#include "base/result.h"
+#include "cmd/job_words.h"
+#include "launcher/config/files/load_config.h"
+
+#include <string>
+#include <vector>
+
+namespace dt {
+
+/// Reads the job file of `dtrain job run` or `check`. Returns the request for its configuration, in
+/// which the command line wins. Fails with Errc::input.
+Result<RunRequest> job_request(const JobWords& words, std::vector<std::string> environment);
+
+/// Returns the file of `dtrain job init`. Fails with Errc::input for words that `dtrain run`
+/// refuses.
+Result<std::string> initial_job_file(const JobWords& words,
+                                     const std::vector<std::string>& environment);
+/// Writes it to a new file. Fails with Errc::input where there is one, or where it cannot be made.
+Result<> write_new_file(const std::string& path, const std::string& text);
+
+}  // namespace dt

@@ -1,0 +1,94 @@
+#include "cmd/job_words.h"
+
+#include "base/format.h"
+#include "base/text.h"
+#include "cmd/run_arguments.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+namespace dt {
+namespace {
+
+using Words = std::span<const std::string>;
+
+constexpr std::array<std::string_view, 3> actions = {"run", "check", "init"};
+
+/// Adds options to those that stand before them.
+void add_flags(OptionSource flags, OptionSource& all) {
+  for (auto& [name, values] : flags.values)
+    std::ranges::move(values, std::back_inserter(all.values[name]));
+  all.origins.merge(flags.origins);
+}
+
+/// Reads "FILE [options] [-- command]". Options may stand before the file, too.
+Result<JobWords> read_file_words(JobWords::Action action, Words words) {
+  constexpr std::array<std::string_view, 1> connect = {"--connect"};
+  const bool checks = action == JobWords::Action::check;
+  Dialect dialect = {.command = "job"};
+  if (checks) dialect.own_flags = connect;
+  RunArguments before = TRY(read_run_arguments(words, dialect));
+  if (before.prints != nullptr) return JobWords{};
+  if (before.command.empty() || before.literal) {
+    return fail(Errc::input, format("job {0}: which file? write: dtrain job {0} FILE",
+                                    checks ? "check" : "run"));
+  }
+  RunArguments behind = TRY(read_run_arguments(Words(before.command).subspan(1), dialect));
+  if (behind.prints != nullptr) return JobWords{};
+  if (!behind.command.empty() && !behind.literal) {
+    return fail(Errc::input, format("job: \"{}\" means nothing to it; a command that replaces the "
+                                    "file's goes behind --",
+                                    printable(behind.command.front())));
+  }
+  JobWords read = {.action = action,
+                   .file = before.command.front(),
+                   .flags = std::move(before.flags),
+                   .command = std::move(behind.command),
+                   .connect = !before.own.empty() || !behind.own.empty()};
+  add_flags(std::move(behind.flags), read.flags);
+  return read;
+}
+
+/// Reads "[-o FILE] -- options command". `dtrain run` may stand before the options.
+Result<JobWords> read_init_words(Words words) {
+  constexpr std::array<OwnOption, 1> own = {OwnOption{"-o", "FILE"}};
+  const RunArguments before = TRY(read_run_arguments(
+      words, {.command = "job",
+              .takes = [](const Option& option) { return option.name == "help"; },
+              .own_options = own}));
+  if (before.prints != nullptr) return JobWords{};
+  if (!before.literal) {
+    return fail(Errc::input,
+                "job init: needs the words of a dtrain run behind --; write: dtrain job init -- "
+                "-np 4 python train.py");
+  }
+  Words line = before.command;
+  for (const std::string_view word : {"dtrain", "run"}) {
+    if (!line.empty() && line.front() == word) line = line.subspan(1);
+  }
+  RunArguments run = TRY(read_run_arguments(line));
+  return JobWords{.action = JobWords::Action::init,
+                  .file = before.own_values.empty() ? "" : before.own_values.back().second,
+                  .flags = std::move(run.flags),
+                  .command = std::move(run.command)};
+}
+
+}  // namespace
+
+Result<JobWords> read_job_words(Words words) {
+  if (words.empty() || words.front() == "--help" || words.front() == "-h") return JobWords{};
+  const std::string& action = words.front();
+  if (action == "run") return read_file_words(JobWords::Action::run, words.subspan(1));
+  if (action == "check") return read_file_words(JobWords::Action::check, words.subspan(1));
+  if (action == "init") return read_init_words(words.subspan(1));
+  const std::vector<std::string> names(actions.begin(), actions.end());
+  const auto guess = nearest(action, names);
+  return fail(Errc::input, format("job: \"{}\" is not one of its commands; {}", printable(action),
+                                  guess ? format("did you mean dtrain job {}?", *guess)
+                                        : format("they are {}", join(names, ", "))));
+}
+
+}  // namespace dt

@@ -1,0 +1,326 @@
+#include "launcher/config/jobs/job_file.h"
+
+#include "base/format.h"
+#include "base/text.h"
+#include "launcher/config/config.h"
+#include "launcher/config/files/toml_option.h"
+#include "launcher/config/options.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
+#include <utility>
+
+namespace dt {
+namespace {
+
+using Kind = TomlValue::Kind;
+
+/// The keys of a job file that are no options of `dtrain run`.
+constexpr std::array job_keys = {"schema",   "name",    "command", "env",
+                                 "pass-env", "outputs", "roles",   "code"};
+constexpr std::array role_keys = {"replicas", "command", "env", "hosts", "restart", "ranked"};
+
+/// A key of the table [code], and the option that it stands for.
+struct CodeKey {
+  std::string_view key;
+  std::string_view option;
+};
+constexpr std::array code_keys = {
+    CodeKey{"path", "sync-from"},           CodeKey{"repo", "sync-from"},
+    CodeKey{"target", "sync-to"},           CodeKey{"user", "sync-user"},
+    CodeKey{"token-env", "sync-token-env"}, CodeKey{"token-file", "sync-token-file"},
+    CodeKey{"exclude", "sync-exclude"},     CodeKey{"include", "sync-include"}};
+
+/// Returns the key as options are spelled: with - for _.
+std::string spelled(std::string_view key) {
+  std::string name(key);
+  std::ranges::replace(name, '_', '-');
+  return name;
+}
+
+/// Returns the name of the file without its folder and its last extension.
+std::string name_of_file(std::string_view path) {
+  path.remove_prefix(std::min(path.rfind('/') + 1, path.size()));
+  const std::string_view stem = path.substr(0, path.rfind('.'));
+  return is_job_name(stem) ? std::string(stem) : "job";
+}
+
+class JobReader {
+ public:
+  JobReader(const TomlDocument& document, std::string_view path)
+      : document_(document), path_(path), folder_(path.substr(0, path.rfind('/') + 1)) {
+    job_.options.values["name"] = {name_of_file(path)};
+  }
+
+  Result<JobFile> read();
+
+ private:
+  Result<> read_key(const TomlEntry& entry, const std::string& name);
+  Result<> read_schema(const TomlEntry& entry);
+  Result<> read_option(const TomlEntry& entry, const std::string& name);
+  Result<> read_role(const TomlEntry& entry);
+  Result<> read_code(const TomlEntry& entry);
+  Result<> read_code_key(const TomlEntry& entry, const CodeKey& key);
+  Result<std::string> text_of(const TomlEntry& entry) const;
+  Result<std::vector<std::string>> words_of(const TomlEntry& entry) const;
+  Result<std::vector<std::string>> texts_of(const TomlEntry& entry) const;
+  Result<std::vector<std::string>> settings_of(const TomlEntry& entry) const;
+  Result<const std::vector<TomlEntry>*> table_of(const TomlEntry& entry) const;
+  tl::unexpected<Error> unknown(const TomlEntry& entry, std::span<const char* const> known,
+                                std::string_view where) const;
+  std::string from_folder(std::string_view path) const;
+  void add(const TomlEntry& entry, std::string_view option, std::string value);
+
+  const TomlDocument& document_;
+  std::string path_;
+  std::string folder_;  ///< of the file; empty: the current one
+  JobFile job_ = {};
+};
+
+std::string JobReader::from_folder(std::string_view path) const {
+  return path.starts_with('/') ? std::string(path) : folder_ + std::string(path);
+}
+
+/// Adds a value to an option, whose place is that of its first value.
+void JobReader::add(const TomlEntry& entry, std::string_view option, std::string value) {
+  job_.options.values[std::string(option)].push_back(std::move(value));
+  job_.options.origins.emplace(option, format("{}: {}", document_.place(entry), entry.key));
+}
+
+tl::unexpected<Error> JobReader::unknown(const TomlEntry& entry, std::span<const char* const> known,
+                                         std::string_view where) const {
+  const std::vector<std::string> names(known.begin(), known.end());
+  const auto guess = nearest(spelled(entry.key), names);
+  return document_.refuse(entry, format("unknown key \"{}\" in {}; {}", printable(entry.key), where,
+                                        guess ? format("did you mean {}?", *guess)
+                                              : format("its keys are {}", join(names, ", "))));
+}
+
+Result<std::string> JobReader::text_of(const TomlEntry& entry) const {
+  if (entry.value.kind == Kind::text && !entry.value.text.empty()) return entry.value.text;
+  return document_.refuse(
+      entry, format("{}: expected a string, got {}", entry.key,
+                    entry.value.kind == Kind::text ? "an empty one" : entry.value.kind_name()));
+}
+
+Result<std::vector<std::string>> JobReader::texts_of(const TomlEntry& entry) const {
+  std::vector<std::string> texts;
+  if (entry.value.kind == Kind::text) texts.push_back(entry.value.text);
+  for (const TomlValue& element : entry.value.elements) {
+    if (element.kind == Kind::text) texts.push_back(element.text);
+  }
+  const bool all_texts = entry.value.kind == Kind::text || entry.value.kind == Kind::array;
+  if (all_texts && texts.size() >= entry.value.elements.size() && !texts.empty()) return texts;
+  return document_.refuse(
+      entry,
+      format("{}: expected a string or an array of strings, got {}", entry.key,
+             all_texts && entry.value.elements.empty() ? "an empty one" : entry.value.kind_name()));
+}
+
+/// Returns the words of a command: a list as it is, a text for a shell.
+Result<std::vector<std::string>> JobReader::words_of(const TomlEntry& entry) const {
+  std::vector<std::string> words = TRY(texts_of(entry));
+  if (words.front().empty()) return document_.refuse(entry, "command: expected a program first");
+  if (entry.value.kind == Kind::array) return words;
+  return std::vector<std::string>{"sh", "-c", words.front()};
+}
+
+Result<const std::vector<TomlEntry>*> JobReader::table_of(const TomlEntry& entry) const {
+  if (entry.value.is_table()) return &entry.value.entries;
+  return document_.refuse(entry, format("{0}: expected a table, such as [{0}], got {1}", entry.key,
+                                        entry.value.kind_name()));
+}
+
+/// Returns the variables of a table as "NAME=VALUE".
+Result<std::vector<std::string>> JobReader::settings_of(const TomlEntry& entry) const {
+  std::vector<std::string> settings;
+  const std::vector<TomlEntry>* variables = TRY(table_of(entry));
+  for (const TomlEntry& variable : *variables) {
+    const TomlValue& value = variable.value;
+    if (value.kind != Kind::text && value.kind != Kind::integer) {
+      return document_.refuse(variable, format("{}: expected a string for the variable, got {}",
+                                               printable(variable.key), value.kind_name()));
+    }
+    settings.push_back(format("{}={}", variable.key,
+                              value.kind == Kind::text ? value.text : format("{}", value.integer)));
+  }
+  return settings;
+}
+
+Result<> JobReader::read_schema(const TomlEntry& entry) {
+  if (entry.value.kind == Kind::integer && entry.value.integer == 1) return {};
+  return document_.refuse(entry, "schema: this dtrain reads job files of schema = 1 only");
+}
+
+/// True for an option whose value is the path of a file or folder here.
+bool is_path(const Option& option, const OptionValues& values) {
+  // With code, it is relative to the copy.
+  if (option.name == "chdir") return !values.contains("sync-from") && !values.contains("sync");
+  return option.placeholder == "FILE" || option.placeholder == "DIR";
+}
+
+Result<> JobReader::read_option(const TomlEntry& entry, const std::string& name) {
+  if (find_option(name) == nullptr) {
+    std::vector<const char*> known(job_keys.begin(), job_keys.end());
+    const std::vector<std::string> names(known.begin(), known.end());
+    if (nearest(name, names)) return unknown(entry, known, "the job");
+  }
+  const Option* option = TRY(toml_option(document_, entry, name));
+  if (name == "name") job_.options.values.erase(name);
+  if (job_.options.values.contains(name))
+    return document_.refuse(entry, format("\"{}\" is defined twice, with - and with _", name));
+  return add_toml_option(document_, entry, *option, job_.options);
+}
+
+Result<> JobReader::read_role(const TomlEntry& entry) {
+  const std::string& role = entry.key;
+  TRY(check_role_name(role, document_.place(entry)));
+  const std::vector<TomlEntry>* keys = TRY(table_of(entry));
+  std::optional<int64_t> replicas;
+  std::string hosts;
+  for (const TomlEntry& key : *keys) {
+    const std::string name = spelled(key.key);
+    if (name == "replicas") {
+      if (key.value.kind != Kind::integer || key.value.integer < 1) {
+        return document_.refuse(
+            key, format("replicas: expected a whole number from 1, got {}",
+                        key.value.kind == Kind::integer ? format("{}", key.value.integer)
+                                                        : key.value.kind_name()));
+      }
+      replicas = key.value.integer;
+    } else if (name == "hosts") {
+      const std::vector<std::string> all = TRY(texts_of(key));
+      hosts = "@" + join(all, ",");
+    } else if (name == "command") {
+      std::vector<std::string> words = TRY(words_of(key));
+      std::ranges::transform(words, words.begin(), shell_quote);
+      add(key, "role-command", format("{}={}", role, join(words, " ")));
+    } else if (name == "env") {
+      const std::vector<std::string> settings = TRY(settings_of(key));
+      for (const std::string& setting : settings)
+        add(key, "role-env", format("{}={}", role, setting));
+    } else if (name == "restart") {
+      const std::string rule = TRY(text_of(key));
+      if (rule != "no") add(key, "restart-role", format("{}={}", role, rule));
+    } else if (name == "ranked") {
+      if (key.value.kind != Kind::flag)
+        return document_.refuse(key, "ranked: expected true or false");
+      if (key.value.flag) add(key, "role-ranked", role);
+    } else {
+      return unknown(key, role_keys, format("[roles.{}]", role));
+    }
+  }
+  if (!replicas)
+    return document_.refuse(entry, format("[roles.{0}] has no replicas; add: replicas = 1", role));
+  add(entry, "role", format("{}={}{}", role, *replicas, hosts));
+  return {};
+}
+
+Result<> JobReader::read_code_key(const TomlEntry& entry, const CodeKey& key) {
+  if (key.key == "exclude" || key.key == "include") {
+    const std::vector<std::string> patterns = TRY(texts_of(entry));
+    for (const std::string& pattern : patterns)
+      add(entry, key.option, pattern);
+    return {};
+  }
+  const std::string value = TRY(text_of(entry));
+  const bool is_path = key.key == "path" || key.key == "token-file";
+  add(entry, key.option, is_path ? from_folder(value) : value);
+  return {};
+}
+
+Result<> JobReader::read_code(const TomlEntry& entry) {
+  const std::vector<TomlEntry>* keys = TRY(table_of(entry));
+  const TomlEntry* ref = nullptr;
+  const TomlEntry* source = nullptr;
+  for (const TomlEntry& key : *keys) {
+    const std::string name = spelled(key.key);
+    if (name == "ref") {
+      ref = &key;
+      continue;
+    }
+    const auto known = std::ranges::find(code_keys, name, &CodeKey::key);
+    if (known == code_keys.end()) {
+      std::vector<const char*> names = {"ref"};
+      std::ranges::transform(code_keys, std::back_inserter(names),
+                             [](const CodeKey& one) { return one.key.data(); });
+      return unknown(key, names, "[code]");
+    }
+    if (name == "path" || name == "repo") {
+      if (source != nullptr)
+        return document_.refuse(key, "[code] has a path and a repo; leave one of them out");
+      source = &key;
+    }
+    TRY(read_code_key(key, *known));
+  }
+  if (source == nullptr) {
+    if (ref != nullptr) return document_.refuse(*ref, "ref: needs a repo, whose commit it names");
+    add(entry, "sync-from", folder_.empty() ? "." : folder_);
+    return {};
+  }
+  if (ref == nullptr) return {};
+  if (spelled(source->key) != "repo")
+    return document_.refuse(*ref, "ref: needs a repo, whose commit it names");
+  const std::string commit = TRY(text_of(*ref));
+  job_.options.values["sync-from"].back() += "@" + commit;
+  return {};
+}
+
+Result<> JobReader::read_key(const TomlEntry& entry, const std::string& name) {
+  if (name == "schema") return read_schema(entry);
+  if (name == "command") {
+    job_.command = TRY(words_of(entry));
+    return {};
+  }
+  if (name == "roles") {
+    const std::vector<TomlEntry>* roles = TRY(table_of(entry));
+    for (const TomlEntry& role : *roles)
+      TRY(read_role(role));
+    return {};
+  }
+  if (name == "code") return read_code(entry);
+  if (name == "env" && entry.value.is_table()) {
+    std::vector<std::string> settings = TRY(settings_of(entry));
+    for (std::string& setting : settings)
+      add(entry, "env", std::move(setting));
+    return {};
+  }
+  if (name == "pass-env" || name == "outputs") {
+    std::vector<std::string> texts = TRY(texts_of(entry));
+    for (std::string& text : texts)
+      add(entry, name == "outputs" ? "fetch" : "env", std::move(text));
+    return {};
+  }
+  return read_option(entry, name);
+}
+
+Result<JobFile> JobReader::read() {
+  bool has_schema = false;
+  for (const TomlEntry& entry : document_.entries()) {
+    const std::string name = spelled(entry.key);
+    has_schema = has_schema || name == "schema";
+    TRY(read_key(entry, name));
+  }
+  if (!has_schema) {
+    return fail(Errc::input,
+                format("{}: is no job file, which has a line: schema = 1", printable(path_)));
+  }
+  for (auto& [name, values] : job_.options.values) {
+    const Option* const option = find_option(name);
+    if (option == nullptr || !is_path(*option, job_.options.values)) continue;
+    for (std::string& value : values)
+      value = from_folder(value);
+  }
+  return std::move(job_);
+}
+
+}  // namespace
+
+Result<JobFile> read_job_file(std::string_view text, std::string_view path) {
+  const TomlDocument document = TRY(TomlDocument::parse(text, path));
+  return JobReader(document, path).read();
+}
+
+}  // namespace dt
