@@ -75,6 +75,11 @@ Result<> make_folder(const std::string& path) {
 
 }  // namespace
 
+bool names_folder(const std::string& path) {
+  struct stat status = {};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 Result<> make_folders(const std::string& path) {
   for (size_t at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1))
     TRY(make_folder(path.substr(0, at)));

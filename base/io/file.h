@@ -22,6 +22,9 @@ Result<std::string> read_text(int fd, size_t bytes_max);
 /// the reason.
 Result<Fd> open_trusted_file(const std::string& path);
 
+/// True for the path of a folder; a link to one is no folder.
+bool names_folder(const std::string& path);
+
 /// Makes a folder and its parents, for this user alone; existing ones stay as they are.
 Result<> make_folders(const std::string& path);
 

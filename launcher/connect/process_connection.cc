@@ -14,7 +14,7 @@ namespace dt {
 namespace {
 
 /// A process closes its pipes before it ends: how long its exit status is awaited then.
-constexpr Duration end_patience = seconds(1);
+constexpr Duration exit_patience = seconds(1);
 constexpr size_t stderr_bytes_max = size_t{32} << 10;
 
 }  // namespace
@@ -125,7 +125,7 @@ void ProcessConnection::stream_ended() {
   stream_.reset();
   facts_.ended = true;
   if (!process_ || !watch_process()) return finish();
-  patience_ = loop_.after(end_patience, [this] { finish(); });
+  patience_ = loop_.after(exit_patience, [this] { finish(); });
 }
 
 Result<> ProcessConnection::watch_process() {

@@ -42,7 +42,7 @@ std::optional<UrlParts> parts_of_url(std::string_view text) {
   return UrlParts{.scheme = {}, .authority = text.substr(0, colon), .path = text.substr(colon + 1)};
 }
 
-uint16_t port_of(const GitServer& server) {
+uint16_t effective_port(const GitServer& server) {
   if (server.port != 0) return server.port;
   const auto* const known =
       std::ranges::find(schemes, server.scheme, [](const auto& each) { return each.first; });
@@ -73,7 +73,8 @@ std::string fault_of_ref(std::string_view ref) {
 }  // namespace
 
 bool GitServer::same_server(const GitServer& other) const {
-  return scheme == other.scheme && host == other.host && port_of(*this) == port_of(other);
+  return scheme == other.scheme && host == other.host &&
+         effective_port(*this) == effective_port(other);
 }
 
 bool is_git_url(std::string_view text) {

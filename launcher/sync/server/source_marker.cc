@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/io/fd.h"
+#include "base/io/file.h"
 #include "launcher/sync/manifest.h"
 
 #include <fcntl.h>
@@ -10,17 +11,8 @@
 
 namespace dt {
 
-namespace {
-
-bool is_folder(const std::string& path) {
-  struct stat status = {};
-  return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
-
-}  // namespace
-
 SourceMarker::SourceMarker(const std::string& root, const std::string& job) : root_(root) {
-  const bool is_git = is_folder(root + "/.git");
+  const bool is_git = names_folder(root + "/.git");
   const std::string folder = is_git ? ".git" : std::string(Manifest::own_folder);
   if (!is_git) ::mkdir(format("{}/{}", root, folder).c_str(), 0700);
   name_ = format("{}/dtrain-source-{}", folder, job);

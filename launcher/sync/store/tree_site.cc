@@ -3,6 +3,7 @@
 #include "base/finally.h"
 #include "base/format.h"
 #include "base/io/fd.h"
+#include "base/io/file.h"
 #include "base/text.h"
 #include "launcher/sync/store/folder_walk.h"
 #include "launcher/sync/store/kept_trees.h"
@@ -25,11 +26,6 @@ namespace dt {
 namespace {
 
 using Kind = TreeEntry::Kind;
-
-bool is_folder(const std::string& path) {
-  struct stat status = {};
-  return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
 
 Result<Fd> open_tree(const std::string& root) {
   Fd folder = open_folder(AT_FDCWD, root.c_str());
@@ -118,7 +114,7 @@ Result<> TreeSite::save(const TreeIndex& index) {
 }
 
 Result<TreeChanges> TreeSite::changes(const Manifest& manifest) {
-  if (!is_folder(place_.root)) return all_of(manifest);
+  if (!names_folder(place_.root)) return all_of(manifest);
   const Fd root = TRY(open_tree(place_.root));
   TreeChanges found = TRY(compare_tree(root.get(), manifest, index_));
   if (found.in_place != index_) {
@@ -165,7 +161,7 @@ void TreeSite::received(const Manifest& manifest, size_t number) {
 Result<> TreeSite::build(const Manifest& manifest, const ObjectStore& objects,
                          const OnProgress& on_progress) {
   TreeWriter writer(manifest, objects, on_progress);
-  if (!is_folder(place_.root)) return build_new(writer);
+  if (!names_folder(place_.root)) return build_new(writer);
   TreeChanges found = TRY(changes(manifest));
   if (!found.none()) return update(manifest, writer, std::move(found));
   if (saved_) return {};
@@ -250,7 +246,7 @@ Result<> TreeSite::close() {
   if (!lock_) return {};
   Finally end([&] { lock_.release(); });
   if (place_.kept) return {};
-  if (!is_folder(place_.root)) return remove_site(place_, lock_);
+  if (!names_folder(place_.root)) return remove_site(place_, lock_);
   const Fd root = TRY(open_tree(place_.root));
   const TreeUse use = TRY(read_tree_use(root.get(), index_));
   if (!use.written) return remove_site(place_, lock_);

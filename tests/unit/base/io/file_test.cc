@@ -59,5 +59,15 @@ TEST_CASE("files that others may have put there are not opened, and no FIFO is a
   }
 }
 
+TEST_CASE("names_folder is true for folders alone") {
+  const TemporaryFolder folder;
+  const std::string link = folder.path() + "/link";
+  REQUIRE(::symlink(folder.path().c_str(), link.c_str()) == 0);
+  CHECK(names_folder(folder.path()));
+  CHECK_FALSE(names_folder(link));
+  CHECK_FALSE(names_folder("/dev/null"));
+  CHECK_FALSE(names_folder(folder.path() + "/none"));
+}
+
 }  // namespace
 }  // namespace dt
