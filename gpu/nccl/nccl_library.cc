@@ -7,6 +7,7 @@
 #include <glob.h>
 
 #include <array>
+#include <mutex>
 
 namespace dt {
 
@@ -121,6 +122,10 @@ std::vector<NcclCandidate> nccl_candidates(const Environment& environment) {
 }
 
 Result<NcclLibrary> NcclLibrary::open(const std::vector<NcclCandidate>& candidates) {
+  // dladdr(3) returns a name that another thread's dlopen(3) may have written, under a lock that
+  // only the loader knows.
+  static std::mutex loading;
+  const std::lock_guard lock(loading);
   void* const library = TRY(load_first(candidates));
   auto functions = std::make_shared<NcclFunctions>();
   const std::string missing = find_functions(library, *functions);
