@@ -36,7 +36,11 @@ Result<std::string> initial_job_file(const JobWords& words,
                                      const std::vector<std::string>& environment) {
   RunRequest request = {.flags = words.flags, .command = words.command, .environment = environment};
   TRY(load_run_config(std::move(request)));
-  return job_file_text(words.flags, words.command);
+  OptionSource options = words.flags;
+  // Paths of a file begin at its folder, those of a command line at the current one.
+  if (words.file.find('/') != std::string::npos)
+    start_paths_at(current_folder(parse_environment(environment)) + "/", options);
+  return job_file_text(options, words.command);
 }
 
 Result<> write_new_file(const std::string& path, const std::string& text) {

@@ -5,6 +5,8 @@
 #include "launcher/config/config.h"
 #include "launcher/config/files/toml_option.h"
 #include "launcher/config/options.h"
+#include "launcher/config/role.h"
+#include "launcher/config/sync/git_source.h"
 
 #include <algorithm>
 #include <array>
@@ -70,7 +72,6 @@ class JobReader {
   Result<const std::vector<TomlEntry>*> table_of(const TomlEntry& entry) const;
   tl::unexpected<Error> unknown(const TomlEntry& entry, std::span<const char* const> known,
                                 std::string_view where) const;
-  std::string from_folder(std::string_view path) const;
   void add(const TomlEntry& entry, std::string_view option, std::string value);
 
   const TomlDocument& document_;
@@ -78,10 +79,6 @@ class JobReader {
   std::string folder_;  ///< of the file; empty: the current one
   JobFile job_ = {};
 };
-
-std::string JobReader::from_folder(std::string_view path) const {
-  return path.starts_with('/') ? std::string(path) : folder_ + std::string(path);
-}
 
 /// Adds a value to an option, whose place is that of its first value.
 void JobReader::add(const TomlEntry& entry, std::string_view option, std::string value) {
@@ -139,6 +136,10 @@ Result<std::vector<std::string>> JobReader::settings_of(const TomlEntry& entry) 
   const std::vector<TomlEntry>* variables = TRY(table_of(entry));
   for (const TomlEntry& variable : *variables) {
     const TomlValue& value = variable.value;
+    if (variable.key.empty() || variable.key.find('=') != std::string::npos) {
+      return document_.refuse(
+          variable, format("expected the name of a variable, got \"{}\"", printable(variable.key)));
+    }
     if (value.kind != Kind::text && value.kind != Kind::integer) {
       return document_.refuse(variable, format("{}: expected a string for the variable, got {}",
                                                printable(variable.key), value.kind_name()));
@@ -152,13 +153,6 @@ Result<std::vector<std::string>> JobReader::settings_of(const TomlEntry& entry) 
 Result<> JobReader::read_schema(const TomlEntry& entry) {
   if (entry.value.kind == Kind::integer && entry.value.integer == 1) return {};
   return document_.refuse(entry, "schema: this dtrain reads job files of schema = 1 only");
-}
-
-/// True for an option whose value is the path of a file or folder here.
-bool is_path(const Option& option, const OptionValues& values) {
-  // With code, it is relative to the copy.
-  if (option.name == "chdir") return !values.contains("sync-from") && !values.contains("sync");
-  return option.placeholder == "FILE" || option.placeholder == "DIR";
 }
 
 Result<> JobReader::read_option(const TomlEntry& entry, const std::string& name) {
@@ -208,6 +202,8 @@ Result<> JobReader::read_role(const TomlEntry& entry) {
       if (key.value.kind != Kind::flag)
         return document_.refuse(key, "ranked: expected true or false");
       if (key.value.flag) add(key, "role-ranked", role);
+      if (!key.value.flag && is_ranked(role))
+        return document_.refuse(key, format("ranked: the role {} always has ranks", role));
     } else {
       return unknown(key, role_keys, format("[roles.{}]", role));
     }
@@ -226,8 +222,14 @@ Result<> JobReader::read_code_key(const TomlEntry& entry, const CodeKey& key) {
     return {};
   }
   const std::string value = TRY(text_of(entry));
-  const bool is_path = key.key == "path" || key.key == "token-file";
-  add(entry, key.option, is_path ? from_folder(value) : value);
+  if (key.key == "repo" && !is_git_url(value)) {
+    return document_.refuse(entry,
+                            "repo: expected the URL of a git repository; a folder here is "
+                            "a path");
+  }
+  if (key.key == "path" && is_git_url(value))
+    return document_.refuse(entry, "path: expected a folder here; a URL is a repo");
+  add(entry, key.option, value);
   return {};
 }
 
@@ -257,7 +259,7 @@ Result<> JobReader::read_code(const TomlEntry& entry) {
   }
   if (source == nullptr) {
     if (ref != nullptr) return document_.refuse(*ref, "ref: needs a repo, whose commit it names");
-    add(entry, "sync-from", folder_.empty() ? "." : folder_);
+    add(entry, "sync-from", ".");
     return {};
   }
   if (ref == nullptr) return {};
@@ -289,8 +291,11 @@ Result<> JobReader::read_key(const TomlEntry& entry, const std::string& name) {
   }
   if (name == "pass-env" || name == "outputs") {
     std::vector<std::string> texts = TRY(texts_of(entry));
-    for (std::string& text : texts)
+    for (std::string& text : texts) {
+      if (name == "pass-env" && text.find('=') != std::string::npos)
+        return document_.refuse(entry, "pass-env: names variables; values are those of env");
       add(entry, name == "outputs" ? "fetch" : "env", std::move(text));
+    }
     return {};
   }
   return read_option(entry, name);
@@ -307,16 +312,30 @@ Result<JobFile> JobReader::read() {
     return fail(Errc::input,
                 format("{}: is no job file, which has a line: schema = 1", printable(path_)));
   }
-  for (auto& [name, values] : job_.options.values) {
-    const Option* const option = find_option(name);
-    if (option == nullptr || !is_path(*option, job_.options.values)) continue;
-    for (std::string& value : values)
-      value = from_folder(value);
-  }
+  start_paths_at(folder_, job_.options);
   return std::move(job_);
 }
 
 }  // namespace
+
+void start_paths_at(const std::string& folder, OptionSource& options) {
+  const bool has_code = options.values.contains("sync-from") || options.values.contains("sync");
+  const auto move = [&folder](std::string& path) {
+    if (!path.starts_with('/')) path.insert(0, folder);
+  };
+  for (auto& [name, values] : options.values) {
+    const Option* const option = find_option(name);
+    const bool is_path = option->placeholder == "FILE" || option->placeholder == "DIR";
+    for (std::string& value : values) {
+      // With code, chdir begins at the copy.
+      if (name == "chdir" ? !has_code : name == "sync-from" ? !is_git_url(value) : is_path) {
+        move(value);
+      } else if (value.starts_with('@') && option->placeholder.find("HOSTS") != std::string::npos) {
+        value = format("@{}{}", value.substr(1).starts_with('/') ? "" : folder, value.substr(1));
+      }
+    }
+  }
+}
 
 Result<JobFile> read_job_file(std::string_view text, std::string_view path) {
   const TomlDocument document = TRY(TomlDocument::parse(text, path));

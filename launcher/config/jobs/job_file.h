@@ -15,6 +15,11 @@ struct JobFile {
   std::vector<std::string> command;  ///< of roles without one; may be empty
 };
 
+/// Makes relative paths of options begin at a folder, whose name ends in "/"; empty: the current
+/// one. They are files and folders, also hostfiles as @FILE. `chdir` is none where hosts get a
+/// copy.
+void start_paths_at(const std::string& folder, OptionSource& options);
+
 /// Reads a job file. Its keys are options of `dtrain run`, with _ for - where that is preferred,
 /// and the tables that describe roles, code and environment. Relative paths begin at the folder of
 /// `path`. Fails with Errc::input, with the line and a caret, for text that is no job file. Values

@@ -102,6 +102,14 @@ TEST_CASE("a job file that cannot be read or written is named") {
   CHECK(read_text_file(path, 100).value() == "one");
   CHECK_FALSE(write_new_file(folder.path() + "/no/b.toml", "x"));
   CHECK_FALSE(initial_job_file({.flags = {}, .command = {"./x"}}, {}));
+  JobWords init = {.action = JobWords::Action::init,
+                   .flags = {.values = {{"np", {"1"}}, {"report", {"r"}}}, .origins = {}},
+                   .command = {"./x"}};
+  CHECK(initial_job_file(init, {"PWD=/"}).value().find("report = \"r\"") != std::string::npos);
+  init.file = "jobs/a.toml";
+  const std::string here = current_folder({});
+  CHECK(initial_job_file(init, {}).value().find("report = \"" + here + "/r\"") !=
+        std::string::npos);
 }
 
 }  // namespace

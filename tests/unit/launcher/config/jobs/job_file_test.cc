@@ -79,12 +79,17 @@ TEST_CASE("a job file's name is that of the file, and its paths begin at its fol
   CHECK(read("", "/x/two words.toml").at("name").front() == "job");
   CHECK(read("", "plain").at("name").front() == "plain");
   CHECK(read("[code]\n", "job.toml").at("sync-from").front() == ".");
-  CHECK(read("[code]\n", "a/job.toml").at("sync-from").front() == "a/");
+  CHECK(read("[code]\n", "a/job.toml").at("sync-from").front() == "a/.");
   CHECK(read("[code]\npath = \"..\"\n", "a/job.toml").at("sync-from").front() == "a/..");
   CHECK(read("chdir = \"b\"", "a/job.toml").at("chdir").front() == "a/b");
   // Within a copy of the code, a folder belongs to the copy.
   CHECK(read("chdir = \"b\"\n[code]\n", "a/job.toml").at("chdir").front() == "b");
   CHECK(read("hostfile = \"/b\"", "a/job.toml").at("hostfile").front() == "/b");
+  CHECK(read("sync_from = \"b\"", "a/job.toml").at("sync-from").front() == "a/b");
+  CHECK(read("sync-from = \"https://h/b\"", "a/job.toml").at("sync-from").front() == "https://h/b");
+  CHECK(read("[code]\ntoken-file = \"t\"", "a/job.toml").at("sync-token-file").front() == "a/t");
+  CHECK(read("hosts = \"@h\"\nspare = \"@/h\"", "a/job.toml").at("hosts").front() == "@a/h");
+  CHECK(read("spare = \"@/h\"", "a/job.toml").at("spare").front() == "@/h");
   CHECK(read("env-file = [\"one\", \"/two\"]", "a/job.toml").at("env-file") ==
         std::vector<std::string>{"a/one", "/two"});
 }
@@ -109,6 +114,14 @@ TEST_CASE("a job file's faults are named with line, column and a caret") {
        "j.toml:1:1: command: expected a string or an array of strings, got an array"},
       {"command = \"\"", "j.toml:1:1: command: expected a program first"},
       {"env = {A = true}", "j.toml:1:8: A: expected a string for the variable, got true or false"},
+      {"env = {\"A=B\" = \"x\"}", "j.toml:1:8: expected the name of a variable, got \"A=B\""},
+      {"pass-env = [\"A=1\"]", "j.toml:1:1: pass-env: names variables; values are those of env"},
+      {"[roles.worker]\nreplicas = 1\nranked = false",
+       "j.toml:3:1: ranked: the role worker always has ranks"},
+      {"[code]\nrepo = \"folder\"",
+       "j.toml:2:1: repo: expected the URL of a git repository; a folder here is a path"},
+      {"[code]\npath = \"https://h/r\"",
+       "j.toml:2:1: path: expected a folder here; a URL is a repo"},
       {"env = 4", "j.toml:1:1: env: expected a string or an array of strings, got a whole number"},
       {"pass_env = 1",
        "j.toml:1:1: pass_env: expected a string or an array of strings, got a whole number"},
