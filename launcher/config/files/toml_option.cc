@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "launcher/config/options.h"
 
-#include <optional>
 #include <utility>
 
 namespace dt {
@@ -19,8 +18,28 @@ std::optional<std::vector<std::string>> array_values(const TomlValue& array) {
   return values;
 }
 
-/// Returns the values as on a command line; none when the type is wrong.
-std::optional<std::vector<std::string>> values_of(const TomlValue& value, OptionKind kind) {
+std::string_view wanted(OptionKind kind) {
+  switch (kind) {
+    case OptionKind::flag:
+      return "true or false";
+    case OptionKind::integer:
+      return "a whole number";
+    case OptionKind::text:
+      return "a string";
+    case OptionKind::number:
+      return "a number";
+    case OptionKind::duration:
+      return "a duration such as \"30s\", or a number of seconds";
+    case OptionKind::list:
+    case OptionKind::lines:
+      return "a string or an array of strings";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::optional<std::vector<std::string>> toml_values(const TomlValue& value, OptionKind kind) {
   using Kind = TomlValue::Kind;
   const bool number = kind == OptionKind::number || kind == OptionKind::duration;
   const bool list = kind == OptionKind::list || kind == OptionKind::lines;
@@ -50,27 +69,6 @@ std::optional<std::vector<std::string>> values_of(const TomlValue& value, Option
   return std::nullopt;
 }
 
-std::string_view wanted(OptionKind kind) {
-  switch (kind) {
-    case OptionKind::flag:
-      return "true or false";
-    case OptionKind::integer:
-      return "a whole number";
-    case OptionKind::text:
-      return "a string";
-    case OptionKind::number:
-      return "a number";
-    case OptionKind::duration:
-      return "a duration such as \"30s\", or a number of seconds";
-    case OptionKind::list:
-    case OptionKind::lines:
-      return "a string or an array of strings";
-  }
-  return "";
-}
-
-}  // namespace
-
 Result<const Option*> toml_option(const TomlDocument& document, const TomlEntry& entry,
                                   std::string_view name) {
   const Option* option = find_option(name);
@@ -85,7 +83,7 @@ Result<const Option*> toml_option(const TomlDocument& document, const TomlEntry&
 
 Result<> add_toml_option(const TomlDocument& document, const TomlEntry& entry, const Option& option,
                          OptionSource& options) {
-  auto values = values_of(entry.value, option.kind);
+  auto values = toml_values(entry.value, option.kind);
   if (!values) {
     return document.refuse(entry, format("{}: expected {}, got {}", option.name,
                                          wanted(option.kind), entry.value.kind_name()));

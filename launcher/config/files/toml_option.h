@@ -5,10 +5,16 @@
 #include "launcher/config/option_source.h"
 #include "launcher/config/tables/option.h"
 
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace dt {
 
+/// Returns a value as an option of this kind has it on a command line; none for a value of another
+/// kind.
+std::optional<std::vector<std::string>> toml_values(const TomlValue& value, OptionKind kind);
 /// Returns the option that a key means. Fails with Errc::input, and with the nearest name, where
 /// there is none, or where it cannot stand in a file.
 Result<const Option*> toml_option(const TomlDocument& document, const TomlEntry& entry,

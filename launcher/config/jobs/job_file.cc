@@ -103,17 +103,11 @@ Result<std::string> JobReader::text_of(const TomlEntry& entry) const {
 }
 
 Result<std::vector<std::string>> JobReader::texts_of(const TomlEntry& entry) const {
-  std::vector<std::string> texts;
-  if (entry.value.kind == Kind::text) texts.push_back(entry.value.text);
-  for (const TomlValue& element : entry.value.elements) {
-    if (element.kind == Kind::text) texts.push_back(element.text);
-  }
-  const bool all_texts = entry.value.kind == Kind::text || entry.value.kind == Kind::array;
-  if (all_texts && texts.size() >= entry.value.elements.size() && !texts.empty()) return texts;
-  return document_.refuse(
-      entry,
-      format("{}: expected a string or an array of strings, got {}", entry.key,
-             all_texts && entry.value.elements.empty() ? "an empty one" : entry.value.kind_name()));
+  auto texts = toml_values(entry.value, OptionKind::list);
+  if (texts && !texts->empty()) return *std::move(texts);
+  return document_.refuse(entry,
+                          format("{}: expected a string or an array of strings, got {}", entry.key,
+                                 texts ? "an empty one" : entry.value.kind_name()));
 }
 
 /// Returns the words of a command: a list as it is, a text for a shell.
