@@ -14,20 +14,20 @@ git_here() {
 # A repository of two commits, `app`: the first has the tag v1 and the branch old/one.
 make_repository() {
   export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
-  mkdir -p served/source/part elsewhere
-  echo one >served/source/code
-  echo part >served/source/part/file
-  git_here init -q served/source
-  git_here -C served/source add -A
-  git_here -C served/source commit -q -m first
-  git_here -C served/source tag v1
-  git_here -C served/source branch old/one
-  first=$(git_here -C served/source rev-parse HEAD)
-  echo two >served/source/code
-  git_here -C served/source commit -q -a -m second
-  second=$(git_here -C served/source rev-parse HEAD)
-  git_here clone -q --bare served/source served/app
-  url=file://$PWD/served/app
+  mkdir -p hosted/source/part elsewhere
+  echo one >hosted/source/code
+  echo part >hosted/source/part/file
+  git_here init -q hosted/source
+  git_here -C hosted/source add -A
+  git_here -C hosted/source commit -q -m first
+  git_here -C hosted/source tag v1
+  git_here -C hosted/source branch old/one
+  first=$(git_here -C hosted/source rev-parse HEAD)
+  echo two >hosted/source/code
+  git_here -C hosted/source commit -q -a -m second
+  second=$(git_here -C hosted/source rev-parse HEAD)
+  git_here clone -q --bare hosted/source hosted/app
+  url=file://$PWD/hosted/app
   printf '%s\n' '#!/bin/sh' 'host=$1' 'shift' "HOME=$PWD/homes/\$host XDG_RUNTIME_DIR=" \
     'export HOME XDG_RUNTIME_DIR' 'mkdir -p "$HOME"' 'exec "$@"' >rsh
   chmod +x rsh
@@ -36,11 +36,11 @@ make_repository() {
   unset XDG_RUNTIME_DIR
 }
 
-# Serves ./served by HTTP: for all below /open/, for "me" with the token below /private/.
+# Serves ./hosted by HTTP: for all below /open/, for "me" with the token below /private/.
 serve() {
   # The server of the unit tests, without the C++ around it.
   sed -n '/R"($/,/^)"/{//!p}' "$server_source" >../server.py
-  env -u TEST_MARKER python3 ../server.py "$PWD/served" ../requests >../ports &
+  env -u TEST_MARKER python3 ../server.py "$PWD/hosted" ../requests >../ports &
   # shellcheck disable=SC2064  # expands now
   trap "kill $!; end_marked_processes" EXIT
   wait_for test -s ../ports
@@ -108,11 +108,11 @@ test_a_ref_that_is_not_there_and_a_server_that_does_not_answer() {
 
 test_submodules_come_from_the_server() {
   make_repository
-  git_here clone -q --bare served/source served/library
-  git_here -C served/source submodule --quiet add "$PWD/served/library" library
-  git_here -C served/source config -f .gitmodules submodule.library.url ../library
-  git_here -C served/source commit -q -a -m third
-  git_here -C served/source push -q ../app main
+  git_here clone -q --bare hosted/source hosted/library
+  git_here -C hosted/source submodule --quiet add "$PWD/hosted/library" library
+  git_here -C hosted/source config -f .gitmodules submodule.library.url ../library
+  git_here -C hosted/source commit -q -a -m third
+  git_here -C hosted/source push -q ../app main
   serve
   git_dtrain --sync-from "$http/open/app" -H a:1 cat library/code
   expect_status 0
