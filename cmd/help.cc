@@ -153,22 +153,43 @@ std::string cache_help() {
 }
 
 std::string job_help() {
-  return "usage: dtrain job run FILE [options of run] [-- command]\n"
+  return "usage: dtrain job run FILE [--detach] [options of run] [-- command]\n"
          "       dtrain job check FILE [--connect] [options of run] [-- command]\n"
-         "       dtrain job init [-o FILE] -- options of run and command\n\n" +
+         "       dtrain job init [-o FILE] -- options of run and command\n"
+         "       dtrain job list [--json]\n"
+         "       dtrain job status [ID] [--json | --cluster-spec | --tf-config]\n"
+         "       dtrain job logs [ID] [-f] [--rank N | --role NAME:N] [--tail N]\n"
+         "       dtrain job stop [ID] [--grace TIME]\n"
+         "       dtrain job wait [ID]\n"
+         "       dtrain job rm ID\n\n" +
          wrapped(
              "run starts the job that FILE describes: its command, roles, hosts, code and options. "
              "check prints what would run where, with --json as a JSON document, and starts "
              "nothing. init prints the file of a command line. Options of run, and a command "
              "behind --, win over the file; the file wins over dtrain.toml. man dtrain.job.toml "
-             "describes the file.",
+             "describes the file.\n\nEach job has a folder in ~/.local/state/dtrain/jobs with its "
+             "state "
+             "and its output, and a name such as train-3. list, status, logs, stop, wait and rm "
+             "are "
+             "for these jobs, from any terminal; without ID the latest is meant. wait exits with "
+             "the job's status.",
              0) +
-         "\n\n" + entry("--connect", "Look at the job's hosts, as dtrain check does.") +
+         "\n\n" +
+         entry("--detach, -d",
+               "Leave the terminal when all tasks have started, and print the ID.") +
+         entry("--connect", "Look at the job's hosts, as dtrain check does.") +
          entry("-o FILE", "Write to FILE, which must not exist.") +
+         entry("--cluster-spec", "Print the addresses of the tasks that run, by role.") +
+         entry("--tf-config", "Print them as TF_CONFIG for a client.") +
+         entry("-f, --follow", "Show further lines until the job ends.") +
+         entry("--rank N, --role NAME:N", "Show the lines of one task.") +
+         entry("--tail N", "Begin with the last N lines of each stream.") +
+         entry("--grace TIME", "Kill after TIME, if the job's own --grace is not shorter.") +
          "\nexamples\n"
          "  dtrain job init -o train.toml -- -np 4 python train.py\n"
          "  dtrain job check train.toml\n"
-         "  dtrain job run train.toml --timeout 2h\n";
+         "  dtrain job run train.toml --timeout 2h --detach\n"
+         "  dtrain job logs -f\n";
 }
 
 std::string ps_help() {

@@ -32,6 +32,13 @@ Result<RunRequest> job_request(const JobWords& words, std::vector<std::string> e
   return request;
 }
 
+std::string effective_job_text(const RunRequest& request) {
+  OptionSource all = request.job;
+  for (const auto& [name, values] : request.flags.values)
+    all.values.insert_or_assign(name, values);
+  return job_file_text(all, request.command);
+}
+
 Result<std::string> initial_job_file(const JobWords& words,
                                      const std::vector<std::string>& environment) {
   RunRequest request = {.flags = words.flags, .command = words.command, .environment = environment};

@@ -13,6 +13,10 @@ namespace dt {
 /// which the command line wins. Fails with Errc::input.
 Result<RunRequest> job_request(const JobWords& words, std::vector<std::string> environment);
 
+/// Returns the text of a job file for the job of this request, with the options of the command
+/// line.
+std::string effective_job_text(const RunRequest& request);
+
 /// Returns the file of `dtrain job init`. Fails with Errc::input for words that `dtrain run`
 /// refuses.
 Result<std::string> initial_job_file(const JobWords& words,

@@ -27,9 +27,14 @@ void add_flags(OptionSource flags, OptionSource& all) {
 /// Reads "FILE [options] [-- command]". Options may stand before the file, too.
 Result<JobWords> read_file_words(JobWords::Action action, Words words) {
   constexpr std::array<std::string_view, 1> connect = {"--connect"};
+  constexpr std::array<std::string_view, 2> detach = {"--detach", "-d"};
   const bool checks = action == JobWords::Action::check;
   Dialect dialect = {.command = "job"};
-  if (checks) dialect.own_flags = connect;
+  if (checks) {
+    dialect.own_flags = connect;
+  } else {
+    dialect.own_flags = detach;
+  }
   RunArguments before = TRY(read_run_arguments(words, dialect));
   if (before.prints != nullptr) return JobWords{};
   if (before.command.empty() || before.literal) {
@@ -43,11 +48,13 @@ Result<JobWords> read_file_words(JobWords::Action action, Words words) {
                                     "file's goes behind --",
                                     printable(behind.command.front())));
   }
+  const bool has_own = !before.own.empty() || !behind.own.empty();
   JobWords read = {.action = action,
                    .file = before.command.front(),
                    .flags = std::move(before.flags),
                    .command = std::move(behind.command),
-                   .connect = !before.own.empty() || !behind.own.empty()};
+                   .connect = checks && has_own,
+                   .detach = !checks && has_own};
   add_flags(std::move(behind.flags), read.flags);
   return read;
 }
@@ -84,7 +91,14 @@ Result<JobWords> read_job_words(Words words) {
   if (action == "run") return read_file_words(JobWords::Action::run, words.subspan(1));
   if (action == "check") return read_file_words(JobWords::Action::check, words.subspan(1));
   if (action == "init") return read_init_words(words.subspan(1));
-  const std::vector<std::string> names(actions.begin(), actions.end());
+  const auto kept = kept_actions();
+  if (std::ranges::find(kept, action) != kept.end()) {
+    const KeptWords read = TRY(read_kept_words(words));
+    if (read.action == KeptWords::Action::help) return JobWords{};
+    return JobWords{.action = JobWords::Action::kept, .kept = read};
+  }
+  std::vector<std::string> names(actions.begin(), actions.end());
+  names.insert(names.end(), kept.begin(), kept.end());
   const auto guess = nearest(action, names);
   return fail(Errc::input, format("job: \"{}\" is not one of its commands; {}", printable(action),
                                   guess ? format("did you mean dtrain job {}?", *guess)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "cmd/kept_words.h"
 #include "launcher/config/config.h"
 
 #include <cstdint>
@@ -12,12 +13,14 @@ namespace dt {
 
 /// The words behind `dtrain job`.
 struct JobWords {
-  enum class Action : uint8_t { help, run, check, init };
+  enum class Action : uint8_t { help, run, check, init, kept };
   Action action = Action::help;
   std::string file = {};                  ///< run, check: the job file; init: -o, empty for stdout
   OptionSource flags = {};                ///< options of run as typed; they win over the file
   std::vector<std::string> command = {};  ///< wins over the file's; init: the job's
   bool connect = false;                   ///< check: contact the hosts
+  bool detach = false;                    ///< run: leave the terminal
+  KeptWords kept = {};                    ///< kept: all of it
   bool operator==(const JobWords&) const = default;
 };
 

@@ -10,6 +10,7 @@
 #include "cmd/command_advice.h"
 #include "cmd/completion.h"
 #include "cmd/job_command.h"
+#include "cmd/kept_command.h"
 #include "cmd/options.h"
 #include "cmd/ps_command.h"
 #include "cmd/run_arguments.h"
@@ -23,6 +24,9 @@
 #include "launcher/config/option_value.h"
 #include "launcher/config/options.h"
 #include "launcher/job/run.h"
+#include "launcher/kept/detach.h"
+#include "launcher/kept/job_folder.h"
+#include "launcher/kept/kept_job.h"
 #include "launcher/report/report.h"
 #include "launcher/report/report_file.h"
 #include "launcher/sync/source/git_token.h"
@@ -36,6 +40,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 
 namespace dt {
 namespace {
@@ -130,6 +135,10 @@ int run_command(const Invocation& invocation, const std::vector<std::string>& wo
   if (!config) return print_error(config.error(), typed_color(invocation));
   if (const auto advice = advice_for(words, *config, parse_environment(environment)))
     return print_error({Errc::not_runnable, *advice}, config->color);
+  if (config->keep_output && !config->output_dir) {
+    return print_error({Errc::input, "--keep-output: no output is kept; add --output-dir DIR"},
+                       config->color);
+  }
   return run(*config, parse_environment(environment));
 }
 
@@ -142,16 +151,44 @@ int init_job(const JobWords& words) {
   return written ? 0 : print_error(written.error());
 }
 
+/// Runs a job in a folder of its own, and without the terminal if the user wants that.
+int run_kept_job(const RunConfig& config, std::string text, bool detach) {
+  const Environment environment = process_environment();
+  if (config.dry_run) return run(config, environment);
+  const auto folder = new_job_folder(environment, config.name);
+  if (!folder && detach) return print_error(folder.error(), config.color);
+  if (!folder) own_log(config.color).warn("the job is not kept: {}", folder.error().message);
+  if (!folder) return run(config, environment);
+  if (!detach)
+    return run(config, environment, KeepOrder{.folder = *folder, .text = std::move(text)});
+  auto detached = detach_job(*folder);
+  if (!detached) return print_error(detached.error(), config.color);
+  if (detached->started) {
+    return run(config, environment,
+               KeepOrder{.folder = *folder,
+                         .text = std::move(text),
+                         .started = *std::move(detached->started),
+                         .detached = true});
+  }
+  const int printed = print(folder->id + "\n");
+  return detached->status.value_or(printed);
+}
+
 int job_command(const Invocation& invocation) {
   const std::vector<std::string> environment = own_environment();
+  if (invocation.job.action == JobWords::Action::kept) {
+    const auto status = run_kept(invocation.job.kept, parse_environment(environment));
+    return status ? *status : print_error(status.error());
+  }
   if (invocation.job.action == JobWords::Action::init) return init_job(invocation.job);
   auto request = job_request(invocation.job, environment);
   if (!request) return print_error(request.error(), typed_color(invocation));
   request->notice = log_notices(invocation);
   request->on_read = remove_stale_report;
+  std::string text = effective_job_text(*request);
   const auto config = load_run_config(*std::move(request));
   if (!config) return print_error(config.error(), typed_color(invocation));
-  if (!invocation.job.connect) return run(*config, parse_environment(environment));
+  if (!invocation.job.connect) return run_kept_job(*config, std::move(text), invocation.job.detach);
   return check(*config, {.json = config->json, .command = config->command},
                parse_environment(environment));
 }

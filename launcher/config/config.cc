@@ -253,6 +253,11 @@ Result<> read_texts(const OptionSources& sources, RunConfig& config) {
   if (const auto given = find_option(sources, "output-dir")) {
     config.output_dir = TRY(given->text("a folder"));
   }
+  if (const auto given = find_option(sources, "keep-output")) {
+    const auto bytes = parse_size(given->value());
+    if (!bytes) return given->expected("a size, such as 100M or 1G");
+    config.keep_output = *bytes;
+  }
   if (const auto given = find_option(sources, "result-dir")) {
     config.result_dir = TRY(given->text("a folder"));
   }

@@ -101,6 +101,8 @@ struct RunConfig {
   ClusterFilter cluster_filter = ClusterFilter::none;
   bool no_macros = false;
   std::optional<std::string> output_dir;
+  std::optional<uint64_t>
+      keep_output;  ///< bytes of each task in files; none: all, in a job's 1 GiB
   std::optional<std::string> result_dir;
   std::optional<bool> end_on_lost_output;  ///< none: unless files have the output
   bool merge_stderr = false;

@@ -315,6 +315,10 @@ inline constexpr std::array own_options = {
         OptionGroup::output,
         "Also write each worker's output, byte for byte, to DIR/rank.N/stdout and stderr; of tasks "
         "without rank to DIR/ROLE.INDEX/stdout and stderr. {job_id} stands for the job's id."},
+    Option{"keep-output", "--keep-output", OptionKind::text, "SIZE", OptionGroup::output,
+           "Keep at most so much of each task's output in the files of --output-dir or of dtrain "
+           "job run, such as 100M: the oldest goes, and the report counts it. dtrain job run keeps "
+           "1G by default, and nothing with 0."},
     Option{
         "result-dir", "--result-dir", OptionKind::text, "DIR", OptionGroup::output,
         "Give each task a descriptor for a result, whose number is in DTRAIN_RESULT_FD, and write "

@@ -1,15 +1,20 @@
 #include "launcher/console/runtime.h"
 
+#include "base/bytes.h"
+
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <utility>
 
 namespace dt {
 
 Runtime::Runtime(bool verbose)
-    : log_(verbose ? Log::Level::verbose : Log::Level::normal,
-           [this](std::string_view line) { console_.err().write(std::string(line), {}); }) {
+    : log_(verbose ? Log::Level::verbose : Log::Level::normal, [this](std::string_view line) {
+        console_.err().write(std::string(line), {});
+        if (log_copy_) static_cast<void>(write_all(log_copy_.get(), as_bytes(line)));
+      }) {
 }
 
 Result<std::unique_ptr<Runtime>> Runtime::open(Options options, const Environment& environment) {
@@ -45,6 +50,14 @@ void Runtime::signalled(int number) {
   } else if (number != SIGUSR1 && number != SIGUSR2 && number != SIGWINCH) {
     interrupted_ = number;
   }
+}
+
+void Runtime::stop(std::optional<Duration> grace) {
+  /// Signals that follow each other faster are one request.
+  constexpr Duration shortest = milliseconds(400);
+  if (!std::exchange(stopping_, true)) signalled(SIGTERM);
+  if (grace)
+    second_stop_ = loop_->after(std::max(*grace, shortest), [this] { signalled(SIGTERM); });
 }
 
 /// Called within a write: the job's reaction comes later, from the loop.

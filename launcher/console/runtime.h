@@ -1,7 +1,9 @@
 #pragma once
 
+#include "base/clock.h"
 #include "base/color.h"
 #include "base/environment.h"
+#include "base/io/fd.h"
 #include "base/io/log.h"
 #include "base/io/loop.h"
 #include "base/io/signals.h"
@@ -11,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 
 namespace dt {
 
@@ -56,6 +59,12 @@ class Runtime {
   /// Stops this process until it gets SIGCONT, unless it has an unread one.
   static void suspend();
 
+  /// Does as SIGTERM to dtrain, and as a second one after `grace`, which kills. A further call
+  /// changes the grace at most.
+  void stop(std::optional<Duration> grace);
+  /// From now on the log has a copy in this file.
+  void copy_log(Fd file) { log_copy_ = std::move(file); }
+
   /// Runs the loop until all queued text is written or `deadline` has come. A stop signal ends it,
   /// too: the user may not want to wait for a slow reader.
   void drain(Time deadline);
@@ -68,12 +77,15 @@ class Runtime {
 
   std::unique_ptr<Loop> loop_;
   Console console_;
+  Fd log_copy_;
   Log log_;
   std::unique_ptr<Signals> signals_;
   std::function<void(int)> on_signal_;
   int interrupted_ = 0;
   std::optional<Error> lost_output_;
   Timer reader_gone_;
+  bool stopping_ = false;  ///< by stop()
+  Timer second_stop_;
   bool pause_wanted_ = false;  ///< SIGTSTP came last while no SignalHandlerScope lived
   bool draining_ = false;
   bool colored_out_ = false;

@@ -23,6 +23,8 @@ namespace {
 /// line, so it waits longer where nobody answers a prompt.
 constexpr Duration silence_at_prompt = milliseconds(100);
 constexpr Duration silence_elsewhere = seconds(10);
+/// A file over its limit loses such a part of it at once.
+constexpr uint64_t dropped_share = 8;
 
 /// Returns the name of a stream, and of its file.
 std::string_view file_name(TaskStream stream) {
@@ -140,6 +142,7 @@ void TaskOutput::add(size_t task, TaskStream stream, ByteSpan bytes,
   (stream == TaskStream::output ? its.count.stdout_bytes : its.count.stderr_bytes) += bytes.size();
   const size_t lost = write_file(to, bytes);
   its.count.lost_bytes += lost;
+  drop_oldest(its);
   std::string lines;
   if (!options_.quiet) {
     join_line(to, stream);
@@ -311,6 +314,7 @@ size_t TaskOutput::write_file(Channel& channel, ByteSpan bytes) {
     if (n < 0 && errno == EINTR) continue;
     if (n >= 0) {
       bytes = bytes.subspan(static_cast<size_t>(n));
+      channel.front.written += static_cast<uint64_t>(n);
       continue;
     }
     note_loss(channel);
@@ -319,7 +323,21 @@ size_t TaskOutput::write_file(Channel& channel, ByteSpan bytes) {
   return bytes.size();
 }
 
+/// Both streams share the limit: the larger file loses its oldest bytes.
+void TaskOutput::drop_oldest(TaskChannels& task) const {
+  if (options_.kept_bytes == 0) return;
+  Channel& output = task.streams[TaskStream::output];
+  Channel& error = task.streams[TaskStream::error];
+  while (output.front.kept() + error.front.kept() > options_.kept_bytes) {
+    Channel& larger = output.front.kept() >= error.front.kept() ? output : error;
+    if (!larger.file) return;
+    task.count.dropped_bytes +=
+        drop_front(larger.file.get(), larger.front, options_.kept_bytes / dropped_share + 1);
+  }
+}
+
 void TaskOutput::empty_file(Channel& channel) {
+  channel.front = {};
   if (!channel.file) return;
   const int file = channel.file.get();
   if (::ftruncate(file, 0) < 0 || ::lseek(file, 0, SEEK_SET) < 0) note_loss(channel);

@@ -4,6 +4,7 @@
 #include "base/io/log.h"
 #include "base/io/loop.h"
 #include "base/result.h"
+#include "launcher/console/file_front.h"
 #include "launcher/console/line_tagger.h"
 #include "launcher/console/sink.h"
 #include "launcher/console/tail.h"
@@ -29,6 +30,7 @@ struct OutputCount {
   uint64_t stdout_bytes = 0;
   uint64_t stderr_bytes = 0;
   uint64_t lost_bytes = 0;
+  uint64_t dropped_bytes = 0;  ///< of the files' fronts, by TaskOutput::Options::kept_bytes
   bool operator==(const OutputCount&) const = default;
 };
 
@@ -51,9 +53,10 @@ class TaskOutput {
     bool timestamps = false;  ///< a time before each line on the console
     bool colored_out = false;
     bool colored_err = false;
-    Loop* loop = nullptr;   ///< for the times of silence; null: only whole lines are written
-    bool restarts = false;  ///< the streams of all tasks may continue after their end
-    bool answered = false;  ///< tasks read dtrain's input, where prompts are answered
+    Loop* loop = nullptr;     ///< for the times of silence; null: only whole lines are written
+    bool restarts = false;    ///< the streams of all tasks may continue after their end
+    uint64_t kept_bytes = 0;  ///< of a task's files, which lose their oldest bytes; 0: all
+    bool answered = false;    ///< tasks read dtrain's input, where prompts are answered
   };
   /// Makes the files, if any, so that a bad folder fails before any task starts.
   static Result<std::unique_ptr<TaskOutput>> open(const Plan& plan, Options options, Sink& out,
@@ -87,6 +90,7 @@ class TaskOutput {
     LineTagger tagger{""};
     Fd file;
     std::string path;
+    FileFront front = {};
     uint64_t lost = 0;  ///< bytes that the file lacks
     bool ended = false;
     bool in_line = false;          ///< the file ends within a line
@@ -119,6 +123,7 @@ class TaskOutput {
   void restart(TaskChannels& task);
   void end_stream(Stream which);
   size_t write_file(Channel& channel, ByteSpan bytes);
+  void drop_oldest(TaskChannels& task) const;
   void empty_file(Channel& channel);
   void note_loss(Channel& channel);
   void log_losses() const;

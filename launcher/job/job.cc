@@ -75,6 +75,7 @@ Job::~Job() {
 Result<> Job::launch(const LaunchFacts& facts) {
   // All orders are encoded before the first one is sent: after an error no agent runs tasks.
   const std::vector<Bytes> orders = TRY(launch_orders(config_, plan_, facts));
+  parts_.record.places = task_places(plan_, facts);
   parts_.status.ranks(0, plan_.tasks.size());
   for (size_t agent = 0; agent < orders.size(); ++agent) {
     parts_.agents.send(agent, MessageType::launch, 0, orders[agent]);

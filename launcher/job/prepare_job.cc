@@ -28,6 +28,7 @@ TaskOutput::Options output_options(const RunConfig& config, Runtime& runtime) {
           .colored_err = runtime.colored_err(),
           .loop = &runtime.loop(),
           .restarts = config.restarts.max > 0,
+          .kept_bytes = config.keep_output.value_or(0),
           .answered = config.stdin_target.is_read()};
 }
 

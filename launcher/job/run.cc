@@ -111,10 +111,11 @@ int print_failure(const Error& error) {
 
 }  // namespace
 
-int run(const RunConfig& given, const Environment& environment) {
+int run(const RunConfig& given, const Environment& environment, std::optional<KeepOrder> kept) {
   const auto job_id = random_name(8);
   if (!job_id) return print_failure(job_id.error());
   RunConfig config = with_job_id(given, *job_id);
+  if (kept) keep_output(*kept, config);
   const auto opened = Runtime::open({.verbose = config.verbose,
                                      .color = config.color,
                                      .needs_reader = config.ends_on_lost_output()},
@@ -122,10 +123,12 @@ int run(const RunConfig& given, const Environment& environment) {
   if (!opened) return print_failure(opened.error());
   Runtime& runtime = **opened;
   become_subreaper();
-  print_notes(config, environment, runtime.log());
   JobRecord record;
   record.job = *job_id;
   record.name = config.name;
+  std::optional<KeptJob> folder;
+  if (kept) folder.emplace(*std::move(kept), KeptJob::Parts{config, runtime, record});
+  print_notes(config, environment, runtime.log());
   auto report = ReportFile::open(config.dry_run ? std::nullopt : config.report);
   Result<Outcome> result = !report ? Result<Outcome>(tl::unexpected(report.error()))
                                    : run_job(config, environment, runtime, record);
@@ -141,6 +144,7 @@ int run(const RunConfig& given, const Environment& environment) {
   runtime.drain(outcome.reason.empty() ? Time::max() : Clock::now() + drain_patience);
   count_lost_output(config, runtime, outcome);
   if (ended_well && outcome.exit_status != 0) runtime.log().error("{}", outcome.reason);
+  if (folder) folder->end(outcome);
   return outcome.exit_status;
 }
 

@@ -51,6 +51,12 @@ struct TaskRecord {
   }
 };
 
+/// The address and the GPUs of a task on its host.
+struct TaskPlace {
+  std::string address;  ///< "host:port"; empty: unknown
+  std::string gpus;     ///< those that it sees, as CUDA_VISIBLE_DEVICES; empty: all of its agent
+};
+
 /// One start of all tasks, until all of them have ended.
 struct GenerationRecord {
   Time began;
@@ -78,6 +84,7 @@ struct JobRecord {
   Plan plan;
   std::vector<GenerationRecord> generations;
   std::vector<TaskRecord> tasks;                         ///< of the last generation, as in the plan
+  std::vector<TaskPlace> places;                         ///< by task; empty before the launch
   std::vector<OutputCount> output;                       ///< by task
   std::vector<std::string> contained_by;                 ///< by host; empty: the host was lost
   std::vector<std::string> last_stderr;                  ///< lines of the first task that failed
@@ -91,6 +98,7 @@ struct JobRecord {
     plan = made;
     job = id;
     tasks.assign(plan.tasks.size(), {});
+    places.clear();
     contained_by.assign(plan.hosts.size(), {});
     last_stderr.clear();
   }

@@ -64,7 +64,8 @@ Json output_json(const JobRecord& record, size_t task) {
   const OutputCount& output = record.output[task];
   return Json::Object{{"stdout_bytes", count(output.stdout_bytes)},
                       {"stderr_bytes", count(output.stderr_bytes)},
-                      {"lost_bytes", count(output.lost_bytes)}};
+                      {"lost_bytes", count(output.lost_bytes)},
+                      {"dropped_bytes", count(output.dropped_bytes)}};
 }
 
 Json::Array attempts_json(const TaskRecord& task, Time began) {
@@ -84,6 +85,7 @@ Json::Array attempts_json(const TaskRecord& task, Time began) {
 Json task_json(const JobRecord& record, size_t number) {
   const Task& task = record.plan.tasks[number];
   const TaskRecord& seen = record.tasks[number];
+  const TaskPlace place = number < record.places.size() ? record.places[number] : TaskPlace();
   const auto since_start = [&record](const std::optional<Time>& when) {
     return when ? Json(in_seconds(*when - record.began)) : Json();
   };
@@ -92,6 +94,8 @@ Json task_json(const JobRecord& record, size_t number) {
                       {"rank", rank_or_null(task.rank)},
                       {"local_rank", rank_or_null(task.local_rank)},
                       {"host", record.plan.hosts[static_cast<size_t>(task.agent)].host.name},
+                      {"address", text_or_null(place.address)},
+                      {"gpus", text_or_null(place.gpus)},
                       {"pid", seen.pid > 0 ? Json(seen.pid) : Json()},
                       {"started_at_s", since_start(seen.started)},
                       {"ended_at_s", since_start(seen.ended)},
@@ -159,7 +163,8 @@ Json rendezvous_json(const std::optional<RendezvousServer::Counters>& counters) 
 }  // namespace
 
 Json report_document(const JobRecord& record, const std::vector<std::string>& command,
-                     const Outcome& outcome, Time now) {
+                     const std::optional<Outcome>& outcome, Time now) {
+  const Outcome so_far = outcome.value_or(Outcome());
   Json::Array tasks;
   for (size_t task = 0; task < record.plan.tasks.size(); ++task)
     tasks.push_back(task_json(record, task));
@@ -175,12 +180,12 @@ Json report_document(const JobRecord& record, const std::vector<std::string>& co
       {"name", text_or_null(record.name)},
       {"command", texts(command)},
       {"start", utc_text(record.began_at)},
-      {"end", utc_text(end)},
-      {"duration_s", in_seconds(duration)},
-      {"exit_status", outcome.exit_status},
-      {"reason", text_or_null(outcome.reason)},
-      {"failure", failure_json(outcome.failure, record.last_stderr)},
-      {"failed_tasks", outcome.failed_tasks},
+      {"end", outcome ? Json(utc_text(end)) : Json()},
+      {"duration_s", outcome ? Json(in_seconds(duration)) : Json()},
+      {"exit_status", outcome ? Json(outcome->exit_status) : Json()},
+      {"reason", text_or_null(so_far.reason)},
+      {"failure", failure_json(so_far.failure, record.last_stderr)},
+      {"failed_tasks", so_far.failed_tasks},
       {"world_size", record.plan.world_size},
       {"roles", roles_json(record.plan, command)},
       {"cluster", cluster_json(record.plan)},

@@ -4,12 +4,14 @@
 #include "launcher/report/job_record.h"
 #include "launcher/report/outcome.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace dt {
 
-/// Returns the document that --report writes at the end of every job. It has these members.
+/// Returns the document that --report writes at the end of every job, and that a job file's folder
+/// has while it runs: without `outcome`. It has these members.
 ///
 ///   `report_version`  1. A change that could break readers raises it; new members do not.
 ///   `version`         The version of dtrain.
@@ -17,7 +19,7 @@ namespace dt {
 ///   `command`         The command, as a list.
 ///   `start`, `end`    Times by the launcher's clock: ISO 8601, UTC.
 ///   `duration_s`      Measured by a monotonic clock.
-///   `exit_status`     The exit status of dtrain run.
+///   `exit_status`     The exit status of dtrain run. These three are null while the job runs.
 ///   `reason`          Why dtrain itself ended the job or could not start it, or null.
 ///   `failure`         The first task that failed, or null:
 ///                     {role, index, rank, host, pid, cause, error, last_stderr: [line, …]}.
@@ -33,9 +35,9 @@ namespace dt {
 ///                     ensured that no process was left. "cgroup": the kernel ended all processes
 ///                     in it. "sweep": the agent ended its descendants. Null: the host was lost, or
 ///                     the job ended before.
-///   `tasks`           [{role, index, rank, local_rank, host, pid, started_at_s, ended_at_s, exit,
-///                     resources, completed, output, earlier_attempts}]. In rank order, tasks
-///                     without rank last.
+///   `tasks`           [{role, index, rank, local_rank, host, address, gpus, pid, started_at_s,
+///                     ended_at_s, exit, resources, completed, output, earlier_attempts}]. In rank
+///                     order, tasks without rank last.
 ///
 ///   `generations`     [{number, began_at_s, ended_at_s, waited_s, world_size, hosts, failure,
 ///                     reason}]: the starts of all tasks. `hosts` are names. `waited_s` is the time
@@ -47,6 +49,9 @@ namespace dt {
 /// These are the members of a task that may be null.
 ///
 ///   `rank`, `local_rank`  Null without a rank.
+///   `address`         "host:port" of its held port, as in the ClusterSpec. Null before the launch.
+///   `gpus`            The GPUs that are left to it, as in CUDA_VISIBLE_DEVICES. Null when dtrain
+///                     deals none.
 ///   `pid`, `started_at_s`  Null when the task never started. Seconds are from `start` to when the
 ///                     launcher noticed.
 ///   `ended_at_s`, `exit`  Null when the launcher did not see the end. `exit` is
@@ -59,9 +64,10 @@ namespace dt {
 ///                     largest process.
 ///   `completed`       Null when the launcher did not see the end. True when the task ended
 ///                     well, or after the job had succeeded.
-///   `output`          {stdout_bytes, stderr_bytes, lost_bytes}. The first two count bytes that
-///                     reached the launcher, the last those that did not reach console and file.
-///                     Null before the launch.
+///   `output`          {stdout_bytes, stderr_bytes, lost_bytes, dropped_bytes}. The first two
+///                     count bytes that reached the launcher, the third those that did not reach
+///                     console and file. The last were dropped from the files by --keep-output.
+///                     Null before the end.
 ///
 /// The members of a task are about its last attempt. Only `output` covers all of them.
 /// `earlier_attempts` is [{pid, started_at_s, ended_at_s, exit}], the oldest first.
@@ -86,6 +92,6 @@ namespace dt {
 ///
 /// Every member is always present. Bytes that are not UTF-8 become U+FFFD.
 Json report_document(const JobRecord& record, const std::vector<std::string>& command,
-                     const Outcome& outcome, Time now);
+                     const std::optional<Outcome>& outcome, Time now);
 
 }  // namespace dt

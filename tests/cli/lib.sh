@@ -235,7 +235,7 @@ run_one() (
   unset NO_COLOR CLICOLOR CLICOLOR_FORCE CI
   # The tests may run in a scheduler's job, whose hosts they are not to use.
   unset SLURM_JOB_ID SLURM_STEP_NUM_TASKS LSB_JOBID PBS_JOBID PE_HOSTFILE KUBERNETES_SERVICE_HOST K_MPI_JOB_ROLE
-  export TEST_MARKER=$2 HOME=$1/home XDG_CONFIG_HOME=$1/home/.config
+  export TEST_MARKER=$2 HOME=$1/home XDG_CONFIG_HOME=$1/home/.config XDG_STATE_HOME=$1/home/.local/state
   out=$1/out
   mkdir -p "$out" "$1/home" "$1/cwd"
   cd "$1/cwd" || exit 1

@@ -28,7 +28,7 @@ test_a_report_has_hosts_tasks_times_and_counts() {
     'all(0 < t["started_at_s"] < t["ended_at_s"] <= r["duration_s"] for t in r["tasks"])' \
     'all(t["ended_at_s"] >= 0.2 for t in r["tasks"])' \
     'all(t["exit"] == {"code": 0, "signal": None, "oom": False} for t in r["tasks"])' \
-    'all(t["output"] == {"stdout_bytes": 13, "stderr_bytes": 4, "lost_bytes": 0} for t in r["tasks"])' \
+    'all(t["output"] == {"stdout_bytes": 13, "stderr_bytes": 4, "lost_bytes": 0, "dropped_bytes": 0} for t in r["tasks"])' \
     'r["counters"]["rendezvous"]["connections"] == 0'
 }
 

@@ -45,6 +45,18 @@ void add_tree(Environment& environment, const HostTree& tree, const RunConfig& c
 
 }  // namespace
 
+std::vector<TaskPlace> task_places(const Plan& plan, const LaunchFacts& facts) {
+  std::vector<TaskPlace> places;
+  for (size_t at = 0; at < plan.tasks.size(); ++at) {
+    const std::string* const address = facts.job.cluster.address_of(plan.tasks[at].id);
+    const Environment& bound = facts.bindings.tasks[at].environment;
+    const auto gpus = bound.find("CUDA_VISIBLE_DEVICES");
+    places.push_back({.address = address == nullptr ? "" : *address,
+                      .gpus = gpus == bound.end() ? "" : gpus->second});
+  }
+  return places;
+}
+
 Result<std::vector<Bytes>> launch_orders(const RunConfig& config, const Plan& plan,
                                          const LaunchFacts& facts) {
   Launch launch = {.forwarded = facts.forwarded,

@@ -8,6 +8,7 @@
 #include "launcher/job/start/reach.h"
 #include "launcher/plan/binding.h"
 #include "launcher/plan/plan.h"
+#include "launcher/report/job_record.h"
 #include "launcher/sync/server/sync_events.h"
 
 #include <vector>
@@ -22,6 +23,9 @@ struct LaunchFacts {
   const Reach& reach;
   const std::vector<HostTree>& trees;  ///< of --sync, by agent; empty: none
 };
+
+/// Returns what each task has of its host: its address and its GPUs.
+std::vector<TaskPlace> task_places(const Plan& plan, const LaunchFacts& facts);
 
 /// Each agent's order to start its tasks, an encoded Launch, by agent number. Fails with
 /// Errc::input when one order is longer than a message may be: then no agent starts any task.

@@ -18,6 +18,11 @@ TEST_CASE("dtrain job takes an action, a file, options of run around it, and a c
   CHECK(run.flags.values == OptionValues{{"env", {"A=1", "B=2"}}, {"timeout", {"2h"}}});
   CHECK(run.flags.origins.at("timeout") == "--timeout");
   CHECK(run.command == Line{"./x", "--np"});
+  CHECK_FALSE(run.detach);
+  CHECK(read_job_words(Line{"run", "a.toml", "-d"}).value().detach);
+  const JobWords logs = read_job_words(Line{"logs", "-f"}).value();
+  CHECK(logs.action == JobWords::Action::kept);
+  CHECK(logs.kept.follow);
   const JobWords check = read_job_words(Line{"check", "a.toml", "--connect", "--json"}).value();
   CHECK(check.action == JobWords::Action::check);
   CHECK(check.connect);
@@ -37,7 +42,9 @@ TEST_CASE("dtrain job takes an action, a file, options of run around it, and a c
 TEST_CASE("wrong words of dtrain job get a sentence") {
   const std::pair<Line, std::string> cases[] = {
       {{"rn"}, "job: \"rn\" is not one of its commands; did you mean dtrain job run?"},
-      {{"wait"}, "job: \"wait\" is not one of its commands; they are run, check, init"},
+      {{"begin"},
+       "job: \"begin\" is not one of its commands; they are run, check, init, list, status, logs, "
+       "stop, wait, rm"},
       {{"run"}, "job run: which file? write: dtrain job run FILE"},
       {{"check", "--", "x"}, "job check: which file? write: dtrain job check FILE"},
       {{"run", "a.toml", "./x"},

@@ -37,8 +37,9 @@ const Json& at(const Json& json, std::string_view list, size_t number) {
 TEST_CASE("report_document: a job without a plan has its reason, and all members") {
   JobRecord record;
   record.began_at = WallClock::time_point();
-  const Json json = report_document(record, {"true"}, {.exit_status = 3, .reason = "no host"},
-                                    record.began + milliseconds(1500));
+  const Json json =
+      report_document(record, {"true"}, Outcome{.exit_status = 3, .reason = "no host"},
+                      record.began + milliseconds(1500));
   CHECK(
       json.text() ==
       R"({"report_version":1,"version":"0.1.0","job":null,"name":null,"command":["true"],)"
@@ -50,12 +51,13 @@ TEST_CASE("report_document: a job without a plan has its reason, and all members
 
 TEST_CASE("report_document: a task that never started is all null") {
   const JobRecord record = planned_record();
-  const Json json = report_document(record, {"true"}, {}, record.began);
+  const Json json = report_document(record, {"true"}, Outcome(), record.began);
   CHECK(at(json, "job") == Json("j1"));
-  CHECK(at(json, "tasks", 0).text() ==
-        R"({"role":"worker","index":0,"rank":0,"local_rank":0,"host":"node1","pid":null,)"
-        R"("started_at_s":null,"ended_at_s":null,"exit":null,"resources":null,)"
-        R"("completed":null,"output":null,"earlier_attempts":[]})");
+  CHECK(
+      at(json, "tasks", 0).text() ==
+      R"({"role":"worker","index":0,"rank":0,"local_rank":0,"host":"node1","address":null,"gpus":null,"pid":null,)"
+      R"("started_at_s":null,"ended_at_s":null,"exit":null,"resources":null,)"
+      R"("completed":null,"output":null,"earlier_attempts":[]})");
   CHECK(at(at(json, "tasks", 2), "rank") == Json());
   CHECK(at(at(json, "tasks", 2), "role") == Json("ps"));
   CHECK(at(json, "hosts", 0).text() ==
@@ -83,13 +85,13 @@ TEST_CASE("report_document: the facts of a task that ended") {
                                                  .requests = 99,
                                                  .horovod_requests = 7,
                                                  .joined = 2};
-  const Json json = report_document(record, {"true"}, {}, record.began + seconds(3));
+  const Json json = report_document(record, {"true"}, Outcome(), record.began + seconds(3));
   CHECK(at(json, "tasks", 0).text() ==
-        R"({"role":"worker","index":0,"rank":0,"local_rank":0,"host":"node1","pid":77,)"
+        R"({"role":"worker","index":0,"rank":0,"local_rank":0,"host":"node1","address":null,"gpus":null,"pid":77,)"
         R"("started_at_s":0.25,"ended_at_s":2.0,"exit":{"code":3,"signal":null,"oom":false},)"
         R"("resources":{"user_s":1.5,"system_s":0.125,"max_rss_bytes":4096,"major_faults":1,)"
         R"("voluntary_switches":2,"involuntary_switches":3},)"
-        R"("completed":false,"output":{"stdout_bytes":10,"stderr_bytes":20,"lost_bytes":5},)"
+        R"("completed":false,"output":{"stdout_bytes":10,"stderr_bytes":20,"lost_bytes":5,"dropped_bytes":0},)"
         R"("earlier_attempts":[]})");
   CHECK(at(at(json, "tasks", 1), "exit").text() ==
         R"({"code":null,"signal":"SIGKILL","oom":true})");
@@ -138,7 +140,7 @@ TEST_CASE("report_document: a restarted task has its last attempt, and the earli
   task.restart();
   CHECK_FALSE(task.exit);
   task.pid = 78;
-  const Json json = report_document(record, {"true"}, {}, record.began + seconds(3));
+  const Json json = report_document(record, {"true"}, Outcome(), record.began + seconds(3));
   CHECK(at(at(json, "tasks", 0), "pid") == Json(78));
   CHECK(at(at(json, "tasks", 0), "earlier_attempts").text() ==
         R"([{"pid":77,"started_at_s":1.0,"ended_at_s":2.0,)"
@@ -156,7 +158,7 @@ TEST_CASE("report_document: each start of the tasks is a generation") {
   record.planned(record.plan, "j1");
   CHECK(record.last_stderr.empty());
   record.begin_generation(record.began + seconds(6));
-  const Json json = report_document(record, {"true"}, {}, record.began + seconds(7));
+  const Json json = report_document(record, {"true"}, Outcome(), record.began + seconds(7));
   const Json& first = at(json, "generations", 0);
   CHECK(at(first, "number") == Json(1));
   CHECK(at(first, "began_at_s") == Json(1.0));
