@@ -32,7 +32,7 @@ FLOORS = {
                  "connect", "slurm", "console", "discovery", "report", "kept", "job", "check"),
     "launcher/ssh": ("config", "keys", ""),
     "launcher/job": ("start", "generations", "supervision", "sync", ""),
-    "launcher/config": ("words", "hosts", "allocation", "restarts", "tables", "sync", "", "files", "jobs"),
+    "launcher/config": ("words", "hosts", "allocation", "restarts", "resources", "tables", "sync", "", "files", "jobs"),
     "launcher/sync": ("", "source", "store", "setup", "fetch", "host", "server"),
 }
 

@@ -83,20 +83,23 @@ std::string glibc_version() {
 }
 
 void find_memory(HostDiagnostics& facts) {
-  const std::string meminfo = text_of("/proc/meminfo");
-  facts.memory_bytes = meminfo_bytes(meminfo, "MemTotal");
-  facts.memory_free_bytes = meminfo_bytes(meminfo, "MemAvailable");
+  facts.memory_bytes = usable_memory_bytes();
+  facts.memory_free_bytes =
+      std::min(facts.memory_bytes, meminfo_bytes(text_of("/proc/meminfo"), "MemAvailable"));
+}
+
+}  // namespace
+
+int64_t usable_memory_bytes() {
+  int64_t bytes = meminfo_bytes(text_of("/proc/meminfo"), "MemTotal");
   const std::string cgroups = text_of("/proc/self/cgroup");
   for (const std::string_view line : split(cgroups, '\n')) {
     if (!line.starts_with("0::")) continue;
     const int64_t max = cgroup_memory_max("/sys/fs/cgroup", std::string(line.substr(3)));
-    if (max == 0) continue;
-    facts.memory_bytes = std::min(facts.memory_bytes, max);
-    facts.memory_free_bytes = std::min(facts.memory_free_bytes, max);
+    if (max > 0) bytes = std::min(bytes, max);
   }
+  return bytes;
 }
-
-}  // namespace
 
 std::string misleading_own_name() {
   utsname about = {};

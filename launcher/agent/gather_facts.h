@@ -39,6 +39,8 @@ std::vector<PythonModule> modules_of(std::string_view printed,
                                      const std::vector<std::string>& names,
                                      const std::string& why_missing);
 
+/// Returns the memory of this host that cgroups of version 2 leave to this process; 0: unknown.
+int64_t usable_memory_bytes();
 /// Returns the memory limit of the version 2 cgroup `path` in `root` and of its parents; 0: none.
 int64_t cgroup_memory_max(const std::string& root, const std::string& path);
 

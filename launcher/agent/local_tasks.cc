@@ -157,7 +157,9 @@ void LocalTasks::start_one(uint32_t local_index, TaskProcess::Options options) {
                           .cwd = programs_.cwd,
                           .open_files_max = programs_.open_files_max,
                           .cpus = wanted.cpus,
-                          .cgroup = programs_.cgroup};
+                          .cgroup = programs_.task_cgroups.empty()
+                                        ? programs_.cgroup
+                                        : programs_.task_cgroups[local_index]};
   auto process =
       TaskProcess::start(loop_, std::move(request), std::move(options), handlers_for(local_index));
   if (process) {

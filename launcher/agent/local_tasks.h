@@ -36,7 +36,8 @@ class LocalTasks {
     std::map<std::string, Program> by_role;
     std::string cwd;
     uint64_t open_files_max = 0;
-    int cgroup = -1;  ///< as in ChildRequest
+    int cgroup = -1;                     ///< as in ChildRequest
+    std::vector<int> task_cgroups = {};  ///< one a task instead of it; empty: none has its own
   };
   using Send = std::function<void(MessageType type, uint32_t stream, ByteSpan payload)>;
 

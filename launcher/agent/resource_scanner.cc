@@ -3,8 +3,10 @@
 #include "base/format.h"
 #include "base/io/cores.h"
 #include "base/text.h"
+#include "launcher/agent/gather_facts.h"
 #include "launcher/agent/local_host.h"
 #include "launcher/environment/environment.h"
+#include "launcher/process/task_cgroup.h"
 #include "launcher/protocol/message.h"
 
 namespace dt {
@@ -55,6 +57,8 @@ Result<std::unique_ptr<ResourceScanner>> ResourceScanner::start(Loop& loop,
   std::unique_ptr<ResourceScanner> scanner(new ResourceScanner(std::move(on_done)));
   scanner->resources_.topology = TRY(own_topology());
   scanner->resources_.cpu_quota = cpu_quota();
+  scanner->resources_.memory_bytes = static_cast<uint64_t>(usable_memory_bytes());
+  scanner->resources_.limits_memory = TaskCgroup::can_limit_memory();
   scanner->resources_.visible = own_visible_variables();
   if (wanted.gpus) {
     const auto answered = [&it = *scanner,

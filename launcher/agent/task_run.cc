@@ -1,5 +1,6 @@
 #include "launcher/agent/task_run.h"
 
+#include <algorithm>
 #include <csignal>
 #include <utility>
 
@@ -16,7 +17,12 @@ Result<> TaskRun::launch(Launch wanted, LocalTasks::Programs programs,
     refuse(wanted, "cannot relay the rendezvous: " + opened.error().message);
     return {};
   }
+  if (const auto limited = limit_memory(wanted); !limited) {
+    refuse(wanted, "cannot limit the memory of tasks: " + limited.error().message);
+    return {};
+  }
   programs.cgroup = cgroup_ ? cgroup_->fd() : -1;
+  if (cgroup_) programs.task_cgroups = cgroup_->part_fds();
   check_for_mpi();
   return tasks_.launch(std::move(wanted), std::move(programs));
 }
@@ -35,6 +41,15 @@ Result<> TaskRun::open_relay(Launch& wanted) {
   relay_ = TRY(RelayListener::open(loop_, handlers_.send, relayed_max(wanted.tasks.size())));
   wanted.common["DTRAIN_RENDEZVOUS"] = relay_->address().text();
   return {};
+}
+
+/// If a task has a limit, each task gets a cgroup of its own.
+Result<> TaskRun::limit_memory(const Launch& wanted) {
+  std::vector<uint64_t> limits(wanted.tasks.size());
+  std::ranges::transform(wanted.tasks, limits.begin(), &TaskLaunch::memory_max);
+  if (std::ranges::all_of(limits, [](uint64_t limit) { return limit == 0; })) return {};
+  if (!cgroup_) return fail(Errc::os, "there is no cgroup for them");
+  return cgroup_->limit_memory(limits);
 }
 
 void TaskRun::refuse(const Launch& wanted, const std::string& why) {

@@ -61,6 +61,7 @@ class TaskRun {
 
  private:
   Result<> open_relay(Launch& wanted);
+  Result<> limit_memory(const Launch& wanted);
   void watch_ports(std::vector<uint16_t> ports);
   void refuse(const Launch& wanted, const std::string& why);
   void check_for_mpi();

@@ -5,6 +5,7 @@
 #include "launcher/config/tables/horovod_options.h"
 #include "launcher/config/tables/option.h"
 #include "launcher/config/tables/other_launcher_options.h"
+#include "launcher/config/tables/resource_options.h"
 #include "launcher/config/tables/size_options.h"
 
 #include <algorithm>
@@ -376,10 +377,12 @@ inline constexpr std::array own_options = {
 
 /// All options of `dtrain run`.
 inline constexpr auto run_options = [] {
-  std::array<Option, own_options.size() + size_options.size() + sync_options.size() +
-                         torchrun_options.size() + mpirun_options.size() + horovod_options.size()>
+  std::array<Option, own_options.size() + resource_options.size() + size_options.size() +
+                         sync_options.size() + torchrun_options.size() + mpirun_options.size() +
+                         horovod_options.size()>
       all;
   auto* next = std::ranges::copy(own_options, all.begin()).out;
+  next = std::ranges::copy(resource_options, next).out;
   next = std::ranges::copy(size_options, next).out;
   next = std::ranges::copy(sync_options, next).out;
   next = std::ranges::copy(torchrun_options, next).out;

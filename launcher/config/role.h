@@ -3,6 +3,7 @@
 #include "base/environment.h"
 #include "base/result.h"
 #include "launcher/config/hosts/hosts.h"
+#include "launcher/config/resources/role_resources.h"
 
 #include <limits>
 #include <string>
@@ -15,7 +16,7 @@ namespace dt {
 inline constexpr int restarts_unlimited = std::numeric_limits<int>::max();
 
 /// A group of equal tasks of a job, by -np or --role, and by --role-command, --role-env,
-/// --role-ranked and --restart-role.
+/// --role-ranked, --restart-role, and --role-cpus, --role-gpus and --role-memory.
 struct Role {
   std::string name = "worker";
   int count = 0;                          ///< 0: one for each slot, allowed if it is the only role
@@ -25,6 +26,7 @@ struct Role {
   bool ranked = true;                     ///< its tasks have ranks
   int restarts = 0;                       ///< the most restarts of each task
   bool restarts_always = false;           ///< after exit status 0, too, until the job ends
+  RoleResources resources = {};           ///< of each task
   bool operator==(const Role&) const = default;
 };
 

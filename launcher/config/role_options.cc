@@ -20,6 +20,8 @@
 namespace dt {
 namespace {
 
+constexpr const char* devices_variable = "CUDA_VISIBLE_DEVICES";
+
 /// Returns --role, unless that is the label that torchrun gives to its only role.
 std::optional<OptionValue> given_roles(const OptionSources& sources) {
   auto given = find_option(sources, "role");
@@ -153,13 +155,80 @@ Result<> read_restarts(const OptionSources& sources, std::vector<Role>& roles) {
   return {};
 }
 
+/// Sets one of the resources of a role by a value such as "4" or "0.5"; false for no such value.
+using SetResource = bool (*)(std::string_view text, RoleResources& resources);
+
+bool set_cpus(std::string_view text, RoleResources& resources) {
+  const auto count = parse_integer(text);
+  if (!count || *count < 1 || *count > task_cpus_max) return false;
+  resources.cpus = static_cast<int>(*count);
+  return true;
+}
+
+bool set_gpus(std::string_view text, RoleResources& resources) {
+  resources.gpus = parse_gpu_count(text);
+  return resources.gpus.has_value();
+}
+
+bool set_memory(std::string_view text, RoleResources& resources) {
+  resources.memory_bytes = parse_memory(text).value_or(0);
+  return resources.memory_bytes > 0;
+}
+
+struct ResourceOption {
+  std::string_view name;
+  std::string_view shape;
+  std::string_view wanted;
+  SetResource set = nullptr;
+};
+
+constexpr ResourceOption resource_rows[] = {
+    {"role-cpus", "NAME=N", cpus_wanted, set_cpus},
+    {"role-gpus", "NAME=N", gpus_wanted, set_gpus},
+    {"role-memory", "NAME=SIZE", memory_wanted, set_memory},
+};
+
+Result<> read_resource(const OptionSources& sources, const ResourceOption& option,
+                       std::vector<Role>& roles) {
+  const auto given = find_option(sources, option.name);
+  if (!given) return {};
+  std::vector<const Role*> read;
+  const std::string all = join(*given->values, ",");
+  for (const std::string_view text : split(all, ',')) {
+    const auto [role, value] = TRY(parse_role_value(trim(text), option.shape, *given, roles));
+    if (std::ranges::count(read, role) > 0)
+      return given->refuse(format("role {} is given twice", role->name));
+    read.push_back(role);
+    if (option.set(value, role->resources)) continue;
+    return given->refuse(
+        format("role {}: expected {}, got \"{}\"", role->name, option.wanted, printable(value)));
+  }
+  return {};
+}
+
+/// Reads the resources of roles. A role without GPUs does not see those of its host.
+Result<> read_resources(const OptionSources& sources, std::vector<Role>& roles) {
+  for (const ResourceOption& option : resource_rows)
+    TRY(read_resource(sources, option, roles));
+  for (Role& role : roles) {
+    if (!role.resources.gpus) continue;
+    if (role.environment.contains(devices_variable)) {
+      return find_option(sources, "role-gpus")
+          ->refuse(format("role {} has {} by --role-env, too; leave one of them out", role.name,
+                          devices_variable));
+    }
+    if (!role.resources.gpus->needs_gpus()) role.environment.emplace(devices_variable, "");
+  }
+  return {};
+}
+
 /// Hides GPUs from ps and evaluator, which would take them from the tasks that train. The user may
 /// set CUDA_VISIBLE_DEVICES to override it.
 void hide_gpus(std::vector<Role>& roles, const std::vector<EnvironmentSetting>& settings) {
-  constexpr const char* variable = "CUDA_VISIBLE_DEVICES";
-  if (std::ranges::count(settings, variable, &EnvironmentSetting::name) > 0) return;
+  if (std::ranges::count(settings, devices_variable, &EnvironmentSetting::name) > 0) return;
   for (Role& role : roles) {
-    if (role.name == "ps" || role.name == evaluator_role) role.environment.emplace(variable, "");
+    const bool trains = role.name != "ps" && role.name != evaluator_role;
+    if (!trains && !role.resources.gpus) role.environment.emplace(devices_variable, "");
   }
 }
 
@@ -254,6 +323,7 @@ Result<> read_roles(const OptionSources& sources, const TextReader& read_text, R
   TRY(read_environments(sources, config.roles));
   TRY(read_ranked(sources, config.roles));
   TRY(read_restarts(sources, config.roles));
+  TRY(read_resources(sources, config.roles));
   const auto given = given_roles(sources);
   if (const auto label = find_option(sources, "role"); label && !given) {
     config.warnings.push_back(format("{} {}: a label of torchrun; these processes are worker here",

@@ -104,10 +104,10 @@ void ompi_of_rank(Environment& environment, const RankedTask& facts) {
                         {"OMPI_COMM_WORLD_LOCAL_SIZE", facts.local_size}});
 }
 
-/// In a step of Slurm, JAX would choose the GPU with its local rank. But the task sees only number
-/// 0.
+/// In a step of Slurm, JAX would choose the GPU with its local rank. But the task sees only those
+/// from number 0.
 void add_jax_device(Environment& environment, const JobFacts& job) {
-  if (job.own_gpu) environment["JAX_LOCAL_DEVICE_IDS"] = "0";
+  if (job.own_gpus > 0) environment["JAX_LOCAL_DEVICE_IDS"] = own_gpu_numbers(job);
 }
 
 /// JAX requires five SLURM_* names. It would derive the coordinator's address from the first

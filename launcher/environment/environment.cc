@@ -115,6 +115,13 @@ std::set<std::string_view> outer_defaults(const Environment& launcher) {
 
 }  // namespace
 
+std::string own_gpu_numbers(const JobFacts& job) {
+  std::vector<std::string> numbers;
+  for (int number = 0; number < job.own_gpus; ++number)
+    numbers.push_back(format("{}", number));
+  return join(numbers, ",");
+}
+
 Environment forwarded_environment(const Environment& launcher,
                                   const std::vector<EnvironmentSetting>& settings,
                                   const std::vector<std::string>& excluded) {

@@ -31,10 +31,13 @@ struct JobFacts {
   JobShape shape;
   bool dump_stacks = false;    ///< libdtrain writes its stack on SIGQUIT
   Environment strategy = {};   ///< the variables of --strategy and its options
-  bool own_gpu = false;        ///< each task sees only one GPU, as number 0
+  int own_gpus = 0;            ///< GPUs that each rank alone sees, from number 0; 0: all
   bool gpu_share = false;      ///< ranks may share GPUs
   std::string slurm_job = {};  ///< SLURM_JOB_ID, where the hosts are of a Slurm job
 };
+
+/// Returns "0,1": the numbers by which each rank has its own GPUs.
+std::string own_gpu_numbers(const JobFacts& job);
 
 /// The part of a task's environment that only its host knows.
 struct HostFacts {

@@ -5,6 +5,9 @@
 #include "choices/strategy_name.h"
 #include "launcher/config/external_cluster.h"
 
+#include <algorithm>
+#include <optional>
+
 namespace dt {
 
 namespace {
@@ -39,6 +42,26 @@ Environment strategy_variables(const RunConfig& config) {
   return variables;
 }
 
+/// Returns the number of GPUs that each rank alone sees; 0 where ranks differ, or see all.
+int own_gpus(const RunConfig& config, const Plan& plan) {
+  const int by_option = config.placement.gpu_bind == GpuBind::rank ? 1 : 0;
+  std::optional<int> all;
+  for (const Role& role : plan.roles) {
+    if (!role.ranked) continue;
+    const auto& gpus = role.resources.gpus;
+    const int own = !gpus ? by_option : gpus->shares() ? 1 : gpus->whole;
+    if (all.value_or(own) != own) return 0;
+    all = own;
+  }
+  return all.value_or(0);
+}
+
+bool some_share_gpus(const Plan& plan) {
+  return std::ranges::any_of(plan.roles, [](const Role& role) {
+    return role.resources.gpus && role.resources.gpus->shares();
+  });
+}
+
 }  // namespace
 
 JobFacts job_facts(const RunConfig& config, const Plan& plan, const TaskTable& table,
@@ -65,8 +88,8 @@ JobFacts job_facts(const RunConfig& config, const Plan& plan, const TaskTable& t
                     .shape = job_shape_of(plan),
                     .dump_stacks = config.dump_stacks,
                     .strategy = strategy_variables(config),
-                    .own_gpu = config.placement.gpu_bind == GpuBind::rank,
-                    .gpu_share = config.placement.gpu_share,
+                    .own_gpus = own_gpus(config, plan),
+                    .gpu_share = config.placement.gpu_share || some_share_gpus(plan),
                     .slurm_job = config.slurm_job};
   if (plan.is_partial()) {
     set_partial_cluster(facts, *plan.external_layout);

@@ -74,7 +74,7 @@ void add_paddle_rank(Environment& environment, const JobFacts& job, const Plan& 
       {"PADDLE_LOCAL_RANK", local_rank},
       {"PADDLE_RANK_IN_NODE", local_rank},
       {"PADDLE_LOCAL_SIZE", format("{}", plan.local_size(task))},
-      {"FLAGS_selected_gpus", job.own_gpu ? "0" : local_rank},
+      {"FLAGS_selected_gpus", job.own_gpus > 0 ? own_gpu_numbers(job) : local_rank},
   };
   environment.insert(std::begin(variables), std::end(variables));
   const std::string* address = job.cluster.address_of(task.id);

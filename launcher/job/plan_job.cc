@@ -7,6 +7,7 @@
 #include "launcher/job/own_names.h"
 #include "launcher/plan/job_plan.h"
 #include "launcher/plan/resolve_hosts.h"
+#include "launcher/plan/role_binding.h"
 #include "launcher/plan/strategy_check.h"
 
 #include <utility>
@@ -106,6 +107,7 @@ Result<PlannedJob> plan_job(JobContext& context, const Environment& environment)
   context.warn(useless_spare_warnings(job.plan, config.restarts.spares));
   job.bindings = TRY(bind_plan(config.placement, job.plan, hosts, resources));
   context.warn(resource_warnings(hosts, resources));
+  context.warn(memory_warnings(job.plan, hosts, resources));
   // A scheduler gives each agent the value of its own host.
   if (context.agents.dialed_hosts() == nullptr)
     context.warn(own_device_warnings(hosts, environment, job.forwarded));

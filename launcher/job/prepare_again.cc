@@ -7,6 +7,7 @@
 #include "launcher/job/start/rendezvous.h"
 #include "launcher/job/sync/tree_orders.h"
 #include "launcher/plan/job_plan.h"
+#include "launcher/plan/role_binding.h"
 #include "launcher/process/sweep.h"
 
 #include <algorithm>
@@ -140,10 +141,8 @@ std::vector<std::string> Restarting::binding_faults() const {
   std::vector<std::string> faults;
   const auto resources = resources_of_hosts();
   for (size_t agent = 0; agent < resources.size(); ++agent) {
-    const int tasks = generation_.plan.hosts[agent].ranked;
-    const auto bound = tasks > 0
-                           ? bind_host(parts_.gathering.config.placement, tasks, resources[agent])
-                           : HostBindings();
+    const auto bound =
+        bind_planned(parts_.gathering.config.placement, generation_.plan, agent, resources[agent]);
     faults.push_back(bound ? "" : bound.error().message);
   }
   return faults;

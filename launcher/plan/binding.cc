@@ -2,10 +2,12 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/plan/role_binding.h"
 
 #include <algorithm>
 #include <cassert>
 #include <map>
+#include <utility>
 
 namespace dt {
 
@@ -98,13 +100,6 @@ Result<> check_gpus(const HostResources& resources, const std::vector<Gpu>& gpus
                                   tasks, gpus.size(), std::max<size_t>(1, gpus.size())));
 }
 
-Environment environment_for(const Gpu& gpu, const VisibleVariables& visible) {
-  Environment environment = {{"CUDA_VISIBLE_DEVICES", gpu.visible_as}};
-  // dtrain uses NVML's numbers, in the order of the bus. CUDA's default order is by speed.
-  if (!visible.cuda) environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
-  return environment;
-}
-
 /// A line of --report-bindings: "rank 0 on node1: cpus 0-3, NUMA node 0, GPU 0 (H100)".
 std::string line_of(const Task& task, const std::string& host, const Binding& binding,
                     const HostResources& resources) {
@@ -116,12 +111,14 @@ std::string line_of(const Task& task, const std::string& host, const Binding& bi
   });
   std::vector<std::string> gpus;
   for (const Gpu& gpu : visible_gpus(resources.gpus.gpus, resources.visible)) {
-    if (!binding.gpu || *binding.gpu == gpu)
+    if (!binding.gpus || std::ranges::count(*binding.gpus, gpu) > 0)
       gpus.push_back(format("{} ({})", gpu.visible_as, gpu.name));
   }
-  return format("rank {} on {}: cpus {}{}, NUMA node {}, GPU {}", task.rank, host,
-                ranges_text(cpus), bound ? "" : " (not bound)", ranges_text(part.numa_nodes()),
-                gpus.empty() ? "none" : join(gpus, ", "));
+  const std::string name = task.rank >= 0 ? format("rank {}", task.rank) : task.id.text();
+  return format("{} on {}: cpus {}{}, NUMA node {}, GPU {}{}", name, host, ranges_text(cpus),
+                bound ? "" : " (not bound)", ranges_text(part.numa_nodes()),
+                gpus.empty() ? "none" : join(gpus, ", "),
+                binding.memory_max > 0 ? ", memory " + memory_text(binding.memory_max) : "");
 }
 
 /// Returns the resources of the plan's hosts. Requires that these are some of `hosts`.
@@ -138,6 +135,15 @@ std::vector<const HostResources*> resources_of(const Plan& plan, const std::vect
 
 }  // namespace
 
+void Binding::show_only(std::vector<Gpu> shown, const VisibleVariables& visible) {
+  std::vector<std::string> names(shown.size());
+  std::ranges::transform(shown, names.begin(), &Gpu::visible_as);
+  environment = {{"CUDA_VISIBLE_DEVICES", join(names, ",")}};
+  // dtrain uses NVML's numbers, in the order of the bus. CUDA's default order is by speed.
+  if (!visible.cuda && !shown.empty()) environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
+  gpus = std::move(shown);
+}
+
 Result<HostBindings> bind_host(const PlacementOptions& options, int tasks,
                                const HostResources& resources) {
   assert(tasks > 0);
@@ -153,11 +159,8 @@ Result<HostBindings> bind_host(const PlacementOptions& options, int tasks,
   }
   if (options.gpu_bind == GpuBind::none) return bindings;
   if (!options.gpu_share || gpus.empty()) TRY(check_gpus(resources, gpus, count));
-  for (size_t i = 0; i < count; ++i) {
-    const Gpu& gpu = gpus[i % gpus.size()];
-    bindings.tasks[i].gpu = gpu;
-    bindings.tasks[i].environment = environment_for(gpu, resources.visible);
-  }
+  for (size_t i = 0; i < count; ++i)
+    bindings.tasks[i].show_only({gpus[i % gpus.size()]}, resources.visible);
   return bindings;
 }
 
@@ -170,24 +173,23 @@ Result<Bindings> bind_plan(const PlacementOptions& options, const Plan& plan,
   std::map<std::string, std::vector<std::string>> hosts_by_failure;
   for (size_t agent = 0; agent < plan.hosts.size(); ++agent) {
     const PlannedHost& planned = plan.hosts[agent];
-    if (planned.ranked == 0) continue;
-    Result<HostBindings> bound = bind_host(options, planned.ranked, *found[agent]);
+    if (planned.tasks.empty()) continue;
+    Result<HostBindings> bound = bind_planned(options, plan, agent, *found[agent]);
     if (!bound) {
       hosts_by_failure[bound.error().message].push_back(planned.host.name);
       continue;
     }
     if (!bound->note.empty()) all.notes.push_back(format("{}: {}", planned.host.name, bound->note));
-    for (const size_t at : planned.tasks) {
-      const int local_rank = plan.tasks[at].local_rank;
-      if (local_rank >= 0) all.tasks[at] = std::move(bound->tasks[static_cast<size_t>(local_rank)]);
-    }
+    for (size_t i = 0; i < planned.tasks.size(); ++i)
+      all.tasks[planned.tasks[i]] = std::move(bound->tasks[i]);
   }
   std::vector<std::string> failures;
   for (const auto& [failure, names] : hosts_by_failure)
     failures.push_back(format("{}: {}", join(names, ", "), failure));
   if (!failures.empty()) return fail(Errc::input, join(failures, "\n"));
   for (size_t i = 0; options.report_bindings && i < plan.tasks.size(); ++i) {
-    if (plan.tasks[i].rank < 0) continue;
+    const Role* const role = find_role(plan.roles, plan.tasks[i].id.role);
+    if (plan.tasks[i].rank < 0 && (role == nullptr || !role->resources.are_given())) continue;
     const auto agent = static_cast<size_t>(plan.tasks[i].agent);
     all.lines.push_back(
         line_of(plan.tasks[i], plan.hosts[agent].host.name, all.tasks[i], *found[agent]));

@@ -7,21 +7,25 @@
 #include "launcher/plan/plan.h"
 #include "launcher/protocol/host_resources.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace dt {
 
-/// The CPUs and the GPU that a task gets for itself.
+/// The CPUs, GPUs and memory that a task gets for itself.
 struct Binding {
-  std::vector<int> cpus = {};    ///< empty: all that its agent may use
-  std::optional<Gpu> gpu = {};   ///< none: all that its agent sees
-  Environment environment = {};  ///< hides all GPUs but this from the task
+  std::vector<int> cpus = {};                 ///< empty: all that its agent may use
+  std::optional<std::vector<Gpu>> gpus = {};  ///< none: all that its agent sees
+  Environment environment = {};               ///< hides all GPUs but these from the task
+  uint64_t memory_max = 0;                    ///< in bytes; 0: no limit
+  /// Sets `gpus`, and the variables that hide the others.
+  void show_only(std::vector<Gpu> shown, const VisibleVariables& visible);
   bool operator==(const Binding&) const = default;
 };
 
-/// Bindings of one host's tasks, by local rank, and a note for --verbose (may be empty).
+/// Bindings of one host's tasks, in their order, and a note for --verbose (may be empty).
 struct HostBindings {
   std::vector<Binding> tasks;
   std::string note;
@@ -40,7 +44,7 @@ struct HostBindings {
 Result<HostBindings> bind_host(const PlacementOptions& options, int tasks,
                                const HostResources& resources);
 
-/// Bindings of all tasks of a plan; tasks without rank are not bound.
+/// Bindings of all tasks of a plan. Tasks without rank are bound only by resources of their role.
 struct Bindings {
   std::vector<Binding> tasks;      ///< same indices as Plan::tasks
   std::vector<std::string> notes;  ///< for --verbose

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "launcher/config/macros.h"
+#include "launcher/plan/role_binding.h"
 #include "launcher/plan/some_of.h"
 #include "launcher/plan/success_rule.h"
 
@@ -130,9 +131,11 @@ ResourceNeed resource_need(const RunConfig& config, const std::vector<Host>& hos
   const PlacementOptions& placement = config.placement;
   if (!all_slots_known(hosts) || placement.report_bindings) return ResourceNeed::gpus;
   if (config.dry_run) return ResourceNeed::nothing;
-  if (placement.gpu_bind != GpuBind::none || placement.bind_to == BindTo::automatic)
+  if (placement.gpu_bind != GpuBind::none || placement.bind_to == BindTo::automatic ||
+      needs_gpus(config.roles))
     return ResourceNeed::gpus;
-  return placement.bind_to == BindTo::none ? ResourceNeed::nothing : ResourceNeed::cpus;
+  const bool cpus = placement.bind_to != BindTo::none || needs_cpus_or_memory(config.roles);
+  return cpus ? ResourceNeed::cpus : ResourceNeed::nothing;
 }
 
 std::vector<HostResources> with_forwarded_devices(std::vector<HostResources> resources,

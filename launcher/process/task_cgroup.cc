@@ -12,7 +12,10 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <memory>
 
@@ -42,17 +45,39 @@ std::string path_of(const std::string& folder, pid_t agent) {
   return format("{}/{}{}", folder, name_prefix, agent);
 }
 
-/// Removes the cgroups of agents that were killed before they could do it.
-void remove_leftovers(const std::string& folder) {
+/// Calls `use` with the path of each folder in this one.
+void for_each_folder(const std::string& folder,
+                     const std::function<void(const std::string& path)>& use) {
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(folder.c_str()), closedir);
   if (!entries) return;
   // readdir(3) on a stream of our own is safe; no other thread sees it.
   while (const dirent* entry = readdir(entries.get())) {  // NOLINT(concurrency-mt-unsafe)
     const std::string_view name = entry->d_name;
-    if (!name.starts_with(name_prefix)) continue;
-    const std::string path = format("{}/{}", folder, name);
-    if (lock_folder(path)) ::rmdir(path.c_str());
+    if (entry->d_type == DT_DIR && !name.starts_with('.')) use(format("{}/{}", folder, name));
   }
+}
+
+/// Removes an empty cgroup and its parts.
+void remove_cgroup(const std::string& path) {
+  for_each_folder(path, [](const std::string& part) { ::rmdir(part.c_str()); });
+  ::rmdir(path.c_str());
+}
+
+Result<> write_value(const std::string& path, const std::string& value) {
+  const Fd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file) return fail(Errc::os, format("cannot open {}: {}", path, errno_text(errno)));
+  if (const Result<> written = write_all(file.get(), as_bytes(value)); !written)
+    return fail(Errc::os,
+                format("cannot write {} to {}: {}", value, path, written.error().message));
+  return {};
+}
+
+/// Removes the cgroups of agents that were killed before they could do it.
+void remove_leftovers(const std::string& folder) {
+  for_each_folder(folder, [&folder](const std::string& path) {
+    const bool is_ours = path.starts_with(format("{}/{}", folder, name_prefix));
+    if (is_ours && lock_folder(path)) remove_cgroup(path);
+  });
 }
 
 }  // namespace
@@ -92,7 +117,35 @@ std::unique_ptr<TaskCgroup> TaskCgroup::adopt(pid_t agent) {
 
 TaskCgroup::~TaskCgroup() {
   // The cgroup is empty by now, unless it holds a process that even SIGKILL does not end.
-  ::rmdir(path_.c_str());
+  remove_cgroup(path_);
+}
+
+bool TaskCgroup::can_limit_memory() {
+  const std::optional<std::string> own = own_folder();
+  if (!own || ::access(own->c_str(), W_OK) != 0) return false;
+  const std::string handed_on = read_text(*own + "/cgroup.subtree_control");
+  const std::vector<std::string_view> controllers = split_words(handed_on);
+  return std::ranges::count(controllers, "memory") > 0;
+}
+
+Result<> TaskCgroup::limit_memory(const std::vector<uint64_t>& memory_max) {
+  TRY(write_value(path_ + "/cgroup.subtree_control", "+memory"));
+  for (const uint64_t bytes : memory_max) {
+    const std::string path = format("{}/task-{}", path_, parts_.size());
+    if (::mkdir(path.c_str(), 0755) < 0)
+      return fail(Errc::os, format("cannot make {}: {}", path, errno_text(errno)));
+    if (bytes > 0) TRY(write_value(path + "/memory.max", format("{}", bytes)));
+    parts_.emplace_back(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!parts_.back())
+      return fail(Errc::os, format("cannot open {}: {}", path, errno_text(errno)));
+  }
+  return {};
+}
+
+std::vector<int> TaskCgroup::part_fds() const {
+  std::vector<int> numbers(parts_.size());
+  std::ranges::transform(parts_, numbers.begin(), &Fd::get);
+  return numbers;
 }
 
 bool TaskCgroup::populated() const {

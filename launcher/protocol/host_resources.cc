@@ -105,6 +105,7 @@ Bytes encode(const HostResources& message) {
   Writer writer;
   put(writer, message.topology);
   writer.number(int32_t{message.cpu_quota.value_or(no_quota)});
+  writer.number(message.memory_bytes).number(message.limits_memory);
   put(writer, message.gpus);
   put(writer, message.visible.cuda);
   put(writer, message.visible.nvidia);
@@ -128,6 +129,8 @@ Result<HostResources> decode(ByteSpan payload) {
   message.topology = get_topology(reader);
   const auto quota = reader.number<int32_t>();
   if (quota != no_quota) message.cpu_quota = quota;
+  message.memory_bytes = reader.number<uint64_t>();
+  message.limits_memory = reader.number<bool>();
   message.gpus = get_gpu_list(reader);
   message.visible.cuda = get_variable(reader);
   message.visible.nvidia = get_variable(reader);

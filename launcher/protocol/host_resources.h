@@ -28,6 +28,8 @@ struct HostResources {
   Topology topology;
   std::optional<int> cpu_quota;  ///< whole CPUs of time that cgroups leave; none without a limit
   GpuList gpus;                  ///< all that the agent can open
+  uint64_t memory_bytes = 0;     ///< that cgroups leave; 0: unknown
+  bool limits_memory = false;    ///< the agent may limit the memory of a task
   VisibleVariables visible;      ///< from the agent's own environment
   std::string gpu_failure;       ///< why GPUs could not be listed; empty when they could
   bool has_driver = true;        ///< false: the failure is only that this host has no NVIDIA driver

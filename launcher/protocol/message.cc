@@ -103,6 +103,7 @@ void get(Reader& reader, Launch& message) {
     task.cpus.resize(reader.count(sizeof(int32_t)));
     for (int& cpu : task.cpus)
       cpu = reader.number<int32_t>();
+    task.memory_max = reader.number<uint64_t>();
   }
   const uint32_t roles = reader.count(2 * sizeof(uint32_t));
   for (uint32_t i = 0; i < roles; ++i) {
@@ -283,6 +284,7 @@ Bytes encode(const Launch& message) {
     writer.number(static_cast<uint32_t>(task.cpus.size()));
     for (const int cpu : task.cpus)
       writer.number(int32_t{cpu});
+    writer.number(task.memory_max);
   }
   writer.number(static_cast<uint32_t>(message.role_environments.size()));
   for (const auto& [role, environment] : message.role_environments) {

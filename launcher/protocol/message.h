@@ -202,7 +202,8 @@ struct TaskLaunch {
   int local_rank = -1;
   Environment environment;  ///< the launcher's variables for this task beside Launch::common
   bool wants_input = false;
-  std::vector<int> cpus;  ///< to which it is bound; empty: all that the agent may use
+  std::vector<int> cpus;    ///< to which it is bound; empty: all that the agent may use
+  uint64_t memory_max = 0;  ///< of its cgroup, in bytes; 0: no limit
   bool operator==(const TaskLaunch&) const = default;
 };
 

@@ -93,6 +93,19 @@ std::string words_text(const Plan& plan, const PlannedWords& planned) {
   return text;
 }
 
+Json role_resources_json(const RoleResources& asks) {
+  if (!asks.are_given()) return {};
+  const auto gpus = [&asks] {
+    if (!asks.gpus) return Json();
+    return asks.gpus->shares() ? Json(1.0 / asks.gpus->sharers) : Json(asks.gpus->whole);
+  };
+  return Json::Object{
+      {"cpus", asks.cpus > 0 ? Json(asks.cpus) : Json()},
+      {"gpus", gpus()},
+      {"memory_bytes",
+       asks.memory_bytes > 0 ? Json(static_cast<int64_t>(asks.memory_bytes)) : Json()}};
+}
+
 }  // namespace
 
 Json::Array roles_json(const Plan& plan, const std::vector<std::string>& command) {
@@ -104,7 +117,8 @@ Json::Array roles_json(const Plan& plan, const std::vector<std::string>& command
         {"ranked", role.ranked},
         {"restarts", role.restarts == restarts_unlimited ? Json() : Json(role.restarts)},
         {"restarts_always", role.restarts_always},
-        {"command", words_json(role.command.empty() ? command : role.command)}});
+        {"command", words_json(role.command.empty() ? command : role.command)},
+        {"resources", role_resources_json(role.resources)}});
   }
   return roles;
 }
@@ -143,6 +157,8 @@ std::string plan_text(const Plan& plan, const std::vector<std::string>& command)
              command.empty() ? "" : ": " + command_text(command));
   for (const Role& role : plan.roles) {
     if (!role.command.empty()) text += format("{}: {}\n", role.name, command_text(role.command));
+    if (role.resources.are_given())
+      text += format("each {} gets {}\n", role.name, role.resources.text());
   }
   size_t width = 4;
   std::vector<std::string> spares;

@@ -213,4 +213,75 @@ test_bindings_are_reported_without_a_start_too() {
   expect_not test -e started
 }
 
+# Prints the GPUs that each task of these roles sees.
+devices_of_roles() {
+  with_gpus "$@" --no-tag sh -c 'echo "$DTRAIN_ROLE:$DTRAIN_TASK_INDEX ${CUDA_VISIBLE_DEVICES-unset}"'
+}
+
+test_gpus_of_roles_are_dealt_to_their_tasks() {
+  devices_of_roles 'gpu=A gpu=B gpu=C gpu=D' run --role worker=2 --role ps=1 --success all --role-gpus worker=2,ps=0
+  expect_status 0
+  expect_stdout_lines 'ps:0 ' 'worker:0 0,1' 'worker:1 2,3'
+  # shellcheck disable=SC2016  # the task's shell expands it
+  with_gpus 'gpu=A gpu=B' run -np 3 --role-gpus worker=0.5 --no-tag \
+    sh -c 'echo "$RANK $CUDA_VISIBLE_DEVICES $DTRAIN_GPU_SHARE"'
+  expect_status 0
+  expect_stdout_lines '0 0 1' '1 0 1' '2 1 1'
+  printf '%s\n' 'schema = 1' 'no_tag = true' 'command = "echo $RANK $CUDA_VISIBLE_DEVICES"' '[roles.worker]' \
+    'replicas = 2' 'resources = {gpus = 1}' >job.toml
+  with_gpus 'gpu=A gpu=B' job run job.toml
+  expect_stdout_lines '0 0' '1 1'
+}
+
+test_more_gpus_of_roles_than_there_are_is_an_error() {
+  devices_of_roles 'gpu=A gpu=B' run --role worker=2 --role ps=1 --role-gpus worker=1,ps=1
+  expect_status 2
+  expect_stdout ''
+  expect_stderr 'dtrain: localhost: the roles ask for 3 GPUs (worker 2 x 1, ps 1 x 1), but 2 can be used there'
+  printf '%s\n' 'schema = 1' 'command = "true"' '[roles.worker]' 'replicas = 2' 'resources = {gpus = "two"}' >job.toml
+  run_dtrain job run job.toml
+  expect_status 2
+  expect_stderr_contains 'job.toml:5:14: gpus: expected a whole number of GPUs'
+}
+
+test_cores_of_roles_are_dealt_to_their_tasks() {
+  local cpus
+  mapfile -t cpus < <(own_cpus)
+  ((${#cpus[@]} >= 2)) || skip 'there is only one CPU'
+  run_dtrain run --role worker=1 --role helper=1 --role-cpus worker=1,helper=1 --success all --report-bindings --no-tag \
+    sh -c 'echo "$DTRAIN_ROLE $(nproc) $(taskset -pc $$ | sed "s/.*: //") $OMP_NUM_THREADS"'
+  expect_status 0
+  expect test "$(awk '{ print $3 }' "$out/stdout" | sort -u | wc -l)" = 2
+  expect test -z "$(awk '$2 != $4' "$out/stdout")"
+  expect_stderr_contains "dtrain: helper:0 on localhost: cpus $(awk '$1 == "helper" { print $3 }' "$out/stdout"), NUMA node "
+  run_dtrain run -np 2 --role-cpus worker=4000 true
+  expect_status 2
+  expect_stderr_contains 'dtrain: localhost: the roles ask for 8000 cores (worker 2 x 4000), but '
+}
+
+test_memory_of_roles_is_limited_or_one_warning_names_the_hosts() {
+  run_dtrain run -np 2 --role-memory worker=64M --no-tag sh -c 'cat /proc/self/cgroup'
+  expect_status 0
+  if grep -q 'may not limit the memory' "$out/stderr"; then
+    expect test "$(grep -c 'warning: localhost: dtrain may not limit the memory of tasks there' "$out/stderr")" = 1
+    skip 'cgroups do not let us limit memory here'
+  fi
+  expect test "$(sort -u "$out/stdout" | wc -l)" = 2
+  run_dtrain run -np 1 --role-memory worker=64M --no-tag python3 -c 'b = bytearray(200 << 20)'
+  expect_status 137
+}
+
+test_more_memory_than_a_host_has_is_an_error() {
+  run_dtrain run -np 2 --role-memory worker=900000G true
+  expect_status 2
+  expect_stderr_contains 'dtrain: localhost: the roles ask for 1800000G of memory (worker 2 x 900000G), but '
+}
+
+test_resources_of_roles_are_in_the_plan() {
+  run_dtrain run --role worker=2 --role ps=1 --role-gpus worker=0.5 --role-cpus ps=2 --dry-run train
+  expect_status 0
+  expect_stdout_contains 'each worker gets gpus 0.5'
+  expect_stdout_contains 'each ps gets cpus 2'
+}
+
 run_tests "$@"

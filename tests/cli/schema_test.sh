@@ -38,6 +38,8 @@ test_plans_fit_their_schema() {
   cp "$out/stdout" plan.json
   run_dtrain run --role chief=1 --role ps=1 --restart-role ps=always --dry-run --json train
   cp "$out/stdout" roles.json
+  run_dtrain run -np 2 --role-gpus worker=0.5 --role-memory worker=1G --dry-run --json train
+  cp "$out/stdout" resources.json
   run_dtrain run -H localhost:1 --spare b:1 --max-restarts 1 --dry-run --json train
   cp "$out/stdout" spare.json
   run_dtrain run --cluster-spec 'worker|localhost:2222;h2:2222' --dry-run --json train
@@ -48,7 +50,7 @@ test_plans_fit_their_schema() {
   cp "$out/stdout" tree.json
   run_dtrain run --sync-from https://git.example.org/code.git -H localhost:1 --dry-run --json train
   cp "$out/stdout" url.json
-  fits plan plan.json roles.json spare.json cluster.json tree.json url.json
+  fits plan plan.json roles.json resources.json spare.json cluster.json tree.json url.json
 }
 
 test_configurations_fit_their_schema() {

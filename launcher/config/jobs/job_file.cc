@@ -4,6 +4,8 @@
 #include "base/text.h"
 #include "launcher/config/config.h"
 #include "launcher/config/files/toml_option.h"
+#include "launcher/config/jobs/job_keys.h"
+#include "launcher/config/jobs/job_resources.h"
 #include "launcher/config/options.h"
 #include "launcher/config/role.h"
 #include "launcher/config/sync/git_source.h"
@@ -22,7 +24,8 @@ using Kind = TomlValue::Kind;
 /// The keys of a job file that are no options of `dtrain run`.
 constexpr std::array job_keys = {"schema",   "name",    "command", "env",
                                  "pass-env", "outputs", "roles",   "code"};
-constexpr std::array role_keys = {"replicas", "command", "env", "hosts", "restart", "ranked"};
+constexpr std::array role_keys = {"replicas", "command", "env",      "hosts",
+                                  "restart",  "ranked",  "resources"};
 
 /// A key of the table [code], and the option that it stands for.
 struct CodeKey {
@@ -34,13 +37,6 @@ constexpr std::array code_keys = {
     CodeKey{"target", "sync-to"},           CodeKey{"user", "sync-user"},
     CodeKey{"token-env", "sync-token-env"}, CodeKey{"token-file", "sync-token-file"},
     CodeKey{"exclude", "sync-exclude"},     CodeKey{"include", "sync-include"}};
-
-/// Returns the key as options are spelled: with - for _.
-std::string spelled(std::string_view key) {
-  std::string name(key);
-  std::ranges::replace(name, '_', '-');
-  return name;
-}
 
 /// Returns the name of the file without its folder and its last extension.
 std::string name_of_file(std::string_view path) {
@@ -82,17 +78,12 @@ class JobReader {
 
 /// Adds a value to an option, whose place is that of its first value.
 void JobReader::add(const TomlEntry& entry, std::string_view option, std::string value) {
-  job_.options.values[std::string(option)].push_back(std::move(value));
-  job_.options.origins.emplace(option, format("{}: {}", document_.place(entry), entry.key));
+  add_job_value(document_, entry, {option, std::move(value)}, job_.options);
 }
 
 tl::unexpected<Error> JobReader::unknown(const TomlEntry& entry, std::span<const char* const> known,
                                          std::string_view where) const {
-  const std::vector<std::string> names(known.begin(), known.end());
-  const auto guess = nearest(spelled(entry.key), names);
-  return document_.refuse(entry, format("unknown key \"{}\" in {}; {}", printable(entry.key), where,
-                                        guess ? format("did you mean {}?", *guess)
-                                              : format("its keys are {}", join(names, ", "))));
+  return refuse_unknown_key(document_, entry, known, where);
 }
 
 Result<std::string> JobReader::text_of(const TomlEntry& entry) const {
@@ -169,7 +160,7 @@ Result<> JobReader::read_role(const TomlEntry& entry) {
   std::optional<int64_t> replicas;
   std::string hosts;
   for (const TomlEntry& key : *keys) {
-    const std::string name = spelled(key.key);
+    const std::string name = spelled_key(key.key);
     if (name == "replicas") {
       if (key.value.kind != Kind::integer || key.value.integer < 1) {
         return document_.refuse(
@@ -192,6 +183,8 @@ Result<> JobReader::read_role(const TomlEntry& entry) {
     } else if (name == "restart") {
       const std::string rule = TRY(text_of(key));
       if (rule != "no") add(key, "restart-role", format("{}={}", role, rule));
+    } else if (name == "resources") {
+      TRY(read_role_resources(document_, role, key, job_.options));
     } else if (name == "ranked") {
       if (key.value.kind != Kind::flag)
         return document_.refuse(key, "ranked: expected true or false");
@@ -232,7 +225,7 @@ Result<> JobReader::read_code(const TomlEntry& entry) {
   const TomlEntry* ref = nullptr;
   const TomlEntry* source = nullptr;
   for (const TomlEntry& key : *keys) {
-    const std::string name = spelled(key.key);
+    const std::string name = spelled_key(key.key);
     if (name == "ref") {
       ref = &key;
       continue;
@@ -257,7 +250,7 @@ Result<> JobReader::read_code(const TomlEntry& entry) {
     return {};
   }
   if (ref == nullptr) return {};
-  if (spelled(source->key) != "repo")
+  if (spelled_key(source->key) != "repo")
     return document_.refuse(*ref, "ref: needs a repo, whose commit it names");
   const std::string commit = TRY(text_of(*ref));
   job_.options.values["sync-from"].back() += "@" + commit;
@@ -298,7 +291,7 @@ Result<> JobReader::read_key(const TomlEntry& entry, const std::string& name) {
 Result<JobFile> JobReader::read() {
   bool has_schema = false;
   for (const TomlEntry& entry : document_.entries()) {
-    const std::string name = spelled(entry.key);
+    const std::string name = spelled_key(entry.key);
     has_schema = has_schema || name == "schema";
     TRY(read_key(entry, name));
   }

@@ -8,6 +8,8 @@
 #include "launcher/config/words/shell_words.h"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -83,6 +85,19 @@ std::vector<std::string> comma_parts(const std::vector<std::string>& values) {
   return parts;
 }
 
+/// Returns the inline table of a role's resources; empty: it has none.
+std::string resources_text(const OptionSource& options, const std::string& role) {
+  std::vector<std::string> pairs;
+  for (const std::string_view key : {"cpus", "gpus", "memory"}) {
+    for (const std::string& text : comma_parts(values_of(options, format("role-{}", key)))) {
+      const auto [name, value] = halves(text);
+      if (name != role) continue;
+      pairs.push_back(format("{} = {}", key, key == "memory" ? toml_string(value) : value));
+    }
+  }
+  return pairs.empty() ? "" : format("{{ {} }}", join(pairs, ", "));
+}
+
 /// Returns what the options say on a role, but for its number.
 Table role_rest(const OptionSource& options, const std::string& role) {
   Table rest;
@@ -96,6 +111,8 @@ Table role_rest(const OptionSource& options, const std::string& role) {
     if (name == role)
       rest.emplace_back("restart", toml_string(is_number ? "on-failure:" + rule : rule));
   }
+  if (const std::string resources = resources_text(options, role); !resources.empty())
+    rest.emplace_back("resources", resources);
   if (std::ranges::count(comma_parts(values_of(options, "role-ranked")), role) > 0)
     rest.emplace_back("ranked", "true");
   std::vector<std::string> settings;
@@ -108,6 +125,26 @@ Table role_rest(const OptionSource& options, const std::string& role) {
     pairs.push_back(format("{} = {}", key, value));
   if (!pairs.empty()) rest.emplace_back("env", format("{{ {} }}", join(pairs, ", ")));
   return rest;
+}
+
+/// The options of single roles, whose values begin with NAME=, or are names.
+constexpr std::array role_options = {"role-command", "role-env",  "role-ranked", "restart-role",
+                                     "role-cpus",    "role-gpus", "role-memory"};
+
+/// Returns the values for roles without a table: those of -np, whose number is no table's.
+std::vector<std::string> values_without_table(const OptionSource& options, std::string_view name) {
+  std::set<std::string> tables;
+  for (const std::string& given : values_of(options, "role")) {
+    for (const std::string& part : role_parts(given))
+      tables.insert(std::string(trim(halves(part).first)));
+  }
+  const bool one_each = name == "role-command" || name == "role-env";
+  std::vector<std::string> left =
+      one_each ? values_of(options, name) : comma_parts(values_of(options, name));
+  std::erase_if(left, [&tables](const std::string& value) {
+    return value.empty() || tables.contains(halves(value).first);
+  });
+  return left;
 }
 
 std::string roles_tables(const OptionSource& options) {
@@ -157,8 +194,6 @@ std::string name_of(const OptionSource& options, const std::vector<std::string>&
 }  // namespace
 
 std::string job_file_text(const OptionSource& options, const std::vector<std::string>& command) {
-  static const std::set<std::string_view> in_tables = {"role",        "role-command", "role-env",
-                                                       "role-ranked", "restart-role", "env"};
   std::string text = format(
       "# A job for: dtrain job run FILE. All keys are in dtrain.job.toml(5).\nschema = 1\nname = "
       "{}\n",
@@ -171,8 +206,10 @@ std::string job_file_text(const OptionSource& options, const std::vector<std::st
     text += format("# Variables with the values that they have where dtrain runs.\npass-env = {}\n",
                    array_text(passed));
   for (const auto& [name, values] : options.values) {
-    if (!in_tables.contains(name) && name != "name")
-      text += option_lines(*find_option(name), values);
+    if (name == "role" || name == "env" || name == "name") continue;
+    const bool of_roles = std::ranges::find(role_options, name) != role_options.end();
+    const auto& left = of_roles ? values_without_table(options, name) : values;
+    if (!left.empty()) text += option_lines(*find_option(name), left);
   }
   const Table settings = variables(values_of(options, "env"));
   if (!settings.empty()) text += table_text("env", settings);

@@ -32,7 +32,8 @@ TaskLaunch order_of_task(const RunConfig& config, const Plan& plan, const Launch
           .local_rank = task.local_rank,
           .environment = std::move(environment),
           .wants_input = wants_input(task, config.stdin_target),
-          .cpus = binding.cpus};
+          .cpus = binding.cpus,
+          .memory_max = binding.memory_max};
 }
 
 /// Adds what a task knows of the tree of --sync on its host, and of the setup there.

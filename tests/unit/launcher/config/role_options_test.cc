@@ -160,6 +160,35 @@ TEST_CASE("an option for a role needs that role") {
         R"(--role-env: expected NAME=VARIABLE=VALUE, got "ps=A")");
 }
 
+TEST_CASE("resources of roles are numbers and sizes, for roles that exist") {
+  const OptionValues roles = {{"role", {"ps=1,worker=2"}}};
+  const auto with = [&roles](OptionValues values) {
+    values.insert(roles.begin(), roles.end());
+    return decide(std::move(values));
+  };
+  const auto config = with({{"role-gpus", {"ps=0, worker=2"}},
+                            {"role-cpus", {"worker=4", "ps=1"}},
+                            {"role-memory", {"worker=4G"}}});
+  REQUIRE(config.has_value());
+  CHECK(find_role(config->roles, "worker")->resources.text() == "cpus 4, gpus 2, memory 4G");
+  CHECK(find_role(config->roles, "ps")->resources.text() == "cpus 1, gpus 0");
+  CHECK(find_role(config->roles, "ps")->environment.at("CUDA_VISIBLE_DEVICES").empty());
+  CHECK(find_role(with({{"role-gpus", {"ps=1"}}})->roles, "ps")->environment.empty());
+  CHECK(error_of(with({{"role-gpus", {"wrker=1"}}})) ==
+        R"(--role-gpus: the job has no role "wrker"; did you mean worker?)");
+  CHECK(error_of(with({{"role-gpus", {"ps=1,ps=2"}}})) == "--role-gpus: role ps is given twice");
+  CHECK(error_of(with({{"role-gpus", {"ps=two"}}})) ==
+        "--role-gpus: role ps: expected a whole number of GPUs, 0..1024, or one of which 1 is a "
+        "multiple, such as 0.5, got \"two\"");
+  CHECK(error_of(with({{"role-cpus", {"ps=0"}}})) ==
+        "--role-cpus: role ps: expected a number of cores, 1..65536, got \"0\"");
+  CHECK(error_of(with({{"role-memory", {"ps=4 apples"}}})) ==
+        "--role-memory: role ps: expected a size from 1, such as 512M or 4G, got \"4 apples\"");
+  CHECK(error_of(with({{"role-gpus", {"ps=1"}}, {"role-env", {"ps=CUDA_VISIBLE_DEVICES=2"}}})) ==
+        "--role-gpus: role ps has CUDA_VISIBLE_DEVICES by --role-env, too; leave one of them out");
+  CHECK(error_of(decide({{"np", {"2"}}, {"role-gpus", {"worker=1"}}})) == "accepted");
+}
+
 TEST_CASE("a command is needed by each role, and each command by a role") {
   const OptionValues both = {{"role", {"ps=1,worker=2"}}, {"role-command", {"ps=a", "worker=b"}}};
   CHECK(error_of(decide(both, {})) == "accepted");

@@ -280,7 +280,7 @@ TEST_CASE("JAX in a step of Slurm finds five names that agree, and the one GPU t
   CHECK(value(environment, "SLURM_PROCID") == "1");
   CHECK(value(environment, "SLURM_LOCALID") == "1");
   CHECK(value(environment, "JAX_LOCAL_DEVICE_IDS") == "(unset)");
-  job.own_gpu = true;
+  job.own_gpus = 1;
   CHECK(value(added(job, plan, plan.tasks[1]), "JAX_LOCAL_DEVICE_IDS") == "0");
 }
 
@@ -288,7 +288,7 @@ TEST_CASE("in a Slurm job, its own number and hosts come before those that are m
   const Plan plan = three_tasks();
   JobFacts job = facts({EnvSet::slurm, EnvSet::slurm_job});
   job.slurm_job = "21";
-  job.own_gpu = true;
+  job.own_gpus = 1;
   const Environment environment = added(job, plan, plan.tasks[2]);
   CHECK(value(environment, "SLURM_JOB_ID") == "21");
   CHECK(value(environment, "SLURM_STEP_NODELIST") == "a,::1");
@@ -352,7 +352,7 @@ TEST_CASE("a dtrain that a worker starts does not forward the outer dtrain's def
   const Plan plan = three_tasks();
   JobFacts job = facts({EnvSet::torch, EnvSet::tf, EnvSet::horovod, EnvSet::jax, EnvSet::ompi,
                         EnvSet::slurm, EnvSet::slurm_job, EnvSet::dmlc, EnvSet::paddle});
-  job.own_gpu = true;
+  job.own_gpus = 1;
   Environment worker =
       worker_environment(chosen, host, added(job, plan, plan.tasks[0]), {.cpus = 8, .tasks = 2});
   CHECK(worker.at("OMP_NUM_THREADS") == "4");

@@ -59,7 +59,7 @@ TEST_CASE("a trainer gets its rank, its local rank and its GPU") {
                               {"PADDLE_LOCAL_SIZE", "2"},
                               {"PADDLE_CURRENT_ENDPOINT", "10.0.0.1:2"},
                               {"FLAGS_selected_gpus", "1"}});
-  trainers.job.own_gpu = true;
+  trainers.job.own_gpus = 1;
   Environment alone;
   add_paddle_rank(alone, trainers.job, trainers.plan, trainers.plan.tasks[1]);
   CHECK(alone.at("FLAGS_selected_gpus") == "0");

@@ -111,7 +111,7 @@ std::string gpus_of(const HostResources& resources, int tasks) {
   for (const Binding& binding : bindings->tasks) {
     CHECK(binding.cpus.empty());
     std::string word = binding.environment.at("CUDA_VISIBLE_DEVICES");
-    CHECK(binding.gpu->visible_as == word);
+    CHECK(binding.gpus.value().at(0).visible_as == word);
     if (binding.environment.contains("CUDA_DEVICE_ORDER"))
       word += "@" + binding.environment.at("CUDA_DEVICE_ORDER");
     words.push_back(std::move(word));
@@ -221,7 +221,7 @@ TEST_CASE("a process of a partial plan has the share of its local rank") {
           .value();
   REQUIRE(bound.tasks.size() == 1);
   CHECK(bound.tasks[0].cpus == std::vector<int>{1});
-  CHECK(bound.tasks[0].gpu->index == 1);
+  CHECK(bound.tasks[0].gpus.value().at(0).index == 1);
   CHECK(bound.lines.size() == 1);
 }
 

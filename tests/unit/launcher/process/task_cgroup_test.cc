@@ -74,5 +74,24 @@ TEST_CASE("TaskCgroup: a process of it cannot leave by setsid and fork, and is k
   CHECK_FALSE(std::filesystem::exists(path));
 }
 
+TEST_CASE("TaskCgroup: parts limit the memory of tasks where the controller is ours") {
+  const std::unique_ptr<TaskCgroup> cgroup = TaskCgroup::make();
+  if (!cgroup) {
+    MESSAGE("no cgroup of version 2 is ours to divide here");
+    return;
+  }
+  const auto limited = cgroup->limit_memory({uint64_t{64} << 20, 0});
+  CHECK(limited.has_value() == TaskCgroup::can_limit_memory());
+  if (!limited) {
+    MESSAGE("no memory controller of version 2 is ours here");
+    CHECK(limited.error().message.find("cgroup.subtree_control") != std::string::npos);
+    CHECK(cgroup->part_fds().empty());
+    return;
+  }
+  CHECK(cgroup->part_fds().size() == 2);
+  CHECK(text_of(cgroup->path() + "/task-0/memory.max") == "67108864\n");
+  CHECK(text_of(cgroup->path() + "/task-1/memory.max") == "max\n");
+}
+
 }  // namespace
 }  // namespace dt
