@@ -156,6 +156,7 @@ std::string job_help() {
   return "usage: dtrain job run FILE [--detach] [options of run] [-- command]\n"
          "       dtrain job check FILE [--connect] [options of run] [-- command]\n"
          "       dtrain job init [-o FILE] -- options of run and command\n"
+         "       dtrain job pieces [--json]\n"
          "       dtrain job list [--json]\n"
          "       dtrain job status [ID] [--json | --cluster-spec | --tf-config]\n"
          "       dtrain job logs [ID] [-f] [--rank N | --role NAME:N] [--tail N]\n"
@@ -165,7 +166,8 @@ std::string job_help() {
          wrapped(
              "run starts the job that FILE describes: its command, roles, hosts, code and options. "
              "check prints what would run where, with --json as a JSON document, and starts "
-             "nothing. init prints the file of a command line. Options of run, and a command "
+             "nothing. init prints the file of a command line. pieces lists the named tables that "
+             "files may use. Options of run, and a command "
              "behind --, win over the file; the file wins over dtrain.toml. man dtrain.job.toml "
              "describes the file.\n\nEach job has a folder in ~/.local/state/dtrain/jobs with its "
              "state "
@@ -185,6 +187,8 @@ std::string job_help() {
          entry("--rank N, --role NAME:N", "Show the lines of one task.") +
          entry("--tail N", "Begin with the last N lines of each stream.") +
          entry("--grace TIME", "Kill after TIME, if the job's own --grace is not shorter.") +
+         entry("--pieces FILE",
+               "The file with the pieces that a job uses; else ~/.config/dtrain/pieces.toml.") +
          "\nexamples\n"
          "  dtrain job init -o train.toml -- -np 4 python train.py\n"
          "  dtrain job check train.toml\n"

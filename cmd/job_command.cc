@@ -3,13 +3,17 @@
 #include "base/format.h"
 #include "base/io/fd.h"
 #include "base/io/file.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "launcher/config/jobs/job_file.h"
 #include "launcher/config/jobs/job_text.h"
+#include "launcher/config/jobs/pieces.h"
+#include "launcher/config/jobs/pieces_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -21,7 +25,9 @@ Result<RunRequest> job_request(const JobWords& words, std::vector<std::string> e
     return fail(Errc::input,
                 format("job: cannot read \"{}\": {}", printable(words.file), text.error().message));
   }
-  JobFile job = TRY(read_job_file(*text, words.file));
+  JobFile job = TRY(read_job_file(*text, words.file, [&words, &environment] {
+    return read_pieces_file(words.pieces, parse_environment(environment));
+  }));
   if (!words.command.empty()) job.command = words.command;
   RunRequest request = {.flags = words.flags,
                         .command = std::move(job.command),
@@ -48,6 +54,29 @@ Result<std::string> initial_job_file(const JobWords& words,
   if (words.file.find('/') != std::string::npos)
     start_paths_at(current_folder(parse_environment(environment)) + "/", options);
   return job_file_text(options, words.command);
+}
+
+Result<std::string> pieces_listing(const JobWords& words, const Environment& environment) {
+  const PiecesText file = TRY(read_pieces_file(words.pieces, environment));
+  const std::vector<Piece> pieces = TRY(list_pieces(file));
+  if (words.json) {
+    Json::Array all;
+    for (const Piece& piece : pieces) {
+      all.emplace_back(Json::Object{{"name", piece.name},
+                                    {"file", file.path},
+                                    {"line", static_cast<int64_t>(piece.line)},
+                                    {"uses", Json::Array(piece.uses.begin(), piece.uses.end())}});
+    }
+    return Json(Json::Object{{"pieces", std::move(all)}}).text(2) + "\n";
+  }
+  size_t width = 0;
+  for (const Piece& piece : pieces)
+    width = std::max(width, piece.name.size());
+  std::string text;
+  for (const Piece& piece : pieces)
+    text +=
+        format("{:<{}}  {}:{}\n", printable(piece.name), width, printable(file.path), piece.line);
+  return text;
 }
 
 Result<> write_new_file(const std::string& path, const std::string& text) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/environment.h"
 #include "base/result.h"
 #include "cmd/job_words.h"
 #include "launcher/config/files/load_config.h"
@@ -21,6 +22,8 @@ std::string effective_job_text(const RunRequest& request);
 /// refuses.
 Result<std::string> initial_job_file(const JobWords& words,
                                      const std::vector<std::string>& environment);
+/// Returns what `dtrain job pieces` prints.
+Result<std::string> pieces_listing(const JobWords& words, const Environment& environment);
 /// Writes it to a new file. Fails with Errc::input where there is one, or where it cannot be made.
 Result<> write_new_file(const std::string& path, const std::string& text);
 

@@ -15,7 +15,8 @@ namespace {
 
 using Words = std::span<const std::string>;
 
-constexpr std::array<std::string_view, 3> actions = {"run", "check", "init"};
+constexpr std::array<std::string_view, 4> actions = {"run", "check", "init", "pieces"};
+constexpr std::array<OwnOption, 1> pieces_option = {OwnOption{"--pieces", "FILE"}};
 
 /// Adds options to those that stand before them.
 void add_flags(OptionSource flags, OptionSource& all) {
@@ -29,7 +30,7 @@ Result<JobWords> read_file_words(JobWords::Action action, Words words) {
   constexpr std::array<std::string_view, 1> connect = {"--connect"};
   constexpr std::array<std::string_view, 2> detach = {"--detach", "-d"};
   const bool checks = action == JobWords::Action::check;
-  Dialect dialect = {.command = "job"};
+  Dialect dialect = {.command = "job", .own_options = pieces_option};
   if (checks) {
     dialect.own_flags = connect;
   } else {
@@ -55,6 +56,8 @@ Result<JobWords> read_file_words(JobWords::Action action, Words words) {
                    .command = std::move(behind.command),
                    .connect = checks && has_own,
                    .detach = !checks && has_own};
+  for (const auto& values : {before.own_values, behind.own_values})
+    if (!values.empty()) read.pieces = values.back().second;
   add_flags(std::move(behind.flags), read.flags);
   return read;
 }
@@ -83,6 +86,24 @@ Result<JobWords> read_init_words(Words words) {
                   .command = std::move(run.command)};
 }
 
+/// Reads "[--json] [--pieces FILE]".
+Result<JobWords> read_pieces_words(Words words) {
+  RunArguments read = TRY(read_run_arguments(
+      words,
+      {.command = "job",
+       .takes = [](const Option& option) { return option.name == "help" || option.name == "json"; },
+       .own_options = pieces_option}));
+  if (read.prints != nullptr) return JobWords{};
+  if (!read.command.empty()) {
+    return fail(Errc::input, format("job pieces: \"{}\" means nothing to it; write: dtrain job "
+                                    "pieces --pieces FILE",
+                                    printable(read.command.front())));
+  }
+  return JobWords{.action = JobWords::Action::pieces,
+                  .pieces = read.own_values.empty() ? "" : read.own_values.back().second,
+                  .json = read.flags.values.contains("json")};
+}
+
 }  // namespace
 
 Result<JobWords> read_job_words(Words words) {
@@ -91,6 +112,7 @@ Result<JobWords> read_job_words(Words words) {
   if (action == "run") return read_file_words(JobWords::Action::run, words.subspan(1));
   if (action == "check") return read_file_words(JobWords::Action::check, words.subspan(1));
   if (action == "init") return read_init_words(words.subspan(1));
+  if (action == "pieces") return read_pieces_words(words.subspan(1));
   const auto kept = kept_actions();
   if (std::ranges::find(kept, action) != kept.end()) {
     const KeptWords read = TRY(read_kept_words(words));

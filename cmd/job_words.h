@@ -13,7 +13,7 @@ namespace dt {
 
 /// The words behind `dtrain job`.
 struct JobWords {
-  enum class Action : uint8_t { help, run, check, init, kept };
+  enum class Action : uint8_t { help, run, check, init, pieces, kept };
   Action action = Action::help;
   std::string file = {};                  ///< run, check: the job file; init: -o, empty for stdout
   OptionSource flags = {};                ///< options of run as typed; they win over the file
@@ -21,6 +21,8 @@ struct JobWords {
   bool connect = false;                   ///< check: contact the hosts
   bool detach = false;                    ///< run: leave the terminal
   KeptWords kept = {};                    ///< kept: all of it
+  std::string pieces = {};                ///< the file of pieces; empty: the user's own
+  bool json = false;                      ///< pieces: print a JSON document
   bool operator==(const JobWords&) const = default;
 };
 

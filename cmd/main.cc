@@ -181,6 +181,10 @@ int job_command(const Invocation& invocation) {
     return status ? *status : print_error(status.error());
   }
   if (invocation.job.action == JobWords::Action::init) return init_job(invocation.job);
+  if (invocation.job.action == JobWords::Action::pieces) {
+    const auto listing = pieces_listing(invocation.job, parse_environment(environment));
+    return listing ? print(*listing) : print_error(listing.error());
+  }
   auto request = job_request(invocation.job, environment);
   if (!request) return print_error(request.error(), typed_color(invocation));
   request->notice = log_notices(invocation);

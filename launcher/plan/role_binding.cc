@@ -19,7 +19,7 @@ namespace {
 struct HostTask {
   const Task* task = nullptr;
   const Role* role = nullptr;
-  const RoleResources& asks() const { return role->resources; }
+  RoleResources asks() const { return role == nullptr ? RoleResources() : role->resources; }
 };
 
 std::vector<HostTask> tasks_of(const Plan& plan, size_t agent) {

@@ -134,4 +134,36 @@ test_a_wrong_file_is_refused_with_its_line() {
   expect_status 2
 }
 
+test_a_job_uses_pieces_of_a_file() {
+  mkdir -p home/dtrain
+  printf '%s\n' '[env.hello]' 'GREETING = "hello"' 'NAME = "piece"' '[roles.helper]' 'replicas = 1' \
+    'command = "echo helper; sleep 60"' >home/dtrain/pieces.toml
+  chmod 0644 home/dtrain/pieces.toml
+  # shellcheck disable=SC2016 # the variables are those of the processes
+  printf '%s\n' 'schema = 1' 'use = ["env.hello", "roles.helper"]' 'no_tag = true' 'command = "echo $GREETING $NAME"' \
+    'env = { NAME = "job" }' '[roles.worker]' 'replicas = 1' >job.toml
+  run env XDG_CONFIG_HOME="$PWD/home" "$DTRAIN" job run job.toml
+  expect_status 0
+  expect_stdout_contains 'hello job'
+  expect_stdout_contains 'helper'
+  run_dtrain job run job.toml --pieces home/dtrain/pieces.toml
+  expect_status 0
+  expect_stdout_contains 'hello job'
+  run env XDG_CONFIG_HOME="$PWD/home" "$DTRAIN" job pieces
+  expect_stdout "env.hello     $PWD/home/dtrain/pieces.toml:1
+roles.helper  $PWD/home/dtrain/pieces.toml:4"
+  run_dtrain job pieces --json --pieces home/dtrain/pieces.toml
+  expect python3 -c 'import json, sys; p = json.load(open(sys.argv[1]))["pieces"]; assert p[1]["line"] == 4, p' "$out/stdout"
+  chmod 0666 home/dtrain/pieces.toml
+  run env XDG_CONFIG_HOME="$PWD/home" "$DTRAIN" job run job.toml
+  expect_status 2
+  expect_stderr_contains 'job.toml:2:1: use: '
+  expect_stderr_contains 'other users may write it'
+  sed -i 's/env.hello/env.helo/' job.toml
+  run_dtrain job run job.toml --pieces home/dtrain/pieces.toml
+  expect_status 2
+  expect_stderr_contains 'use: there is no piece "env.helo"; did you mean env.hello?'
+  expect_no_processes
+}
+
 run_tests "$@"

@@ -57,6 +57,17 @@ Result<FoundFile> not_opened(int error) {
 
 }  // namespace
 
+std::optional<std::string> user_config_file(const Environment& environment, std::string_view name) {
+  const auto folder = environment.find("XDG_CONFIG_HOME");
+  const auto home = environment.find("HOME");
+  // The XDG specification: relative folders are invalid and to be ignored.
+  if (folder != environment.end() && folder->second.starts_with('/'))
+    return format("{}/dtrain/{}", folder->second, name);
+  if (home != environment.end() && home->second.starts_with('/'))
+    return format("{}/.config/dtrain/{}", home->second, name);
+  return std::nullopt;
+}
+
 Result<FoundFile> read_found_file(const std::string& path, size_t bytes_max) {
   struct stat status = {};
   if (lstat(path.c_str(), &status) != 0) return not_opened(errno);

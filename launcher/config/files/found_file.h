@@ -1,10 +1,13 @@
 #pragma once
 
+#include "base/environment.h"
 #include "base/result.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace dt {
 
@@ -20,6 +23,10 @@ struct FoundFile {
   std::string text = {};  ///< for State::read
   std::string why = {};   ///< for State::unreadable and State::distrusted
 };
+
+/// Returns the user's own file of this name: $XDG_CONFIG_HOME/dtrain/NAME or ~/.config/dtrain/NAME.
+/// Returns none where neither variable has an absolute folder.
+std::optional<std::string> user_config_file(const Environment& environment, std::string_view name);
 
 /// Reads a file at a place where another user may have put one. A regular file is trusted if only
 /// its owner may write it, and the owner is this process's user or root. A link to the file must

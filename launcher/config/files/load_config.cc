@@ -46,14 +46,7 @@ constexpr const char* found_file = "dtrain.toml";
 
 std::vector<std::string> default_config_files(const Environment& environment) {
   std::vector<std::string> paths = {found_file};
-  const auto folder = environment.find("XDG_CONFIG_HOME");
-  const auto home = environment.find("HOME");
-  // The XDG specification: relative folders are invalid and to be ignored.
-  if (folder != environment.end() && folder->second.starts_with('/')) {
-    paths.push_back(folder->second + "/dtrain/config.toml");
-  } else if (home != environment.end() && home->second.starts_with('/')) {
-    paths.push_back(home->second + "/.config/dtrain/config.toml");
-  }
+  if (auto path = user_config_file(environment, "config.toml")) paths.push_back(*std::move(path));
   return paths;
 }
 

@@ -4,6 +4,7 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -163,6 +164,21 @@ std::vector<TomlEntry> entries_of(const toml::table& table) {
   return entries;
 }
 
+void move_sources(std::vector<TomlEntry>& entries, size_t by);
+
+void move_sources(TomlValue& value, size_t by) {
+  move_sources(value.entries, by);
+  for (TomlValue& element : value.elements)
+    move_sources(element, by);
+}
+
+void move_sources(std::vector<TomlEntry>& entries, size_t by) {
+  for (TomlEntry& entry : entries) {
+    entry.source += by;
+    move_sources(entry.value, by);
+  }
+}
+
 }  // namespace
 
 std::string_view TomlValue::kind_name() const {
@@ -198,13 +214,20 @@ Result<TomlDocument> TomlDocument::parse(std::string_view text, std::string_view
 }
 
 std::string TomlDocument::place(const TomlEntry& entry) const {
-  return format("{}:{}:{}", path_, entry.line, entry.column);
+  return format("{}:{}:{}", path_of(entry), entry.line, entry.column);
 }
 
 tl::unexpected<Error> TomlDocument::refuse(const TomlEntry& entry, std::string_view why) const {
   return fail(Errc::input,
               format("{}: {}\n{}", place(entry), why,
-                     pointed_at(std::string(line_of(text_, entry.line)), entry.column)));
+                     pointed_at(std::string(line_of(sources_[entry.source].text, entry.line)),
+                                entry.column)));
+}
+
+std::vector<TomlEntry> TomlDocument::adopt(TomlDocument other) {
+  move_sources(other.entries_, sources_.size());
+  std::ranges::move(other.sources_, std::back_inserter(sources_));
+  return std::move(other.entries_);
 }
 
 }  // namespace dt

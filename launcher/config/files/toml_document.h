@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace dt {
@@ -44,25 +45,37 @@ struct TomlEntry {
   size_t line = 0;
   size_t column = 0;
   TomlValue value;
+  size_t source = 0;  ///< the text of its document that has it
 };
 
-/// A TOML file as it was read. Its errors show the line and a caret under the fault.
+/// A TOML file as it was read, and perhaps entries of other files. Its errors show the line and a
+/// caret under the fault.
 class TomlDocument {
  public:
   /// `path` names the file in errors. Fails with Errc::input for text that is no TOML.
   static Result<TomlDocument> parse(std::string_view text, std::string_view path);
 
   const std::vector<TomlEntry>& entries() const { return entries_; }
+  /// Returns the entries of another document, whose texts become texts of this one. They may be put
+  /// among the entries of this one.
+  std::vector<TomlEntry> adopt(TomlDocument other);
+  void set_entries(std::vector<TomlEntry> entries) { entries_ = std::move(entries); }
+  /// Returns the path of the file that has the entry.
+  const std::string& path_of(const TomlEntry& entry) const { return sources_[entry.source].path; }
   /// Returns the place of a key: "dtrain.toml:3:1".
   std::string place(const TomlEntry& entry) const;
   /// Returns the error "PLACE: WHY" with the entry's line and a caret under its key.
   tl::unexpected<Error> refuse(const TomlEntry& entry, std::string_view why) const;
 
  private:
-  TomlDocument(std::string_view text, std::string_view path) : text_(text), path_(path) {}
+  struct Source {
+    std::string text;
+    std::string path;
+  };
+  TomlDocument(std::string_view text, std::string_view path)
+      : sources_{{std::string(text), std::string(path)}} {}
 
-  std::string text_;
-  std::string path_;
+  std::vector<Source> sources_;
   std::vector<TomlEntry> entries_ = {};
 };
 

@@ -22,10 +22,10 @@ namespace {
 using Kind = TomlValue::Kind;
 
 /// The keys of a job file that are no options of `dtrain run`.
-constexpr std::array job_keys = {"schema",   "name",    "command", "env",
-                                 "pass-env", "outputs", "roles",   "code"};
-constexpr std::array role_keys = {"replicas", "command", "env",      "hosts",
-                                  "restart",  "ranked",  "resources"};
+constexpr std::array job_keys = {"schema",  "name",  "command", "env", "pass-env",
+                                 "outputs", "roles", "code",    "use"};
+constexpr std::array role_keys = {"replicas", "command", "env",       "hosts",
+                                  "restart",  "ranked",  "resources", "use"};
 
 /// A key of the table [code], and the option that it stands for.
 struct CodeKey {
@@ -43,6 +43,13 @@ std::string name_of_file(std::string_view path) {
   path.remove_prefix(std::min(path.rfind('/') + 1, path.size()));
   const std::string_view stem = path.substr(0, path.rfind('.'));
   return is_job_name(stem) ? std::string(stem) : "job";
+}
+
+/// Returns a value of a piece, whose paths begin at the folder of its own file.
+std::string at_its_file(const std::string& path, std::string_view option, std::string value) {
+  OptionSource alone = {.values = {{std::string(option), {std::move(value)}}}, .origins = {}};
+  start_paths_at(path.substr(0, path.rfind('/') + 1), alone);
+  return alone.values.begin()->second.front();
 }
 
 class JobReader {
@@ -78,6 +85,7 @@ class JobReader {
 
 /// Adds a value to an option, whose place is that of its first value.
 void JobReader::add(const TomlEntry& entry, std::string_view option, std::string value) {
+  if (entry.source > 0) value = at_its_file(document_.path_of(entry), option, std::move(value));
   add_job_value(document_, entry, {option, std::move(value)}, job_.options);
 }
 
@@ -324,8 +332,14 @@ void start_paths_at(const std::string& folder, OptionSource& options) {
   }
 }
 
-Result<JobFile> read_job_file(std::string_view text, std::string_view path) {
-  const TomlDocument document = TRY(TomlDocument::parse(text, path));
+Result<PiecesText> no_pieces() {
+  return fail(Errc::input, "there is no file of pieces here");
+}
+
+Result<JobFile> read_job_file(std::string_view text, std::string_view path,
+                              const PiecesReader& read_pieces) {
+  TomlDocument document = TRY(TomlDocument::parse(text, path));
+  TRY(use_pieces(document, read_pieces));
   return JobReader(document, path).read();
 }
 

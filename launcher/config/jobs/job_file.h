@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "launcher/config/jobs/pieces.h"
 #include "launcher/config/option_source.h"
 
 #include <string>
@@ -20,10 +21,14 @@ struct JobFile {
 /// copy.
 void start_paths_at(const std::string& folder, OptionSource& options);
 
+/// Fails: there is no file of pieces.
+Result<PiecesText> no_pieces();
+
 /// Reads a job file. Its keys are options of `dtrain run`, with _ for - where that is preferred,
 /// and the tables that describe roles, code and environment. Relative paths begin at the folder of
 /// `path`. Fails with Errc::input, with the line and a caret, for text that is no job file. Values
-/// of options are checked by make_run_config.
-Result<JobFile> read_job_file(std::string_view text, std::string_view path);
+/// of options are checked by make_run_config. `read_pieces` is called for a job with `use`.
+Result<JobFile> read_job_file(std::string_view text, std::string_view path,
+                              const PiecesReader& read_pieces = no_pieces);
 
 }  // namespace dt

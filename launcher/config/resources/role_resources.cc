@@ -10,13 +10,13 @@ namespace dt {
 namespace {
 
 /// Parses "0.5": a decimal fraction below 1 of which 1 is a multiple.
-std::optional<GpuCount> parse_share(std::string_view digits) {
+std::optional<GpuCount> parse_share(std::string_view decimals) {
   constexpr size_t places_max = 6;
-  if (digits.empty() || digits.size() > places_max) return std::nullopt;
+  if (decimals.empty() || decimals.size() > places_max) return std::nullopt;
   int64_t unit = 1;
-  for (size_t i = 0; i < digits.size(); ++i)
+  for (size_t i = 0; i < decimals.size(); ++i)
     unit *= 10;
-  const auto part = parse_integer(digits);
+  const auto part = parse_integer(decimals);
   if (!part || *part < 1 || unit % *part != 0 || unit / *part > task_gpus_max) return std::nullopt;
   return GpuCount{.whole = 0, .sharers = static_cast<int>(unit / *part)};
 }

@@ -34,6 +34,11 @@ TEST_CASE("dtrain job takes an action, a file, options of run around it, and a c
   CHECK(init.file == "b.toml");
   CHECK(init.flags.values == OptionValues{{"np", {"2"}}});
   CHECK(init.command == Line{"./x", "-o"});
+  CHECK(read_job_words(Line{"run", "a.toml", "--pieces", "p.toml"}).value().pieces == "p.toml");
+  const JobWords pieces = read_job_words(Line{"pieces", "--json", "--pieces", "p.toml"}).value();
+  CHECK(pieces.action == JobWords::Action::pieces);
+  CHECK(pieces.json);
+  CHECK(pieces.pieces == "p.toml");
   for (const Line& line : {Line{}, Line{"--help"}, Line{"run", "-h"}, Line{"check", "a", "--help"},
                            Line{"init", "--help"}})
     CHECK(read_job_words(line).value().action == JobWords::Action::help);
@@ -43,8 +48,9 @@ TEST_CASE("wrong words of dtrain job get a sentence") {
   const std::pair<Line, std::string> cases[] = {
       {{"rn"}, "job: \"rn\" is not one of its commands; did you mean dtrain job run?"},
       {{"begin"},
-       "job: \"begin\" is not one of its commands; they are run, check, init, list, status, logs, "
-       "stop, wait, rm"},
+       "job: \"begin\" is not one of its commands; they are run, check, init, pieces, list, "
+       "status, "
+       "logs, stop, wait, rm"},
       {{"run"}, "job run: which file? write: dtrain job run FILE"},
       {{"check", "--", "x"}, "job check: which file? write: dtrain job check FILE"},
       {{"run", "a.toml", "./x"},
@@ -58,6 +64,10 @@ TEST_CASE("wrong words of dtrain job get a sentence") {
       {{"init", "-o", "x"},
        "job init: needs the words of a dtrain run behind --; write: dtrain job "
        "init -- -np 4 python train.py"},
+      {{"pieces", "x"},
+       "job pieces: \"x\" means nothing to it; write: dtrain job pieces --pieces FILE"},
+      {{"pieces", "-np", "2"},
+       "-np: an option of dtrain run, not of dtrain job; see: dtrain help job"},
       {{"init", "-o"}, "-o: needs a value, FILE; see: dtrain help job"},
   };
   for (const auto& [line, message] : cases) {
