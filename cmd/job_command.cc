@@ -15,9 +15,24 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <utility>
 
 namespace dt {
+namespace {
+
+/// Processes start in the folder of the code, or at --chdir from there.
+void start_in_code(const std::string& code, const std::string& current, OptionSource& options) {
+  const std::string folder = code.starts_with('/') ? code : current + "/" + code;
+  std::vector<std::string>& chdir = options.values["chdir"];
+  if (chdir.empty()) {
+    chdir.push_back(folder);
+  } else if (!chdir.back().starts_with('/')) {
+    chdir.back().insert(0, folder + "/");
+  }
+}
+
+}  // namespace
 
 Result<RunRequest> job_request(const JobWords& words, std::vector<std::string> environment) {
   const Result<std::string> text = read_text_file(words.file, config_bytes_max);
@@ -29,6 +44,8 @@ Result<RunRequest> job_request(const JobWords& words, std::vector<std::string> e
     return read_pieces_file(words.pieces, parse_environment(environment));
   }));
   if (!words.command.empty()) job.command = words.command;
+  if (!job.code_folder.empty())
+    start_in_code(job.code_folder, current_folder(parse_environment(environment)), job.options);
   RunRequest request = {.flags = words.flags,
                         .command = std::move(job.command),
                         .environment = std::move(environment),
@@ -40,8 +57,14 @@ Result<RunRequest> job_request(const JobWords& words, std::vector<std::string> e
 
 std::string effective_job_text(const RunRequest& request) {
   OptionSource all = request.job;
-  for (const auto& [name, values] : request.flags.values)
-    all.values.insert_or_assign(name, values);
+  for (const auto& [name, values] : request.flags.values) {
+    if (name == "env") {
+      std::ranges::copy(values, std::back_inserter(all.values[name]));
+    } else {
+      all.values.insert_or_assign(name, values);
+    }
+  }
+  start_paths_at(current_folder(parse_environment(request.environment)) + "/", all);
   return job_file_text(all, request.command);
 }
 

@@ -51,6 +51,24 @@ test_code_of_a_file_reaches_its_hosts() {
   expect test -e copy/train.sh
 }
 
+test_processes_of_a_file_start_in_the_folder_of_its_code() {
+  mkdir -p repository/part/deep jobs elsewhere
+  git -C repository init -q
+  echo 'echo here' >repository/part/train.sh
+  : >repository/part/deep/file
+  printf '%s\n' 'schema = 1' 'np = 1' 'no_tag = true' 'command = "pwd; cat train.sh"' '[code]' \
+    'path = "../repository/part"' >jobs/job.toml
+  (cd elsewhere && "$DTRAIN" job run ../jobs/job.toml) >said 2>&1 || fail "$(cat said)"
+  expect grep -q '/part$' said
+  expect grep -q 'echo here' said
+  (cd repository && "$DTRAIN" job run ../jobs/job.toml --chdir part/deep -- pwd) >said 2>&1 || fail "$(cat said)"
+  expect grep -q '/part/deep$' said
+  sed -i 's/^\[code\]/chdir = "deep"\n&/; s/^command.*/command = "pwd"/' jobs/job.toml
+  run_dtrain job run jobs/job.toml
+  expect_status 0
+  expect_stdout_contains /part/deep
+}
+
 test_a_check_prints_the_plan_and_starts_nothing() {
   printf '%s\n' 'schema = 1' 'np = 2' 'command = ["touch", "started"]' >job.toml
   run_dtrain job check job.toml

@@ -79,7 +79,8 @@ class JobReader {
 
   const TomlDocument& document_;
   std::string path_;
-  std::string folder_;  ///< of the file; empty: the current one
+  std::string folder_;         ///< of the file; empty: the current one
+  bool code_is_here_ = false;  ///< [code] has no repo
   JobFile job_ = {};
 };
 
@@ -252,6 +253,7 @@ Result<> JobReader::read_code(const TomlEntry& entry) {
     }
     TRY(read_code_key(key, *known));
   }
+  code_is_here_ = source == nullptr || spelled_key(source->key) == "path";
   if (source == nullptr) {
     if (ref != nullptr) return document_.refuse(*ref, "ref: needs a repo, whose commit it names");
     add(entry, "sync-from", ".");
@@ -308,6 +310,7 @@ Result<JobFile> JobReader::read() {
                 format("{}: is no job file, which has a line: schema = 1", printable(path_)));
   }
   start_paths_at(folder_, job_.options);
+  if (code_is_here_) job_.code_folder = job_.options.values["sync-from"].back();
   return std::move(job_);
 }
 

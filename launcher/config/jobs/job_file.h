@@ -14,6 +14,8 @@ namespace dt {
 struct JobFile {
   OptionSource options;              ///< of `dtrain run`; --name is the file's own, if it has none
   std::vector<std::string> command;  ///< of roles without one; may be empty
+  /// The folder of [code] here, at whose place in the copy processes start; empty: none is here.
+  std::string code_folder = {};
 };
 
 /// Makes relative paths of options begin at a folder, whose name ends in "/"; empty: the current

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# A job file on hosts with sshd: private code, a dataset, and a session that closes.
+# shellcheck source=../cli/lib.sh
+. "$(dirname "$0")/../cli/lib.sh"
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+server_source=$(realpath "$(dirname "$0")/../unit/launcher/sync/source/git_server.h")
+
+# Serves the repository "private/app" to node1 alone, for the user "me" with the token "s3cret".
+repository_on_node1() {
+  mkdir -p hosted/private work
+  printf '%s\n' 'until [ -e /root/go ]; do sleep 0.05; done' 'echo "rank $RANK read $(cat /srv/dataset/images)"' \
+    'echo "model of $(cat /srv/dataset/images)" >model' >work/train.sh
+  git -C work init -q
+  git -C work add .
+  git -C work -c user.name=me -c user.email=me@example.org commit -q -m first
+  git clone -q --bare work hosted/private/app
+  sed -n '/R"($/,/^)"/{//!p}' "$server_source" >server.py
+  # Its marker ends it with the test.
+  on_host 1 env TEST_MARKER="$TEST_MARKER" python3 server.py "$PWD/hosted" requests >ports &
+  wait_for test -s ports
+  port=$(cut -d ' ' -f 1 ports)
+}
+
+on_node1() { run_on_launcher ssh node1 "cd /root && $*"; }
+
+test_a_job_in_a_file_survives_its_session_and_returns_its_model() {
+  hosts_up 2
+  repository_on_node1
+  local home k
+  home=$(home_of 1)
+  cp "$out/net/user_key" "$home/.ssh/id_ed25519"
+  cp "$(launcher_home)/.ssh/known_hosts" "$home/.ssh/known_hosts"
+  (umask 077 && echo s3cret >"$home/token")
+  for k in 1 2; do
+    mkdir "$(home_of $k)/data"
+    echo 'ten images' >"$(home_of $k)/data/images"
+  done
+  cat >"$home/mnist.toml" <<END
+schema = 1
+command = ["sh", "train.sh"]
+hosts = ["node1:1", "node2:1"]
+outputs = ["model"]
+
+[code]
+repo = "http://127.0.0.1:$port/private/app"
+user = "me"
+token-file = "token"
+
+[[mounts]]
+source = "/root/data"
+target = "/srv/dataset"
+read-only = true
+END
+  on_node1 "$DTRAIN job run --detach mnist.toml"
+  expect_status 0
+  expect_stdout mnist-1
+  # That session has ended; others see the job.
+  on_node1 "$DTRAIN job status"
+  expect_stdout_contains 'mnist-1: running'
+  expect_stdout_contains node2
+  touch "$(home_of 1)/go" "$(home_of 2)/go"
+  on_node1 "$DTRAIN job wait"
+  expect_status 0
+  on_node1 "$DTRAIN job logs"
+  expect_stdout_lines '[0]<stdout>:rank 0 read ten images' '[1]<stdout>:rank 1 read ten images'
+  expect_file "$home/model" 'model of ten images'
+  expect_not grep -rqs s3cret "$home/.local"
+  for k in 1 2; do
+    expect_not on_host $k test -e /srv/dataset
+    expect_not on_host $k grep -q /srv/dataset /proc/self/mountinfo
+  done
+}
+
+run_tests "$@"
