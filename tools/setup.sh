@@ -15,7 +15,7 @@ case ${1-build} in
     packages="$packages doctest-dev python3"
     # Without these, tests are skipped by name.
     useful="pkg-config procps iproute2 time shellcheck bash-completion zsh fish mandoc bsdextrautils openssh-client
-      openssh-server tcsh zstd"
+      openssh-server tcsh zstd bindfs"
     if [ "$1" = ci ]; then
       packages="$packages $useful libbenchmark-dev python3-dev python3-venv dpkg-dev lintian iptables slurmctld
         slurmd slurm-client munge"
