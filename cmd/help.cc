@@ -37,7 +37,7 @@ constexpr std::array topics = {
 constexpr std::array groups = {
     OptionGroupTitle{OptionGroup::hosts, "Hosts and processes"},
     OptionGroupTitle{OptionGroup::workers, "Workers"},
-    OptionGroupTitle{OptionGroup::code, "Code on the hosts"},
+    OptionGroupTitle{OptionGroup::code, "Code and data on the hosts"},
     OptionGroupTitle{OptionGroup::faults, "Time and faults"},
     OptionGroupTitle{OptionGroup::output, "Output"},
     OptionGroupTitle{OptionGroup::itself, "dtrain itself"},

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <iterator>
 #include <utility>
 
 namespace dt {
@@ -42,9 +43,15 @@ AgentSession::Generation::Generation(AgentSession& session)
                               ByteSpan payload) { session.send_from_run(type, stream, payload); },
            .owns_other =
                [&session](pid_t pid) {
-                 return session.diagnostics_.owns(pid) || session.sync_.owns(pid);
+                 return session.diagnostics_.owns(pid) || session.sync_.owns(pid) ||
+                        session.mounts_.owns(pid);
                },
-           .spared = [&session] { return session.sync_.processes(); },
+           .spared =
+               [&session] {
+                 std::vector<pid_t> spared = session.sync_.processes();
+                 std::ranges::copy(session.mounts_.processes(), std::back_inserter(spared));
+                 return spared;
+               },
            .on_ended = [&session](const Finished& finished) { session.tasks_ended(finished); }}) {
 }
 
@@ -231,14 +238,36 @@ Result<> AgentSession::prepare(Prepare wanted) {
   link_.set_terms({.generation = wanted.generation,
                    .heartbeat = wanted.heartbeat,
                    .dead_after = wanted.dead_after});
+  if (wanted.mounts.empty()) {
+    answer_prepare(std::move(wanted), {});
+  } else if (wanted.stage == PrepareStage::ports) {
+    // A tree or a setup may still make targets; sources are there, or the job cannot start.
+    const auto found = find_sources(wanted.mounts);
+    answer_prepare(std::move(wanted), found ? Result<>() : tl::unexpected(found.error()));
+  } else {
+    MountOrder order = {wanted.mounts, wanted.mount_patience, wanted.cwd};
+    mounts_.set_up(std::move(order), [this, wanted = std::move(wanted)](const Result<>& mounted) {
+      answer_prepare(wanted, mounted);
+    });
+  }
+  return {};
+}
+
+/// Folder and command are looked up behind the mounts.
+void AgentSession::answer_prepare(Prepare wanted, const Result<>& mounted) {
   const bool is_complete = wanted.stage != PrepareStage::ports;
-  const Prepared answer = generation_->preparation.prepare(std::move(wanted));
+  Prepared answer;
+  if (mounted) {
+    answer = generation_->preparation.prepare(std::move(wanted));
+  } else {
+    answer.failure = mounted.error().message;
+    answer.status = exit_status_of(mounted.error().code);
+  }
   link_.send(MessageType::prepared, 0, encode(answer));
   // Sent at once: the launcher prepares the launch while the cgroup is made.
   link_.flush();
   if (answer.failure.empty() && is_complete) generation_->run.make_cgroup();
   link_.beat();
-  return {};
 }
 
 void AgentSession::diagnose(const DiagnoseRequest& wanted) {
@@ -288,6 +317,12 @@ void AgentSession::tasks_ended(const Finished& finished) {
     renewal_ = loop_.after(Duration::zero(), [this, finished] { begin_anew(finished); });
     return;
   }
+  // A job whose end is reported has left no mount.
+  mounts_.end([this, finished] { report_end(finished); });
+}
+
+void AgentSession::report_end(const Finished& finished) {
+  if (link_.lost()) return loop_.stop();
   link_.send(MessageType::finished, 0, encode(finished));
   link_.flush();
   // Otherwise the end of the link stops the loop: the launcher closes it when it has read this.

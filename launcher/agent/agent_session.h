@@ -8,6 +8,7 @@
 #include "launcher/agent/local_host.h"
 #include "launcher/agent/preparation.h"
 #include "launcher/agent/task_run.h"
+#include "launcher/mounts/host_mounts.h"
 #include "launcher/process/open_files.h"
 #include "launcher/protocol/message.h"
 #include "launcher/protocol/recent_signals.h"
@@ -65,12 +66,14 @@ class AgentSession {
   /// Handles a message about one stream of a task or of the relay.
   Result<> handle_stream_message(MessageType type, const FrameView& frame);
   Result<> prepare(Prepare wanted);
+  void answer_prepare(Prepare wanted, const Result<>& mounted);
   void diagnose(const DiagnoseRequest& wanted);
   Result<> launch(Launch wanted);
   void pause();
   void resume();
   void launcher_lost();
   void tasks_ended(const Finished& finished);
+  void report_end(const Finished& finished);
   void begin_anew(const Finished& finished);
 
   Loop& loop_;
@@ -86,6 +89,7 @@ class AgentSession {
                          link_.send(type, stream, payload);
                        },
                        serve_sync};
+  HostMounts mounts_{loop_};
   bool scheduled_ = false;  ///< as in AgentPlace
   pid_t parent_ = getppid();
   bool stop_unreported_ = false;  ///< the scheduler's SIGTERM, before the launch

@@ -284,6 +284,28 @@ Result<> read_texts(const OptionSources& sources, RunConfig& config) {
   return {};
 }
 
+/// A command may name the mount of another source, so all are read before the check.
+Result<> read_mounts(const OptionSources& sources, RunConfig& config) {
+  const auto mounts = find_option(sources, "mount");
+  const auto commands = find_option(sources, "mount-command");
+  if (!mounts && commands)
+    return commands->refuse("without --mount SOURCE:TARGET, there is no mount to make");
+  if (!mounts) return {};
+  for (const std::string& text : *mounts->values) {
+    if (const auto added = add_mount(config.mounts, text); !added)
+      return mounts->refuse(added.error().message);
+  }
+  if (commands) {
+    for (const std::string& text : *commands->values) {
+      if (const auto set = set_mount_command(config.mounts, text); !set)
+        return commands->refuse(set.error().message);
+    }
+  }
+  if (const auto checked = check_mount_sources(config.mounts); !checked)
+    return mounts->refuse(checked.error().message);
+  return {};
+}
+
 Result<> read_cluster_filter(const OptionSources& sources, RunConfig& config) {
   const auto given = find_option(sources, "cluster-filter");
   if (!given) return {};
@@ -349,6 +371,7 @@ Result<RunConfig> make_run_config(const OptionSources& by_precedence,
   TRY(read_texts(by_precedence, config));
   TRY(read_sync(by_precedence, config));
   TRY(read_setup(by_precedence, config));
+  TRY(read_mounts(by_precedence, config));
   TRY(read_success(by_precedence, config.success));
   TRY(read_min_workers(by_precedence, config));
   warn_of_unused_server_options(by_precedence, config);

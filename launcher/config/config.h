@@ -9,6 +9,7 @@
 #include "launcher/config/external_cluster.h"
 #include "launcher/config/hosts/hosts.h"
 #include "launcher/config/hosts/port_range.h"
+#include "launcher/config/mounts/mount.h"
 #include "launcher/config/option_source.h"
 #include "launcher/config/placement_options.h"
 #include "launcher/config/restarts/restart_options.h"
@@ -77,6 +78,7 @@ struct RunConfig {
   std::optional<SyncOptions> sync;    ///< none: no files are copied to the hosts
   std::optional<FetchOptions> fetch;  ///< none: no files come back
   std::optional<SetupOptions> setup;  ///< none: hosts are as a job needs them
+  std::vector<Mount> mounts;          ///< folders of the hosts, at other places for the tasks
   std::optional<Duration> timeout;
   PlacementOptions placement;
   LoginOptions ssh;

@@ -150,11 +150,14 @@ std::optional<OptionGuess> guess_option(std::string_view word) {
       guesses.push_back({&option, spelling});
     }
   }
-  // A typing error comes first, then an abbreviation.
+  // A typing error comes first, then an abbreviation. But "out" is no error for "mount".
+  constexpr size_t short_word = 3;
+  std::optional<OptionGuess> begun = guess_by_prefix(word);
+  if (begun && word.size() <= short_word) return begun;
   if (const std::optional<std::string> name = nearest(word, names)) {
     return guesses[static_cast<size_t>(std::ranges::find(names, *name) - names.begin())];
   }
-  return guess_by_prefix(word);
+  return begun;
 }
 
 }  // namespace dt

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "choices/strategy_name.h"
+#include "launcher/config/mounts/mount_rows.h"
 #include "launcher/config/sync/sync_rows.h"
 #include "launcher/config/tables/horovod_options.h"
 #include "launcher/config/tables/option.h"
@@ -378,13 +379,14 @@ inline constexpr std::array own_options = {
 /// All options of `dtrain run`.
 inline constexpr auto run_options = [] {
   std::array<Option, own_options.size() + resource_options.size() + size_options.size() +
-                         sync_options.size() + torchrun_options.size() + mpirun_options.size() +
-                         horovod_options.size()>
+                         sync_options.size() + mount_options.size() + torchrun_options.size() +
+                         mpirun_options.size() + horovod_options.size()>
       all;
   auto* next = std::ranges::copy(own_options, all.begin()).out;
   next = std::ranges::copy(resource_options, next).out;
   next = std::ranges::copy(size_options, next).out;
   next = std::ranges::copy(sync_options, next).out;
+  next = std::ranges::copy(mount_options, next).out;
   next = std::ranges::copy(torchrun_options, next).out;
   next = std::ranges::copy(mpirun_options, next).out;
   std::ranges::copy(horovod_options, next);

@@ -122,7 +122,8 @@ constexpr const char* code_choosers[] = {
 
 /// Returns the harm that the option could do in a file of another user.
 std::string_view danger_of(const Option& option) {
-  if (option.group != OptionGroup::code || option.name.starts_with("setup"))
+  if (option.group != OptionGroup::code || option.name.starts_with("setup") ||
+      option.name.starts_with("mount"))
     return "make programs run";
   return option.name.starts_with("fetch") ? "write files" : "send files to other machines";
 }

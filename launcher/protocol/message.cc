@@ -60,6 +60,14 @@ void get(Reader& reader, Prepare& message) {
   message.environment_bytes = reader.number<uint64_t>();
   message.stage = reader.number<PrepareStage>();
   if (message.stage > PrepareStage::command) reader.refuse();
+  message.mounts.resize(reader.count(3 * sizeof(uint32_t) + 1));
+  for (Mount& mount : message.mounts) {
+    mount.source = reader.text();
+    mount.target = reader.text();
+    mount.read_only = reader.number<bool>();
+    mount.command = reader.text();
+  }
+  message.mount_patience = Duration(reader.number<int64_t>());
 }
 
 void get(Reader& reader, Prepared& message) {
@@ -237,7 +245,10 @@ Bytes encode(const Prepare& message) {
   writer.number(message.probe).texts(message.networks).number(message.number);
   writer.number(int64_t{message.heartbeat.count()}).number(int64_t{message.dead_after.count()});
   writer.number(message.environment_bytes).number(message.stage);
-  return writer.take();
+  writer.number(static_cast<uint32_t>(message.mounts.size()));
+  for (const Mount& mount : message.mounts)
+    writer.text(mount.source).text(mount.target).number(mount.read_only).text(mount.command);
+  return writer.number(int64_t{message.mount_patience.count()}).take();
 }
 
 Bytes encode(const Prepared& message) {

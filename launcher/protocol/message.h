@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "launcher/config/hosts/port_range.h"
 #include "launcher/config/macros.h"
+#include "launcher/config/mounts/mount.h"
 #include "launcher/process/exit_status.h"
 #include "launcher/protocol/probe_target.h"
 #include "launcher/protocol/task_error.h"
@@ -167,6 +168,8 @@ struct Prepare {
   /// Upper bound of the variables that a task gets from the launcher, as execve(2) counts them.
   uint64_t environment_bytes = 0;
   PrepareStage stage = PrepareStage::all;
+  std::vector<Mount> mounts = {};
+  Duration mount_patience = {};  ///< for commands of mounts
   bool operator==(const Prepare&) const = default;
 };
 

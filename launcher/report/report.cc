@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "launcher/config/hosts/host_range.h"
+#include "launcher/report/json_values.h"
 #include "launcher/report/planned_arguments.h"
 
 #include <algorithm>
@@ -185,12 +186,41 @@ Json plan_json(const Plan& plan, const std::vector<std::string>& command) {
   return plan_document(plan, command, [](const Task&) { return std::vector<std::string>(); });
 }
 
+namespace {
+
+Json::Array mounts_json(const std::vector<Mount>& mounts) {
+  Json::Array all;
+  for (const Mount& mount : mounts) {
+    all.emplace_back(Json::Object{{"source", mount.source},
+                                  {"target", mount.target},
+                                  {"read_only", mount.read_only},
+                                  {"command", text_or_null(mount.command)}});
+  }
+  return all;
+}
+
+std::string mounts_lines(const std::vector<Mount>& mounts) {
+  std::string text;
+  for (const Mount& mount : mounts) {
+    text += format("mount: {} at {}{}{}\n", printable(mount.source, 300),
+                   printable(mount.target, 300), mount.read_only ? ", read-only" : "",
+                   mount.command.empty() ? "" : ", by: " + printable(mount.command, 300));
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string plan_report(const Plan& plan, const RunConfig& config, Json files) {
   const PlannedWords planned(plan, config);
-  if (!config.json) return plan_text(plan, config.command) + words_text(plan, planned);
+  if (!config.json) {
+    return plan_text(plan, config.command) + words_text(plan, planned) +
+           mounts_lines(config.mounts);
+  }
   const auto words_of = [&planned](const Task& task) { return planned.changed(task); };
   Json::Object document = plan_document(plan, config.command, words_of);
   document.emplace_back("sync", std::move(files));
+  document.emplace_back("mounts", mounts_json(config.mounts));
   return Json(std::move(document)).text(2) + "\n";
 }
 

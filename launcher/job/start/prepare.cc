@@ -84,6 +84,12 @@ std::vector<std::string> given_addresses(const Plan& plan) {
   return addresses;
 }
 
+/// The rest is for the other steps of the start, so that a late command is reported with its
+/// output.
+Duration mount_patience(const RunConfig& config) {
+  return config.start_timeout * 2 / 3;
+}
+
 /// True if the command names a file of this machine that lies in the folder.
 bool lies_in(const std::string& command, const std::string& folder) {
   if (command.find('/') == std::string::npos) return false;
@@ -137,7 +143,9 @@ std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                       .number = static_cast<uint32_t>(orders.size()),
                       .heartbeat = config.heartbeat,
                       .dead_after = host.host.here ? config.local_dead_after : config.dead_after,
-                      .environment_bytes = environment_bytes});
+                      .environment_bytes = environment_bytes,
+                      .mounts = config.mounts,
+                      .mount_patience = mount_patience(config)});
     // A spare can run all of them.
     add_commands(orders.back(), config.command,
                  host.tasks.empty() ? plan.roles_here() : plan.roles_on(host));

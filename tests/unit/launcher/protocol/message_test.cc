@@ -46,6 +46,13 @@ TEST_CASE("a host's resources are read back as they were written") {
   check_round_trip(resources);
 }
 
+TEST_CASE("the mounts of an order are read back as they were written") {
+  check_round_trip(
+      Prepare{.token = "t",
+              .mounts = {{"/srv/x", "/x", true, ""}, {"s3:b", "/b", false, "m {target}"}},
+              .mount_patience = seconds(20)});
+}
+
 TEST_CASE("messages are read back as they were written") {
   check_round_trip(Hello{.build = "0.1.0",
                          .hostname = "node1",
