@@ -5,6 +5,7 @@
 #include "launcher/config/config.h"
 #include "launcher/config/files/toml_option.h"
 #include "launcher/config/jobs/job_keys.h"
+#include "launcher/config/jobs/job_mounts.h"
 #include "launcher/config/jobs/job_resources.h"
 #include "launcher/config/options.h"
 #include "launcher/config/role.h"
@@ -22,8 +23,8 @@ namespace {
 using Kind = TomlValue::Kind;
 
 /// The keys of a job file that are no options of `dtrain run`.
-constexpr std::array job_keys = {"schema",  "name",  "command", "env", "pass-env",
-                                 "outputs", "roles", "code",    "use"};
+constexpr std::array job_keys = {"schema",  "name",  "command", "env",    "pass-env",
+                                 "outputs", "roles", "code",    "mounts", "use"};
 constexpr std::array role_keys = {"replicas", "command", "env",       "hosts",
                                   "restart",  "ranked",  "resources", "use"};
 
@@ -280,6 +281,14 @@ Result<> JobReader::read_key(const TomlEntry& entry, const std::string& name) {
     return {};
   }
   if (name == "code") return read_code(entry);
+  if (name == "mounts") {
+    JobMounts read = TRY(read_job_mounts(document_, entry));
+    for (std::string& mount : read.mounts)
+      add(entry, "mount", std::move(mount));
+    for (std::string& command : read.commands)
+      add(entry, "mount-command", std::move(command));
+    return {};
+  }
   if (name == "env" && entry.value.is_table()) {
     std::vector<std::string> settings = TRY(settings_of(entry));
     for (std::string& setting : settings)

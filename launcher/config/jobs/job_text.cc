@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "launcher/config/config.h"
 #include "launcher/config/files/toml_text.h"
+#include "launcher/config/jobs/job_mounts.h"
 #include "launcher/config/options.h"
 #include "launcher/config/words/shell_words.h"
 
@@ -205,15 +206,17 @@ std::string job_file_text(const OptionSource& options, const std::vector<std::st
   if (!passed.empty())
     text += format("# Variables with the values that they have where dtrain runs.\npass-env = {}\n",
                    array_text(passed));
+  static const std::set<std::string_view> in_tables = {"role", "env", "name", "mount",
+                                                       "mount-command"};
   for (const auto& [name, values] : options.values) {
-    if (name == "role" || name == "env" || name == "name") continue;
+    if (in_tables.contains(name)) continue;
     const bool of_roles = std::ranges::find(role_options, name) != role_options.end();
     const auto& left = of_roles ? values_without_table(options, name) : values;
     if (!left.empty()) text += option_lines(*find_option(name), left);
   }
   const Table settings = variables(values_of(options, "env"));
   if (!settings.empty()) text += table_text("env", settings);
-  return text + roles_tables(options);
+  return text + roles_tables(options) + job_mounts_text(options);
 }
 
 }  // namespace dt
