@@ -23,6 +23,10 @@
 
 namespace dt {
 
+const std::string& image_of(const RunConfig& config, const Role& role) {
+  return role.image.empty() ? config.image : role.image;
+}
+
 bool is_job_name(std::string_view name) {
   constexpr size_t bytes_max = 63;
   const auto plain = [](char c) {

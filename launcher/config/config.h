@@ -113,11 +113,13 @@ struct RunConfig {
   bool timestamp = false;
   ColorChoice color = ColorChoice::automatic;
   std::optional<std::string> report;
-  std::string name;  ///< of the job, for people; empty: none
+  std::string name;   ///< of the job, for people; empty: none
+  std::string image;  ///< of roles without one, for exports; empty: none
   bool quiet = false;
   bool verbose = false;
   bool dry_run = false;
   bool json = false;
+  bool no_image = false;  ///< images do not count
   std::vector<std::string> command;
   std::vector<std::string> warnings;  ///< of the sources, to be shown once
   std::vector<std::string> notes;     ///< on what the job will do; no faults; to be shown once
@@ -125,6 +127,9 @@ struct RunConfig {
   bool ends_on_lost_output() const { return end_on_lost_output.value_or(!output_dir); }
   bool operator==(const RunConfig&) const = default;
 };
+
+/// Returns the image of a role's containers; empty: none.
+const std::string& image_of(const RunConfig& config, const Role& role);
 
 /// True for a name that --name takes: it may be a part of the names of files.
 bool is_job_name(std::string_view name);

@@ -4,6 +4,7 @@
 #include "launcher/config/mounts/mount_rows.h"
 #include "launcher/config/sync/sync_rows.h"
 #include "launcher/config/tables/horovod_options.h"
+#include "launcher/config/tables/image_options.h"
 #include "launcher/config/tables/option.h"
 #include "launcher/config/tables/other_launcher_options.h"
 #include "launcher/config/tables/resource_options.h"
@@ -379,12 +380,13 @@ inline constexpr std::array own_options = {
 /// All options of `dtrain run`.
 inline constexpr auto run_options = [] {
   std::array<Option, own_options.size() + resource_options.size() + size_options.size() +
-                         sync_options.size() + mount_options.size() + torchrun_options.size() +
-                         mpirun_options.size() + horovod_options.size()>
+                         image_options.size() + sync_options.size() + mount_options.size() +
+                         torchrun_options.size() + mpirun_options.size() + horovod_options.size()>
       all;
   auto* next = std::ranges::copy(own_options, all.begin()).out;
   next = std::ranges::copy(resource_options, next).out;
   next = std::ranges::copy(size_options, next).out;
+  next = std::ranges::copy(image_options, next).out;
   next = std::ranges::copy(sync_options, next).out;
   next = std::ranges::copy(mount_options, next).out;
   next = std::ranges::copy(torchrun_options, next).out;

@@ -16,7 +16,7 @@ namespace dt {
 inline constexpr int restarts_unlimited = std::numeric_limits<int>::max();
 
 /// A group of equal tasks of a job, by -np or --role, and by --role-command, --role-env,
-/// --role-ranked, --restart-role, and --role-cpus, --role-gpus and --role-memory.
+/// --role-ranked, --role-image, --restart-role, and --role-cpus, --role-gpus and --role-memory.
 struct Role {
   std::string name = "worker";
   int count = 0;                          ///< 0: one for each slot, allowed if it is the only role
@@ -27,6 +27,7 @@ struct Role {
   int restarts = 0;                       ///< the most restarts of each task
   bool restarts_always = false;           ///< after exit status 0, too, until the job ends
   RoleResources resources = {};           ///< of each task
+  std::string image = {};                 ///< of its containers, for exports; empty: the job's
   bool operator==(const Role&) const = default;
 };
 

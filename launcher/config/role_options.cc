@@ -122,6 +122,21 @@ Result<> read_ranked(const OptionSources& sources, std::vector<Role>& roles) {
   return {};
 }
 
+Result<> read_images(const OptionSources& sources, RunConfig& config) {
+  if (const auto given = find_option(sources, "no-image")) config.no_image = TRY(given->flag());
+  if (const auto given = find_option(sources, "image")) config.image = TRY(given->text("an image"));
+  const auto given = find_option(sources, "role-image");
+  if (!given) return {};
+  for (const std::string& text : *given->values) {
+    const auto [role, image] = TRY(parse_role_value(text, "NAME=IMAGE", *given, config.roles));
+    if (image.empty() || image.find('\0') != std::string_view::npos)
+      return given->refuse(
+          format("role {}: expected an image, got \"{}\"", role->name, printable(image)));
+    role->image = image;
+  }
+  return {};
+}
+
 /// The most restarts of one task, where it has a limit.
 constexpr int64_t restarts_max = 1000;
 
@@ -324,6 +339,7 @@ Result<> read_roles(const OptionSources& sources, const TextReader& read_text, R
   TRY(read_ranked(sources, config.roles));
   TRY(read_restarts(sources, config.roles));
   TRY(read_resources(sources, config.roles));
+  TRY(read_images(sources, config));
   const auto given = given_roles(sources);
   if (const auto label = find_option(sources, "role"); label && !given) {
     config.warnings.push_back(format("{} {}: a label of torchrun; these processes are worker here",

@@ -7,10 +7,10 @@
 
 namespace dt {
 
-/// Reads -np, --role, --role-command, --role-env and --role-ranked into config.roles. -np N is the
-/// number of workers, beside the roles of --role. Hosts of roles become the hosts of a job that has
-/// none. An external cluster replaces the roles. Requires that cluster, hosts, environment and
-/// command are already read.
+/// Reads -np, --role, --role-command, --role-env, --role-ranked and --role-image into config.roles.
+/// -np N is the number of workers, beside the roles of --role. Hosts of roles become the hosts of a
+/// job that has none. An external cluster replaces the roles. Requires that cluster, hosts,
+/// environment and command are already read.
 Result<> read_roles(const OptionSources& sources, const TextReader& read_text, RunConfig& config);
 
 }  // namespace dt

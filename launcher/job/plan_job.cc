@@ -1,5 +1,7 @@
 #include "launcher/job/plan_job.h"
 
+#include "base/format.h"
+#include "base/text.h"
 #include "launcher/environment/cluster_variables.h"
 #include "launcher/environment/environment.h"
 #include "launcher/environment/slurm_environment.h"
@@ -10,12 +12,25 @@
 #include "launcher/plan/role_binding.h"
 #include "launcher/plan/strategy_check.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 namespace dt {
 
 namespace {
+
+/// The processes of a job would not be in the container that its user wants.
+Result<> refuse_images(const RunConfig& config) {
+  if (config.no_image) return {};
+  const auto named = std::ranges::find_if(
+      config.roles, [&config](const Role& role) { return !image_of(config, role).empty(); });
+  if (named == config.roles.end()) return {};
+  return fail(Errc::input,
+              format("role {}: dtrain starts no containers, so that image \"{}\" is only for "
+                     "dtrain export; --no-image runs the job on its hosts",
+                     named->name, printable(image_of(config, *named))));
+}
 
 /// Checks the options that name tasks or ranks of the plan.
 Result<> check_with_plan(JobContext& context, const Plan& plan) {
@@ -90,6 +105,7 @@ Result<PlanOfHosts> plan_on_some(JobContext& context, const ResolvedHosts& resol
 
 Result<PlannedJob> plan_job(JobContext& context, const Environment& environment) {
   const RunConfig& config = context.config;
+  TRY(refuse_images(config));
   context.warn(unset_settings(environment, config.environment));
   PlannedJob job = {.forwarded = forwarded_environment(environment, config.environment,
                                                        config.environment_excluded)};

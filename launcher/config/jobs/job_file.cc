@@ -25,8 +25,8 @@ using Kind = TomlValue::Kind;
 /// The keys of a job file that are no options of `dtrain run`.
 constexpr std::array job_keys = {"schema",  "name",  "command", "env",    "pass-env",
                                  "outputs", "roles", "code",    "mounts", "use"};
-constexpr std::array role_keys = {"replicas", "command", "env",       "hosts",
-                                  "restart",  "ranked",  "resources", "use"};
+constexpr std::array role_keys = {"replicas", "command",   "env",   "hosts", "restart",
+                                  "ranked",   "resources", "image", "use"};
 
 /// A key of the table [code], and the option that it stands for.
 struct CodeKey {
@@ -195,6 +195,9 @@ Result<> JobReader::read_role(const TomlEntry& entry) {
       if (rule != "no") add(key, "restart-role", format("{}={}", role, rule));
     } else if (name == "resources") {
       TRY(read_role_resources(document_, role, key, job_.options));
+    } else if (name == "image") {
+      const std::string image = TRY(text_of(key));
+      add(key, "role-image", format("{}={}", role, image));
     } else if (name == "ranked") {
       if (key.value.kind != Kind::flag)
         return document_.refuse(key, "ranked: expected true or false");

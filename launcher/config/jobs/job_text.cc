@@ -116,6 +116,10 @@ Table role_rest(const OptionSource& options, const std::string& role) {
     rest.emplace_back("resources", resources);
   if (std::ranges::count(comma_parts(values_of(options, "role-ranked")), role) > 0)
     rest.emplace_back("ranked", "true");
+  for (const std::string& text : values_of(options, "role-image")) {
+    const auto [name, image] = halves(text);
+    if (name == role) rest.emplace_back("image", toml_string(image));
+  }
   std::vector<std::string> settings;
   for (const std::string& text : values_of(options, "role-env")) {
     const auto [name, setting] = halves(text);
@@ -130,7 +134,7 @@ Table role_rest(const OptionSource& options, const std::string& role) {
 
 /// The options of single roles, whose values begin with NAME=, or are names.
 constexpr std::array role_options = {"role-command", "role-env",  "role-ranked", "restart-role",
-                                     "role-cpus",    "role-gpus", "role-memory"};
+                                     "role-cpus",    "role-gpus", "role-memory", "role-image"};
 
 /// Returns the values for roles without a table: those of -np, whose number is no table's.
 std::vector<std::string> values_without_table(const OptionSource& options, std::string_view name) {

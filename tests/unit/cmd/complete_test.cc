@@ -128,8 +128,9 @@ TEST_CASE("each place of the line is completed with what belongs there") {
 
 TEST_CASE("a dash offers every option once, by its usual spelling and with its help") {
   const Completion completion = complete(Words{"run", "-"}, usual_readers());
-  CHECK(completion.candidates.size() ==
-        own_options.size() + size_options.size() + sync_options.size() + mount_options.size());
+  CHECK(completion.candidates.size() == own_options.size() + resource_options.size() +
+                                            size_options.size() + image_options.size() +
+                                            sync_options.size() + mount_options.size());
   for (const Option& option : own_options) {
     CAPTURE(option.name);
     const Completion::Candidate wanted = {std::string(spellings_of(option).front()),

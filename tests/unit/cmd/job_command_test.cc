@@ -43,6 +43,7 @@ TEST_CASE("the file of a command line is the same job") {
       {"-np", "2", "--sync-from", "https://git.example/a.git@main", "--sync-to", "/root/code",
        "--setup", "pip install -r requirements.txt", "--setup", "make", "--fetch", "model/*",
        "--fetch-to", "/tmp/f", "./x"},
+      {"--role", "ps=1,worker=2", "--image", "a:1", "--role-image", "ps=b:1", "./x"},
       {"-np", "2", "--success", "all", "--clean", "all", "--on-failure", "continue", "./x"},
       {"-np", "2", "--port-range", "20000-20100", "--ssh-port", "2222", "--report", "/tmp/r.json",
        "--output-dir", "/tmp/o", "--name", "mine", "./x"},

@@ -269,6 +269,21 @@ TEST_CASE("--restart-role gives roles restarts, and bad values are named") {
   }
 }
 
+TEST_CASE("--image is the image of roles without one, and bad values are named") {
+  const auto images_of = [](std::vector<std::string> values) {
+    return decide({{"role", {"ps=1,worker=2"}}, {"image", {"a:1"}}, {"role-image", values}});
+  };
+  const RunConfig config = images_of({"ps=reg:5000/b=c"}).value();
+  CHECK(image_of(config, *find_role(config.roles, "ps")) == "reg:5000/b=c");
+  CHECK(image_of(config, *find_role(config.roles, "worker")) == "a:1");
+  CHECK(error_of(images_of({"chief=b"})) ==
+        "--role-image: the job has no role \"chief\"; it has ps, worker");
+  CHECK(error_of(images_of({"ps"})) == "--role-image: expected NAME=IMAGE, got \"ps\"");
+  CHECK(error_of(images_of({"ps="})) == "--role-image: role ps: expected an image, got \"\"");
+  CHECK(error_of(decide({{"np", {"1"}}, {"image", {""}}})) ==
+        "--image: expected an image, got \"\"");
+}
+
 TEST_CASE("--restart-role says after which ends, and without a number there is no limit") {
   struct Case {
     const char* value;

@@ -102,7 +102,8 @@ TEST_CASE("an option that can start programs or send files is refused in a file 
       {"fetch", "write files"},
       {"fetch-to", "write files"},
       {"setup", "make programs run"},
-      {"setup-once", "make programs run"}};
+      {"setup-once", "make programs run"},
+      {"image", "make programs run"}};
   for (const auto& [name, what] : cases) {
     CAPTURE(name);
     OptionSource source = flags({{name, {"true"}}});

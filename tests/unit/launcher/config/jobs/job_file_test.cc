@@ -94,6 +94,17 @@ TEST_CASE("a job file's name is that of the file, and its paths begin at its fol
         std::vector<std::string>{"a/one", "/two"});
 }
 
+TEST_CASE("an image is a text that is not empty") {
+  for (const std::string value : {"1", "''", "['a']"}) {
+    CAPTURE(value);
+    CHECK(!read_job_file("schema = 1\n[roles.ps]\nreplicas = 1\nimage = " + value, "j.toml"));
+  }
+  const std::string text = "schema = 1\nimage = 'a'\n[roles.ps]\nreplicas = 1\nimage = 'b'\n";
+  const OptionValues values = read_job_file(text, "j.toml").value().options.values;
+  CHECK(values.at("image").front() == "a");
+  CHECK(values.at("role-image").front() == "ps=b");
+}
+
 TEST_CASE("a job file's faults are named with line, column and a caret") {
   const std::pair<std::string, std::string> cases[] = {
       {"schema = 2", "j.toml:1:1: schema: this dtrain reads job files of schema = 1 only"},
