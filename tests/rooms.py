@@ -29,7 +29,7 @@ FLOORS = {
     "comm/training": ("ps", "strategy", "coordinator"),
     "comm/training/ps": ("state", "", "api"),
     "launcher": ("ssh", "config", "process", "protocol", "plan", "environment", "network", "sync", "mounts", "agent",
-                 "connect", "slurm", "console", "discovery", "report", "kept", "job", "check"),
+                 "export", "connect", "slurm", "console", "discovery", "report", "kept", "job", "check"),
     "launcher/ssh": ("config", "keys", ""),
     "launcher/job": ("start", "generations", "supervision", "sync", ""),
     "launcher/config": ("words", "hosts", "allocation", "restarts", "resources", "tables", "sync", "mounts", "", "files", "jobs"),

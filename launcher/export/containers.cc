@@ -1,0 +1,205 @@
+#include "launcher/export/containers.h"
+
+#include "base/format.h"
+#include "launcher/agent/task_macros.h"
+#include "launcher/environment/cluster_variables.h"
+#include "launcher/environment/env_sets.h"
+#include "launcher/environment/environment.h"
+#include "launcher/environment/job_facts.h"
+#include "launcher/plan/job_plan.h"
+#include "launcher/protocol/message.h"
+#include "rendezvous/cluster/tf_config.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+namespace dt {
+namespace {
+
+std::string container_name(const TaskId& id) {
+  return format("{}-{}", id.role, id.index);
+}
+
+Result<std::vector<Role>> counted_roles(const ExportJob& job) {
+  const auto is_counted = [](const Role& role) { return role.count > 0; };
+  if (std::ranges::all_of(job.config.roles, is_counted)) return job.config.roles;
+  if (job.plan) return job.plan->roles;
+  return fail(Errc::input,
+              "how many processes? the hosts are not asked for their slots; add np = 4 to the "
+              "file, or slots to its hosts, such as a:4");
+}
+
+/// Fails for names that no host may have.
+Result<> check_names(const std::vector<Role>& roles) {
+  constexpr size_t host_bytes_max = 63;
+  for (const Role& role : roles) {
+    const std::string longest = container_name({role.name, role.count - 1});
+    if (longest.size() <= host_bytes_max) continue;
+    return fail(Errc::input, format("role {}: {} is too long for the name of a host, which has at "
+                                    "most {} bytes; shorten the role's name",
+                                    role.name, longest, host_bytes_max));
+  }
+  return {};
+}
+
+Result<Plan> plan_of(std::vector<Role> roles) {
+  std::vector<Host> hosts;
+  for (Role& role : roles) {
+    role.hosts.clear();
+    for (int index = 0; index < role.count; ++index)
+      role.hosts.push_back({.name = container_name({role.name, index}), .slots = 1});
+    hosts.insert(hosts.end(), role.hosts.begin(), role.hosts.end());
+  }
+  return make_plan({.hosts = std::move(hosts), .roles = std::move(roles)});
+}
+
+/// Returns the configuration with the sets of variables that work in containers. Horovod's set
+/// needs a rendezvous, and that of a Slurm job names its nodes.
+RunConfig config_of_containers(RunConfig config) {
+  for (const EnvSet set : {EnvSet::horovod, EnvSet::slurm_job})
+    config.env_sets.erase(set);
+  config.slurm_job.clear();
+  return config;
+}
+
+JobFacts facts_of(const RunConfig& config, const Plan& plan) {
+  TaskTable table = {.job = config.name.empty() ? "job" : config.name, .generation = 1};
+  for (const Task& task : plan.tasks) {
+    const std::string name = container_name(task.id);
+    table.tasks.push_back(
+        {.id = task.id, .rank = task.rank, .agent = task.agent, .host = name, .addresses = {name}});
+  }
+  std::vector<Prepared> prepared(plan.hosts.size());
+  for (Prepared& host : prepared)
+    host.ports = {container_task_port};
+  // They are taken from the end.
+  auto& first = prepared[static_cast<size_t>(plan.tasks.front().agent)].ports;
+  first.insert(first.end(), {container_jax_port, container_master_port});
+  JobFacts facts = job_facts(config, plan, table, RendezvousFacts(), prepared);
+  facts.rendezvous.clear();
+  facts.own_ports = false;
+  return facts;
+}
+
+/// The variables that the user sets for the tasks of a role, and those that are only passed on.
+struct UserVariables {
+  Environment values;
+  std::vector<std::string> passed;
+};
+
+UserVariables user_variables(const RunConfig& config, const Role& role) {
+  UserVariables variables;
+  std::map<std::string, std::optional<std::string>> all;
+  for (const EnvironmentSetting& setting : config.environment)
+    all.insert_or_assign(setting.name, setting.value);
+  for (const auto& [name, value] : role.environment)
+    all.insert_or_assign(name, value);
+  for (const auto& [name, value] : all) {
+    if (value) {
+      variables.values.emplace(name, *value);
+    } else {
+      variables.passed.push_back(name);
+    }
+  }
+  return variables;
+}
+
+/// Makes the containers of a job from what all of them share.
+class ContainerMaker {
+ public:
+  static Result<ContainerMaker> begin(const ExportJob& job, const RunConfig& config,
+                                      const Plan& plan) {
+    ContainerMaker maker(job, config, plan);
+    TRY(add_cluster_variables(maker.launch_, config, plan, maker.facts_));
+    if (maker.launch_.macros && job.code) maker.launch_.macros->code_dir = code_target(config);
+    if (maker.launch_.tf_config) maker.tf_cluster_ = tf_cluster(maker.launch_.cluster);
+    return maker;
+  }
+  Container make(const Task& task) const;
+
+ private:
+  ContainerMaker(const ExportJob& job, const RunConfig& config, const Plan& plan)
+      : job_(job), config_(config), plan_(plan), facts_(facts_of(config, plan)) {
+    launch_.pass_local_rank = config.pass_local_rank;
+    launch_.common = common_environment(facts_, plan);
+    for (const Role& role : plan.roles)
+      launch_.role_environments[role.name] = user_variables(config, role).values;
+  }
+  Environment added(const Task& task) const;
+
+  const ExportJob& job_;
+  const RunConfig& config_;
+  const Plan& plan_;
+  JobFacts facts_;
+  Launch launch_ = {};
+  std::string tf_cluster_ = {};  ///< that all tasks see; empty: none
+};
+
+/// Returns the variables that dtrain sets, without the ones that hold only in its own jobs.
+Environment ContainerMaker::added(const Task& task) const {
+  const bool is_filtered = launch_.tf_config && launch_.cluster_filter != ClusterFilter::none;
+  const std::string cluster =
+      is_filtered ? tf_cluster(seen_by(task.id, launch_.cluster, launch_.cluster_filter))
+                  : tf_cluster_;
+  Environment added =
+      added_environment(launch_.common, task_environment(facts_, plan_, task), cluster, task.id);
+  for (const char* const name : {"no_proxy", "DTRAIN_ATTEMPT", "DTRAIN_DUMP_STACKS"})
+    added.erase(name);
+  if (job_.code) added["DTRAIN_CODE_DIR"] = code_target(config_);
+  return added;
+}
+
+Container ContainerMaker::make(const Task& task) const {
+  const Role& role = *find_role(plan_.roles, task.id.role);
+  Container container = {.name = container_name(task.id),
+                         .task = task,
+                         .command = role.command.empty() ? config_.command : role.command,
+                         .image = image_of(config_, role)};
+  const TaskLaunch order = {.id = task.id, .rank = task.rank, .local_rank = task.local_rank};
+  container.command = command_of_task(std::move(container.command), launch_, order);
+  // Only an agent knows itself.
+  if (container.command.front() == "self") container.command.front() = "dtrain";
+  for (auto& [name, value] : forwarded_of_task(launch_, order))
+    container.environment[name] = value;
+  for (const std::string& name : user_variables(config_, role).passed)
+    container.environment[name] = std::nullopt;
+  for (const auto& [name, value] : added(task)) {
+    if (yields_to_user(name)) {
+      container.environment.try_emplace(name, value);
+    } else {
+      container.environment[name] = value;
+    }
+  }
+  container.environment.try_emplace("PYTHONUNBUFFERED", "1");
+  return container;
+}
+
+}  // namespace
+
+std::string code_target(const RunConfig& config) {
+  const bool is_absolute = config.sync && config.sync->target.value_or("").starts_with('/');
+  return is_absolute ? *config.sync->target : "/code";
+}
+
+Result<Containers> containers_of(const ExportJob& job) {
+  if (job.config.external_cluster) {
+    return fail(Errc::input, format("{}: it lays out hosts, and containers have addresses of their "
+                                    "own; leave it out, and give roles",
+                                    job.config.external_cluster->origin));
+  }
+  std::vector<Role> roles = TRY(counted_roles(job));
+  TRY(check_names(roles));
+  Containers containers;
+  containers.plan = TRY(plan_of(std::move(roles)));
+  const RunConfig config = config_of_containers(job.config);
+  TRY(check_targets(config, containers.plan));
+  containers.warnings = TRY(check_cluster_variables(config, containers.plan));
+  const ContainerMaker maker = TRY(ContainerMaker::begin(job, config, containers.plan));
+  for (const Task& task : containers.plan.tasks)
+    containers.all.push_back(maker.make(task));
+  return containers;
+}
+
+}  // namespace dt
