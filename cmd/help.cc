@@ -19,6 +19,9 @@ constexpr std::array topics = {
     CommandHelp{"run", "Start a job and stay with it to its end."},
     CommandHelp{"job", "Run the job that a file describes: dtrain job run train.toml.",
                 "run check init --connect -o --help"},
+    CommandHelp{"export",
+                "Write a job file for docker compose or Slurm: dtrain export compose FILE.",
+                "compose slurm -o --help"},
     CommandHelp{"check", "Look at the hosts of a job before it: dtrain check -H node1,node2.",
                 "--import --json --help"},
     CommandHelp{"bench", "Measure the collectives of libdtrain: dtrain bench all_reduce -np 2."},
@@ -194,6 +197,22 @@ std::string job_help() {
          "  dtrain job check train.toml\n"
          "  dtrain job run train.toml --timeout 2h --detach\n"
          "  dtrain job logs -f\n";
+}
+
+std::string export_help() {
+  return "usage: dtrain export compose|slurm FILE [-o FILE] [options of run] [-- command]\n\n" +
+         wrapped(
+             "Prints the job of a job file in the language of another launcher, and contacts no "
+             "host. compose: a file for docker compose, with a service for each task. slurm: a "
+             "script for sbatch, which runs dtrain on the nodes that it gets. A warning, and a "
+             "comment in the text, name what it lacks. Options of run, and a command behind --, "
+             "win over the file.",
+             0) +
+         "\n\n" + entry("-o FILE", "Write to FILE, which must not exist.") +
+         "\nexamples\n"
+         "  dtrain export compose train.toml --image train:v1 -o compose.yaml\n"
+         "  docker compose up --exit-code-from chief-0\n"
+         "  dtrain export slurm train.toml -o train.sh && sbatch train.sh\n";
 }
 
 std::string ps_help() {
@@ -436,6 +455,7 @@ std::string help_text(std::string_view topic) {
   if (topic == "cache") return cache_help();
   if (topic == "ps") return ps_help();
   if (topic == "job") return job_help();
+  if (topic == "export") return export_help();
   if (topic == "completion") return completion_help();
   if (topic == "version") {
     return format("usage: dtrain version [--json]\n\n{}\n\nexample: dtrain version --json\n",

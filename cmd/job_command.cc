@@ -104,13 +104,16 @@ Result<std::string> pieces_listing(const JobWords& words, const Environment& env
 
 Result<> write_new_file(const std::string& path, const std::string& text) {
   const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (!file) {
-    return fail(Errc::input,
-                errno == EEXIST
-                    ? format("\"{}\" exists; write to another file, or remove it", printable(path))
-                    : format("cannot write \"{}\": {}", printable(path), errno_text(errno)));
+  if (file) return write_all(file.get(), as_bytes(text));
+  if (errno != EEXIST) {
+    return fail(Errc::input, format("cannot write \"{}\": {}", printable(path), errno_text(errno)));
   }
-  return write_all(file.get(), as_bytes(text));
+  struct stat status = {};
+  const bool is_folder = ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+  return fail(Errc::input,
+              is_folder
+                  ? format("\"{}\" is a folder; name a file in it", printable(path))
+                  : format("\"{}\" exists; write to another file, or remove it", printable(path)));
 }
 
 }  // namespace dt

@@ -2,7 +2,6 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "cmd/run_arguments.h"
 
 #include <algorithm>
 #include <array>
@@ -25,8 +24,8 @@ void add_flags(OptionSource flags, OptionSource& all) {
   all.origins.merge(flags.origins);
 }
 
-/// Reads "FILE [options] [-- command]". Options may stand before the file, too.
-Result<JobWords> read_file_words(JobWords::Action action, Words words) {
+/// Reads "FILE [options] [-- command]".
+Result<JobWords> read_words_with_file(JobWords::Action action, Words words) {
   constexpr std::array<std::string_view, 1> connect = {"--connect"};
   constexpr std::array<std::string_view, 2> detach = {"--detach", "-d"};
   const bool checks = action == JobWords::Action::check;
@@ -36,30 +35,16 @@ Result<JobWords> read_file_words(JobWords::Action action, Words words) {
   } else {
     dialect.own_flags = detach;
   }
-  RunArguments before = TRY(read_run_arguments(words, dialect));
-  if (before.prints != nullptr) return JobWords{};
-  if (before.command.empty() || before.literal) {
-    return fail(Errc::input, format("job {0}: which file? write: dtrain job {0} FILE",
-                                    checks ? "check" : "run"));
-  }
-  RunArguments behind = TRY(read_run_arguments(Words(before.command).subspan(1), dialect));
-  if (behind.prints != nullptr) return JobWords{};
-  if (!behind.command.empty() && !behind.literal) {
-    return fail(Errc::input, format("job: \"{}\" means nothing to it; a command that replaces the "
-                                    "file's goes behind --",
-                                    printable(behind.command.front())));
-  }
-  const bool has_own = !before.own.empty() || !behind.own.empty();
-  JobWords read = {.action = action,
-                   .file = before.command.front(),
-                   .flags = std::move(before.flags),
-                   .command = std::move(behind.command),
-                   .connect = checks && has_own,
-                   .detach = !checks && has_own};
-  for (const auto& values : {before.own_values, behind.own_values})
-    if (!values.empty()) read.pieces = values.back().second;
-  add_flags(std::move(behind.flags), read.flags);
-  return read;
+  FileWords read = TRY(read_file_words(words, dialect, checks ? "job check" : "job run"));
+  if (read.help) return JobWords{};
+  const bool has_own = !read.own.empty();
+  return JobWords{.action = action,
+                  .file = std::move(read.file),
+                  .flags = std::move(read.flags),
+                  .command = std::move(read.command),
+                  .connect = checks && has_own,
+                  .detach = !checks && has_own,
+                  .pieces = read.own_values.empty() ? "" : read.own_values.back().second};
 }
 
 /// Reads "[-o FILE] -- options command". `dtrain run` may stand before the options.
@@ -106,11 +91,37 @@ Result<JobWords> read_pieces_words(Words words) {
 
 }  // namespace
 
+Result<FileWords> read_file_words(std::span<const std::string> words, const Dialect& dialect,
+                                  std::string_view command) {
+  RunArguments before = TRY(read_run_arguments(words, dialect));
+  if (before.prints != nullptr) return FileWords{.help = true};
+  if (before.command.empty() || before.literal) {
+    return fail(Errc::input, format("{0}: which file? write: dtrain {0} FILE", command));
+  }
+  const auto rest = std::span<const std::string>(before.command).subspan(1);
+  RunArguments behind = TRY(read_run_arguments(rest, dialect));
+  if (behind.prints != nullptr) return FileWords{.help = true};
+  if (!behind.command.empty() && !behind.literal) {
+    return fail(Errc::input, format("{}: \"{}\" means nothing to it; a command that replaces the "
+                                    "file's goes behind --",
+                                    dialect.command, printable(behind.command.front())));
+  }
+  FileWords read = {.file = before.command.front(),
+                    .flags = std::move(before.flags),
+                    .command = std::move(behind.command),
+                    .own = std::move(before.own),
+                    .own_values = std::move(before.own_values)};
+  add_flags(std::move(behind.flags), read.flags);
+  std::ranges::move(behind.own, std::back_inserter(read.own));
+  std::ranges::move(behind.own_values, std::back_inserter(read.own_values));
+  return read;
+}
+
 Result<JobWords> read_job_words(Words words) {
   if (words.empty() || words.front() == "--help" || words.front() == "-h") return JobWords{};
   const std::string& action = words.front();
-  if (action == "run") return read_file_words(JobWords::Action::run, words.subspan(1));
-  if (action == "check") return read_file_words(JobWords::Action::check, words.subspan(1));
+  if (action == "run") return read_words_with_file(JobWords::Action::run, words.subspan(1));
+  if (action == "check") return read_words_with_file(JobWords::Action::check, words.subspan(1));
   if (action == "init") return read_init_words(words.subspan(1));
   if (action == "pieces") return read_pieces_words(words.subspan(1));
   const auto kept = kept_actions();

@@ -2,11 +2,14 @@
 
 #include "base/result.h"
 #include "cmd/kept_words.h"
+#include "cmd/run_arguments.h"
 #include "launcher/config/config.h"
 
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace dt {
@@ -28,5 +31,20 @@ struct JobWords {
 
 /// Reads an action, its file, and options of run. Fails with Errc::input.
 Result<JobWords> read_job_words(std::span<const std::string> words);
+
+/// "FILE [options] [-- command]", as commands take it that begin with a job file.
+struct FileWords {
+  bool help = false;
+  std::string file = {};
+  OptionSource flags = {};                                           ///< options of run as typed
+  std::vector<std::string> command = {};                             ///< wins over the file's
+  std::vector<std::string> own = {};                                 ///< flags of the dialect
+  std::vector<std::pair<std::string, std::string>> own_values = {};  ///< options of the dialect
+};
+
+/// Reads the words behind `command`, such as "job run". Options may stand before the file, too.
+/// Fails with Errc::input.
+Result<FileWords> read_file_words(std::span<const std::string> words, const Dialect& dialect,
+                                  std::string_view command);
 
 }  // namespace dt

@@ -9,6 +9,7 @@
 #include "cmd/check_build.h"
 #include "cmd/command_advice.h"
 #include "cmd/completion.h"
+#include "cmd/export_command.h"
 #include "cmd/job_command.h"
 #include "cmd/kept_command.h"
 #include "cmd/options.h"
@@ -197,6 +198,23 @@ int job_command(const Invocation& invocation) {
                parse_environment(environment));
 }
 
+/// Prints the job for another launcher, or writes it. The user sees what it lacks.
+int export_command(const Invocation& invocation) {
+  const ExportWords& words = invocation.exported;
+  const auto job = export_job(words, own_environment(), log_notices(invocation));
+  if (!job) return print_error(job.error(), typed_color(invocation));
+  const auto exported = export_text(words, *job);
+  if (!exported) return print_error(exported.error(), job->config.color);
+  Log log = own_log(job->config.color);
+  for (const auto* warnings : {&job->config.warnings, &exported->warnings})
+    for (const std::string& warning : *warnings)
+      log.warn("{}", warning);
+  if (!exported->left_out.empty()) log.warn("not expressed: {}", join(exported->left_out, "; "));
+  if (words.output.empty()) return print(exported->text);
+  const auto written = write_new_file(words.output, exported->text);
+  return written ? 0 : print_error(written.error(), job->config.color);
+}
+
 int check_command(const Invocation& invocation) {
   const std::vector<std::string> environment = own_environment();
   const auto config = load_check_config(invocation.flags, environment, log_notices(invocation));
@@ -297,6 +315,8 @@ int dispatch(const std::vector<std::string>& words) {
       return bench_command(*invocation);
     case Invocation::Command::job:
       return job_command(*invocation);
+    case Invocation::Command::export_job:
+      return export_command(*invocation);
     case Invocation::Command::run:
       break;
   }

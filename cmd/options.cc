@@ -276,6 +276,16 @@ Result<Invocation> parse_job(Words words) {
   return invocation;
 }
 
+Result<Invocation> parse_export(Words words) {
+  ExportWords read = TRY(read_export_words(words));
+  if (read.target == ExportWords::Target::help) return help_for("export");
+  Invocation invocation;
+  invocation.command = Invocation::Command::export_job;
+  invocation.flags = read.job.flags;
+  invocation.exported = std::move(read);
+  return invocation;
+}
+
 /// `dtrain -np 4 cmd`: an option where a command belongs.
 tl::unexpected<Error> forgotten_command(Words words) {
   if (!is_run_option(words[0])) {
@@ -297,6 +307,7 @@ Result<Invocation> parse_command_line(const std::vector<std::string>& arguments)
   if (arguments[0] == "cache") return parse_cache(words);
   if (arguments[0] == "ps") return parse_ps(words);
   if (arguments[0] == "job") return parse_job(words);
+  if (arguments[0] == "export") return parse_export(words);
   if (arguments[0] == "config") return parse_config(words);
   if (arguments[0] == "completion") return parse_completion(words);
   if (arguments[0] == "help") return parse_help(words);

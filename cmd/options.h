@@ -2,6 +2,7 @@
 
 #include "base/result.h"
 #include "cmd/bench/bench_options.h"
+#include "cmd/export_command.h"
 #include "cmd/job_words.h"
 #include "cmd/ps_command.h"
 #include "launcher/check/check.h"
@@ -25,6 +26,7 @@ struct Invocation {
     cache,
     ps,
     job,
+    export_job,
     run
   };
   Command command = Command::help;
@@ -34,6 +36,7 @@ struct Invocation {
   CheckOptions check = {};         ///< check: its own options
   PsOptions ps = {};               ///< ps: its options
   JobWords job = {};               ///< job: all of it
+  ExportWords exported = {};       ///< export: all of it
   bool json = false;               ///< version, config show: --json
   bool origin = false;             ///< config show --origin
   bool all = false;                ///< config show --all

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the missing Debian packages for `setup.sh build`, `wheel`, `test`, `ci`, `frameworks`, `hosts`, `fuzz`, `deb`,
-# `grid_engine`, `gpu_toolkit`, `gpu_pack` or `fresh_machine`. From PyPI, `ci` also installs the pinned clang tools.
+# `docker`, `grid_engine`, `gpu_toolkit`, `gpu_pack` or `fresh_machine`. From PyPI, `ci` also installs the pinned clang tools.
 # `gpu_toolkit`, and `ci` and `gpu_pack` where the machine has none, install a CUDA Toolkit. `frameworks` installs the
 # packages for tests/frameworks, with `--long` all of them. Prints nothing when all are installed.
 set -eu
@@ -15,10 +15,10 @@ case ${1-build} in
     packages="$packages doctest-dev python3"
     # Without these, tests are skipped by name.
     useful="pkg-config procps iproute2 time shellcheck bash-completion zsh fish mandoc bsdextrautils openssh-client
-      openssh-server tcsh zstd bindfs"
+      openssh-server tcsh zstd bindfs python3-yaml"
     if [ "$1" = ci ]; then
       packages="$packages $useful libbenchmark-dev python3-dev python3-venv dpkg-dev lintian iptables slurmctld
-        slurmd slurm-client munge"
+        slurmd slurm-client munge docker-compose"
       useful=
     fi
     ;;
@@ -27,11 +27,12 @@ case ${1-build} in
   advancecomp" ;;
   fuzz) packages="$packages clang libclang-rt-dev doctest-dev" ;;
   deb) packages="dpkg-dev" ;;
+  docker) packages="docker.io docker-compose busybox-static iptables" ;;
   grid_engine) packages="gridengine-master gridengine-exec gridengine-client" ;;
   gpu_toolkit) packages="python3 python3-venv" ;;
   gpu_pack) packages="$packages doctest-dev python3-dev python3-venv" ;;
   fresh_machine) packages="debootstrap" ;;
-  *) echo "usage: setup.sh [build|wheel|test|ci|frameworks [--long]|hosts|fuzz|deb|grid_engine|gpu_toolkit|gpu_pack|fresh_machine]" >&2 && exit 2 ;;
+  *) echo "usage: setup.sh [build|wheel|test|ci|frameworks [--long]|hosts|fuzz|deb|docker|grid_engine|gpu_toolkit|gpu_pack|fresh_machine]" >&2 && exit 2 ;;
 esac
 
 # Prints the names of the packages $1 that are not installed.

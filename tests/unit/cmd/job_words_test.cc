@@ -77,5 +77,23 @@ TEST_CASE("wrong words of dtrain job get a sentence") {
   }
 }
 
+TEST_CASE("options stand before and behind the file, and those of the command win where they are") {
+  constexpr std::array<std::string_view, 1> flags = {"--own"};
+  constexpr std::array<OwnOption, 1> options = {OwnOption{"-o", "FILE"}};
+  const Dialect dialect = {.command = "job", .own_flags = flags, .own_options = options};
+  const Line line = {"-o", "1", "-x", "A=1", "f", "-x", "B=2", "--own", "-o", "2", "--", "c"};
+  const FileWords words = read_file_words(line, dialect, "job x").value();
+  CHECK(words.file == "f");
+  CHECK(words.flags.values == OptionValues{{"env", {"A=1", "B=2"}}});
+  CHECK(words.own == Line{"--own"});
+  REQUIRE(words.own_values.size() == 2);
+  CHECK(words.own_values[1].second == "2");
+  CHECK(words.command == Line{"c"});
+  CHECK(read_file_words(Line{"--help"}, dialect, "job x")->help);
+  CHECK(read_file_words(Line{"f", "--help"}, dialect, "job x")->help);
+  CHECK(read_file_words(Line{"--", "f"}, dialect, "job x").error().message ==
+        "job x: which file? write: dtrain job x FILE");
+}
+
 }  // namespace
 }  // namespace dt

@@ -1,0 +1,121 @@
+#include "cmd/export_command.h"
+
+#include "cmd/options.h"
+#include "tests/unit/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+namespace dt {
+namespace {
+
+Result<ExportJob> job_of_file(const TemporaryFolder& folder, const std::string& text,
+                              const std::vector<std::string>& more = {}) {
+  folder.write("job.toml", text);
+  const std::string file = folder.path() + "/job.toml";
+  std::vector<std::string> words = {"compose", file};
+  words.insert(words.end(), more.begin(), more.end());
+  return export_job(read_export_words(words).value(),
+                    {"HOME=/none", "PATH=/bin", "SLURM_JOB_ID=7", "SLURM_STEP_ID=0",
+                     "SLURM_JOB_NODELIST=n[1-3]", "TF_CONFIG={\"cluster\":{}}"});
+}
+
+using Line = std::vector<std::string>;
+
+TEST_CASE("export takes a target, a file, options of run and a command") {
+  const Line line = {"compose", "--np", "2",  "a.toml", "-o", "out",
+                     "--image", "i",    "--", "x",      "-o"};
+  const ExportWords words = read_export_words(line).value();
+  CHECK(words.target == ExportWords::Target::compose);
+  CHECK(words.job.file == "a.toml");
+  CHECK(words.job.flags.values == OptionValues{{"image", {"i"}}, {"np", {"2"}}});
+  CHECK(words.job.command == Line{"x", "-o"});
+  CHECK(words.output == "out");
+  CHECK(read_export_words(Line{"slurm", "f"})->target == ExportWords::Target::slurm);
+  CHECK(parse_command_line({"export", "slurm", "f"})->exported.job.file == "f");
+}
+
+TEST_CASE("export without words explains itself") {
+  for (const Line& line : {Line{}, Line{"--help"}, Line{"compose", "--help"}, Line{"slurm", "-h"}})
+    CHECK(read_export_words(line)->target == ExportWords::Target::help);
+  CHECK(parse_command_line({"export"})->help.starts_with("usage: dtrain export"));
+}
+
+TEST_CASE("wrong words of export are refused with the next step") {
+  const std::pair<Line, std::string> cases[] = {
+      {{"composed", "f"},
+       "export: \"composed\" is not one of its targets; did you mean dtrain "
+       "export compose?"},
+      {{"x", "f"}, "export: \"x\" is not one of its targets; they are compose, slurm"},
+      {{"slurm"}, "export slurm: which file? write: dtrain export slurm FILE"},
+      {{"slurm", "f", "-o"}, "-o: needs a value, FILE; see: dtrain help export"},
+      {{"slurm", "f", "g"},
+       "export: \"g\" means nothing to it; a command that replaces the file's goes behind --"},
+      {{"slurm", "f", "--connect"}, "--connect: no such option; did you mean --connect-timeout?"}};
+  for (const auto& [line, message] : cases) {
+    const auto refused = read_export_words(line);
+    REQUIRE(!refused);
+    CHECK(refused.error().message == message);
+  }
+}
+
+TEST_CASE("an export plans the job of a file, and a scheduler's job around it does not count") {
+  const TemporaryFolder folder;
+  const ExportJob job =
+      job_of_file(folder, "schema = 1\nnp = 2\ncommand = ['x']\nallocation = 'slurm'\n").value();
+  REQUIRE(job.plan);
+  CHECK(job.plan->tasks.size() == 2);
+  CHECK(job.config.allocation == "");
+  CHECK(job.config.slurm_job == "");
+  CHECK(job.command == std::vector<std::string>{"x"});
+}
+
+TEST_CASE("the command line wins over the file") {
+  const TemporaryFolder folder;
+  const ExportJob job = job_of_file(folder, "schema = 1\nnp = 2\ncommand = ['x']\nimage = 'a'\n",
+                                    {"--np", "3", "--image", "b", "--", "y"})
+                            .value();
+  CHECK(job.plan->tasks.size() == 3);
+  CHECK(job.config.image == "b");
+  CHECK(job.command == std::vector<std::string>{"y"});
+}
+
+TEST_CASE("hosts without slots, and those of a program, leave the plan open") {
+  const TemporaryFolder folder;
+  CHECK(!job_of_file(folder, "schema = 1\ncommand = ['x']\nhosts = ['a', 'b']\n")->plan);
+  CHECK(!job_of_file(folder,
+                     "schema = 1\nnp = 2\ncommand = ['x']\nhost-discovery-script = '/bin/true'\n")
+             ->plan);
+}
+
+TEST_CASE("the code is the git tree that holds the folder, or the folder") {
+  const TemporaryFolder folder;
+  namespace fs = std::filesystem;
+  fs::create_directories(folder.path() + "/tree/below");
+  const std::string text = "schema = 1\nnp = 1\ncommand = ['x']\n[code]\npath = '" + folder.path() +
+                           "/tree/below" + "'\n";
+  const std::string real = fs::canonical(folder.path() + "/tree").string();
+  CHECK(job_of_file(folder, text)->code->root == real + "/below");
+  fs::create_directories(folder.path() + "/tree/.git");
+  folder.write("tree/.git/HEAD", "ref: refs/heads/main\n");
+  const ExportJob job = job_of_file(folder, text).value();
+  CHECK(job.code->root == real);
+  CHECK(job.code->start == "");
+  const auto refused = job_of_file(folder, "schema = 1\nnp = 1\ncommand = ['x']\n[code]\npath = '" +
+                                               folder.path() + "/no" + "'\n");
+  REQUIRE(!refused);
+  CHECK(refused.error().message.find("No such file or directory") != std::string::npos);
+}
+
+TEST_CASE("each target has its text") {
+  const TemporaryFolder folder;
+  const ExportJob job =
+      job_of_file(folder, "schema = 1\nnp = 1\ncommand = ['x']\nimage = 'i'\n").value();
+  CHECK(export_text({.target = ExportWords::Target::compose}, job)->text.find("services:") !=
+        std::string::npos);
+  CHECK(export_text({.target = ExportWords::Target::slurm}, job)->text.starts_with("#!/bin/sh\n"));
+}
+
+}  // namespace
+}  // namespace dt
