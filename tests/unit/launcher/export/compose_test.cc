@@ -1,5 +1,6 @@
 #include "launcher/export/compose.h"
 
+#include "base/format.h"
 #include "tests/unit/launcher/export/fixture.h"
 
 #include <algorithm>

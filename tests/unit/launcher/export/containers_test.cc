@@ -2,6 +2,8 @@
 
 #include "tests/unit/launcher/export/fixture.h"
 
+#include <algorithm>
+
 namespace dt {
 namespace {
 
