@@ -142,7 +142,7 @@ Result<const TomlEntry*> PieceUser::find(const TomlEntry& use, const PieceName& 
   for (TomlEntry& kind : pieces_) {
     for (const TomlEntry& piece : kind.value.entries) {
       if (kind.key == name.kind && piece.key == name.name) return &piece;
-      known.push_back(format("{}.{}", kind.key, piece.key));
+      known.push_back(printable(format("{}.{}", kind.key, piece.key)));
     }
   }
   const auto guess = nearest(name.text(), known);
@@ -156,8 +156,9 @@ Result<const TomlEntry*> PieceUser::find(const TomlEntry& use, const PieceName& 
 Result<TomlEntry> PieceUser::resolve(const TomlEntry& use, const PieceName& name) {
   const TomlEntry* const found = TRY(find(use, name));
   if (std::ranges::find(open_, name) != open_.end()) {
-    return document_.refuse(use, format("use: {} uses itself{}", name.text(),
-                                        open_.back() == name ? "" : ", by " + open_.back().text()));
+    return document_.refuse(
+        use, format("use: {} uses itself{}", printable(name.text()),
+                    open_.back() == name ? "" : ", by " + printable(open_.back().text())));
   }
   if (++taken_ > pieces_taken_max)
     return document_.refuse(use, format("use: more than {} pieces", pieces_taken_max));

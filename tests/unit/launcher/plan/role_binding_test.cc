@@ -95,7 +95,7 @@ TEST_CASE("cores are dealt with all their hardware threads, and --bind-to has th
   CHECK(bound({asking("worker", 2, {}), asking("ps", 1, {.cpus = 4})}, eight,
               {.bind_to = BindTo::numa}) == "8-15/- 8-15/- 0-7/-");
   CHECK(bound({asking("worker", 2, {}), asking("ps", 1, {.cpus = 4})}, eight,
-              {.bind_to = BindTo::automatic}) == "8-15/- 8-15/- 0-7/-");
+              {.bind_to = BindTo::automatic}) == "8-11/- 12-15/- 0-7/-");
   CHECK(bound({asking("worker", 3, {.cpus = 3})}, eight) ==
         "the roles ask for 9 cores (worker 3 x 3), but 8 can be used there");
   CHECK(bound({asking("worker", 1, {}), asking("ps", 1, {.cpus = 8})}, eight,
