@@ -300,12 +300,14 @@ inline constexpr std::array own_options = {
            "of life reset the wait. May be given again. A restarted rank can use parameter "
            "servers, but no collectives; the option restarts no task of a lost host."},
     Option{
-        "success", "--success", OptionKind::text, "auto|chief|worker-0|all-workers|all|role:NAME",
-        OptionGroup::faults,
+        "success", "--success", OptionKind::text,
+        "auto|chief|worker-0|all-workers|all|never|role:NAME", OptionGroup::faults,
         "The tasks whose success ends the job: the chief (or master), worker 0, all tasks with a "
         "rank, all tasks, or those of one role. auto, the default: the chief if there is one, "
         "else all tasks with a rank. Others, such as a ps, count as completed then. A task that "
-        "fails before ends the job, except an evaluator that decides nothing."},
+        "fails before ends the job, except an evaluator that decides nothing. never: a cluster "
+        "that runs until a signal stops it, with status 0, until a task fails, or until none is "
+        "left."},
     Option{"clean", "--clean", OptionKind::text, "running|all|none", OptionGroup::faults,
            "How tasks end that still run when the job has succeeded. running, the default: workers "
            "get --grace to end by themselves (unless there is a ps), then all get SIGTERM and, "

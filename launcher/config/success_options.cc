@@ -26,15 +26,13 @@ Result<> read_success(const OptionSources& sources, SuccessOptions& success) {
     return {};
   }
   constexpr std::pair<std::string_view, SuccessBy> words[] = {
-      {"auto", SuccessBy::automatic},
-      {"chief", SuccessBy::chief},
-      {"worker-0", SuccessBy::worker_0},
-      {"all-workers", SuccessBy::all_workers},
-      {"all", SuccessBy::all}};
+      {"auto", SuccessBy::automatic},    {"chief", SuccessBy::chief},
+      {"worker-0", SuccessBy::worker_0}, {"all-workers", SuccessBy::all_workers},
+      {"all", SuccessBy::all},           {"never", SuccessBy::never}};
   const auto* const found =
       std::ranges::find(words, given->value(), &std::pair<std::string_view, SuccessBy>::first);
   if (found == std::end(words))
-    return given->expected("auto, chief, worker-0, all-workers, all or role:NAME");
+    return given->expected("auto, chief, worker-0, all-workers, all, never or role:NAME");
   success.by = found->second;
   return {};
 }

@@ -9,7 +9,15 @@
 namespace dt {
 
 /// The tasks whose success is the success of the job.
-enum class SuccessBy : uint8_t { automatic, chief, worker_0, all_workers, all, role };
+enum class SuccessBy : uint8_t {
+  automatic,
+  chief,
+  worker_0,
+  all_workers,
+  all,
+  role,
+  never,  ///< no success ends the job: a signal does, with status 0, or a failure
+};
 
 /// How a job that has succeeded ends the tasks that still run.
 enum class CleanUp : uint8_t {

@@ -98,7 +98,9 @@ void print_notes(const RunConfig& config, const Environment& environment, Log& l
 /// Prints why the job failed, unless that is known already.
 void print_reason(const RunConfig& config, const JobRecord& record, const Outcome& outcome,
                   Log& log) {
-  if (!outcome.reason.empty() && !outcome.reason_reported) log.error("{}", outcome.reason);
+  const bool unknown = !outcome.reason.empty() && !outcome.reason_reported;
+  if (unknown && outcome.exit_status == 0) log.print("{}", outcome.reason);
+  if (unknown && outcome.exit_status != 0) log.error("{}", outcome.reason);
   if (!config.continue_on_failure || !outcome.failure) return;
   if (const auto more = more_failures_text(record, *outcome.failure)) log.error("{}", *more);
 }

@@ -35,6 +35,7 @@ bool decides_by(const SuccessOptions& wanted, const Task& task) {
       return task.id.role == wanted.role;
     case SuccessBy::automatic:
     case SuccessBy::all:
+    case SuccessBy::never:
       break;
   }
   return true;
@@ -86,6 +87,8 @@ std::string_view option_value(SuccessBy by) {
       return "all-workers";
     case SuccessBy::all:
       return "all";
+    case SuccessBy::never:
+      return "never";
     case SuccessBy::role:
     case SuccessBy::automatic:
       break;
@@ -138,6 +141,7 @@ Result<> check_success(const SuccessOptions& wanted, const Plan& plan) {
     return fail(Errc::input,
                 format("--min-workers {}: the job has {} workers", wanted.workers_min, workers));
   }
+  if (wanted.by == SuccessBy::never) return {};
   const SuccessOptions rule = resolved(plan, wanted);
   bool decided = false;
   for (const Task& task : plan.tasks) {

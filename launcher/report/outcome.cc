@@ -23,6 +23,10 @@ Outcome interrupted_outcome(int number) {
   return {.exit_status = 128 + number, .reason = "interrupted by " + signal_name(number)};
 }
 
+Outcome stopped_outcome(int number) {
+  return {.exit_status = 0, .reason = "stopped by " + signal_name(number)};
+}
+
 Outcome time_limit_outcome(Duration limit) {
   return {.exit_status = status_time_limit,
           .reason = format("time limit of {} reached", duration_text(limit))};

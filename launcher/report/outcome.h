@@ -44,6 +44,9 @@ inline constexpr std::string_view reader_gone_text =
 /// Returns the outcome of a job that a signal to dtrain ended.
 Outcome interrupted_outcome(int number);
 
+/// Returns the outcome of a job that was to run until a signal (--success never).
+Outcome stopped_outcome(int number);
+
 inline constexpr int status_time_limit = 124;
 /// Returns the outcome of a job that --timeout ended.
 Outcome time_limit_outcome(Duration limit);

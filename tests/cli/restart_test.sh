@@ -257,4 +257,32 @@ test_a_server_that_ends_on_sigterm_starts_again_from_its_last_checkpoint() {
   expect_no_processes
 }
 
+test_a_cluster_that_never_succeeds_runs_until_a_signal_and_ends_with_status_0() {
+  local name
+  for name in TERM INT; do
+    # shellcheck disable=SC2016  # the task's shell expands it
+    start_dtrain run --role ps=1,worker=1 --restart-role ps=always,worker=always --success never --no-tag \
+      --report report.json sh -c 'echo "$DTRAIN_ROLE $DTRAIN_ATTEMPT"; [ "$DTRAIN_ROLE$DTRAIN_ATTEMPT" = worker1 ] || exec sleep 60'
+    wait_for stdout_has 'worker 2'
+    wait_for stdout_has 'ps 1'
+    signal $name
+    finish
+    expect_status 0
+    expect_stderr_contains "dtrain: stopped by SIG$name"
+    expect python3 -c 'import json
+report = json.load(open("report.json"))
+assert report["exit_status"] == 0 and report["failure"] is None, report["reason"]'
+    expect_no_processes
+  done
+}
+
+test_a_cluster_that_never_succeeds_ends_by_a_failure() {
+  run_dtrain run -np 2 --success never sh -c '[ "$RANK" = 1 ] && exit 3; exec sleep 60'
+  expect_status 3
+  run_dtrain run --role chief=1,worker=1 --restart-role chief=always --success auto true
+  expect_status 2
+  expect_stderr_contains 'which then cannot start again'
+  expect_no_processes
+}
+
 run_tests "$@"

@@ -46,6 +46,11 @@ void JobVerdict::end(int status, std::string reason) {
   if (outcome_.reason.empty()) outcome_.reason = std::move(reason);
 }
 
+void JobVerdict::interrupt(int number, bool wanted) {
+  Outcome given = wanted ? stopped_outcome(number) : interrupted_outcome(number);
+  end(given.exit_status, std::move(given.reason));
+}
+
 void JobVerdict::time_out(std::string reason) {
   end(status_time_limit, std::move(reason));
   timed_out_ = true;

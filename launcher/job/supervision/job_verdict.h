@@ -54,6 +54,8 @@ class JobVerdict {
   /// reason.
   void end(int status, std::string reason);
   void time_out(std::string reason);
+  /// A signal to dtrain ends the job; `wanted`: it was to run until then, so its status is 0.
+  void interrupt(int number, bool wanted);
 
   /// The outcome has a failure that the user does not know yet.
   bool has_unreported_failure() const { return outcome_.failure && !failure_reported_; }

@@ -234,7 +234,7 @@ Actions Supervisor::interrupted(int number, Time now) {
   end_pause(now, actions);
   const bool again = !not_stopped() && phase_ != Phase::dumping;
   same_request_until_ = now + same_request;
-  verdict_.end(128 + number, interrupted_outcome(number).reason);
+  verdict_.interrupt(number, options_.success.by == SuccessBy::never);
   if (phase_ == Phase::finishing) {
     actions.push_back(plain(Action::Kind::stop_waiting));
   } else if (again) {

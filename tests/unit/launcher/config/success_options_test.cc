@@ -30,7 +30,8 @@ TEST_CASE("words choose the tasks whose success ends the job, and the end of the
 TEST_CASE("words that name no rule are refused") {
   const Refusal cases[] = {
       {{{"np", {"1"}}, {"success", {"workers"}}},
-       "--success: expected auto, chief, worker-0, all-workers, all or role:NAME, got \"workers\""},
+       "--success: expected auto, chief, worker-0, all-workers, all, never or role:NAME, got "
+       "\"workers\""},
       {{{"np", {"1"}}, {"success", {"role:"}}},
        "--success: expected a role after role:, got \"role:\""},
       {{{"np", {"1"}}, {"clean", {"some"}}},

@@ -127,6 +127,7 @@ TEST_CASE("a role that decides cannot always start again, and the error names a 
   const Case cases[] = {
       {"worker ps", "ps", automatic, nullptr},
       {"chief worker ps", "worker", automatic, nullptr},
+      {"chief worker ps", "chief", {.by = SuccessBy::never}, nullptr},
       {"worker evaluator", "evaluator", automatic, nullptr},
       {"worker ps", "worker", {.by = SuccessBy::role, .role = "ps"}, nullptr},
       {"worker worker", "worker", automatic, "all-workers the job ends when worker:0"},

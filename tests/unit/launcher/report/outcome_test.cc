@@ -27,6 +27,8 @@ TEST_CASE("count_lost_output: lost output is a failure of a job that ended well"
 TEST_CASE("interrupted_outcome has the status of a shell, and the signal's name") {
   CHECK(interrupted_outcome(SIGTERM) ==
         Outcome{.exit_status = 143, .failure = {}, .reason = "interrupted by SIGTERM"});
+  CHECK(stopped_outcome(SIGTERM) ==
+        Outcome{.exit_status = 0, .failure = {}, .reason = "stopped by SIGTERM"});
 }
 
 }  // namespace

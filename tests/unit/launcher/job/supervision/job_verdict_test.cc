@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <csignal>
+
 namespace dt {
 namespace {
 
@@ -86,6 +88,23 @@ TEST_CASE("only a failure or a lost host that ended the job lets it start again"
     other.fail(1, 3, failure_of(1, {}));
     CHECK_FALSE(other.can_restart());
   }
+}
+
+TEST_CASE("a signal ends a job that was to run until then with status 0, but hides no failure") {
+  JobVerdict stopped;
+  stopped.interrupt(SIGTERM, true);
+  CHECK(stopped.outcome().exit_status == 0);
+  CHECK(stopped.outcome().reason == "stopped by SIGTERM");
+  stopped.fail(0, 143, failure_of(0, {}));
+  CHECK(stopped.outcome().exit_status == 0);
+  CHECK_FALSE(stopped.outcome().failure);
+  JobVerdict failed;
+  failed.fail(0, 3, failure_of(0, {}));
+  failed.interrupt(SIGTERM, true);
+  CHECK(failed.outcome().exit_status == 3);
+  JobVerdict interrupted;
+  interrupted.interrupt(SIGTERM, false);
+  CHECK(interrupted.outcome().exit_status == 143);
 }
 
 }  // namespace
