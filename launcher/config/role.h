@@ -5,6 +5,7 @@
 #include "launcher/config/hosts/hosts.h"
 #include "launcher/config/resources/role_resources.h"
 
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -28,6 +29,7 @@ struct Role {
   bool restarts_always = false;           ///< after exit status 0, too, until the job ends
   RoleResources resources = {};           ///< of each task
   std::string image = {};                 ///< of its containers, for exports; empty: the job's
+  std::vector<uint16_t> ports = {};       ///< one a task, or one for each; empty: any free ones
   bool operator==(const Role&) const = default;
 };
 

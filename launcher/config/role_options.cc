@@ -6,6 +6,7 @@
 #include "launcher/config/env_file.h"
 #include "launcher/config/host_options.h"
 #include "launcher/config/hosts/host_merger.h"
+#include "launcher/config/hosts/port_range.h"
 #include "launcher/config/option_value.h"
 #include "launcher/config/trust.h"
 #include "launcher/config/words/shell_words.h"
@@ -221,6 +222,33 @@ Result<> read_resource(const OptionSources& sources, const ResourceOption& optio
   return {};
 }
 
+Result<> read_ports(const OptionSources& sources, RunConfig& config) {
+  const auto given = find_option(sources, "role-ports");
+  if (!given) return {};
+  if (config.external_cluster)
+    return given->refuse("the cluster gives its tasks their addresses; leave one of them out");
+  for (const std::string& text : *given->values) {
+    const auto [role, value] = TRY(parse_role_value(text, "NAME=PORT,…", *given, config.roles));
+    if (!role->ports.empty()) return given->refuse(format("role {} is given twice", role->name));
+    for (const std::string_view one : split(value, ',')) {
+      const auto port = parse_port_range(trim(one));
+      if (!port || port->size() != 1) {
+        return given->refuse(format("role {}: expected ports of 1024..65535, got \"{}\"",
+                                    role->name, printable(value)));
+      }
+      role->ports.push_back(port->first);
+    }
+    const size_t count = role->ports.size();
+    if (count != 1 && role->count != 0 && count != static_cast<size_t>(role->count)) {
+      return given->refuse(
+          format("role {} has {} tasks, but {} ports; give one each, or one for all "
+                 "on hosts of their own",
+                 role->name, role->count, count));
+    }
+  }
+  return {};
+}
+
 /// Reads the resources of roles. A role without GPUs does not see those of its host.
 Result<> read_resources(const OptionSources& sources, std::vector<Role>& roles) {
   for (const ResourceOption& option : resource_rows)
@@ -340,6 +368,7 @@ Result<> read_roles(const OptionSources& sources, const TextReader& read_text, R
   TRY(read_restarts(sources, config.roles));
   TRY(read_resources(sources, config.roles));
   TRY(read_images(sources, config));
+  TRY(read_ports(sources, config));
   const auto given = given_roles(sources);
   if (const auto label = find_option(sources, "role"); label && !given) {
     config.warnings.push_back(format("{} {}: a label of torchrun; these processes are worker here",

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "choices/strategy_name.h"
 #include "launcher/config/external_cluster.h"
+#include "launcher/plan/role_ports.h"
 
 #include <algorithm>
 #include <optional>
@@ -102,8 +103,10 @@ JobFacts job_facts(const RunConfig& config, const Plan& plan, const TaskTable& t
     return facts;
   }
   for (const TaskEntry& task : table.tasks) {
+    const auto planned = std::ranges::find(plan.tasks, task.id, &Task::id);
+    const auto fixed = planned == plan.tasks.end() ? std::nullopt : fixed_port(plan, *planned);
     facts.cluster.jobs[task.id.role][task.id.index] =
-        host_port(task.addresses.front(), take_port(task.agent));
+        host_port(task.addresses.front(), fixed ? *fixed : take_port(task.agent));
   }
   return facts;
 }

@@ -10,6 +10,7 @@
 #include "launcher/plan/job_plan.h"
 #include "launcher/plan/resolve_hosts.h"
 #include "launcher/plan/role_binding.h"
+#include "launcher/plan/role_ports.h"
 #include "launcher/plan/strategy_check.h"
 
 #include <algorithm>
@@ -36,6 +37,7 @@ Result<> refuse_images(const RunConfig& config) {
 Result<> check_with_plan(JobContext& context, const Plan& plan) {
   TRY(check_targets(context.config, plan));
   TRY(check_strategy(context.config, plan));
+  TRY(check_ports(plan));
   const std::vector<std::string> warnings = TRY(check_cluster_variables(context.config, plan));
   context.warn(warnings);
   return {};

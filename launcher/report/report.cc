@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "launcher/config/hosts/host_range.h"
+#include "launcher/plan/role_ports.h"
 #include "launcher/report/json_values.h"
 #include "launcher/report/planned_arguments.h"
 
@@ -59,11 +60,13 @@ size_t cluster_size(const Plan& plan) {
   return plan.tasks.size() + plan.external_layout->tasks_elsewhere;
 }
 
-/// Returns " at host:port" for a task of a given cluster.
-std::string given_endpoint(const Plan& plan, const TaskId& task) {
+/// Returns " at host:port" for a task of a given cluster, or with a port of its role.
+std::string given_endpoint(const Plan& plan, const Task& task) {
   const std::string* address =
-      plan.external_layout ? plan.external_layout->cluster.address_of(task) : nullptr;
-  return address == nullptr ? "" : " at " + printable(*address);
+      plan.external_layout ? plan.external_layout->cluster.address_of(task.id) : nullptr;
+  if (address != nullptr) return " at " + printable(*address);
+  const auto port = fixed_port(plan, task);
+  return port ? format(" at port {}", *port) : "";
 }
 
 Json task_json(const Plan& plan, const Task& task, const std::vector<std::string>& words) {
@@ -94,6 +97,13 @@ std::string words_text(const Plan& plan, const PlannedWords& planned) {
   return text;
 }
 
+Json::Array ports_json(const std::vector<uint16_t>& ports) {
+  Json::Array all;
+  for (const uint16_t port : ports)
+    all.emplace_back(int{port});
+  return all;
+}
+
 Json role_resources_json(const RoleResources& asks) {
   if (!asks.are_given()) return {};
   const auto gpus = [&asks] {
@@ -119,7 +129,8 @@ Json::Array roles_json(const Plan& plan, const std::vector<std::string>& command
         {"restarts", role.restarts == restarts_unlimited ? Json() : Json(role.restarts)},
         {"restarts_always", role.restarts_always},
         {"command", words_json(role.command.empty() ? command : role.command)},
-        {"resources", role_resources_json(role.resources)}});
+        {"resources", role_resources_json(role.resources)},
+        {"ports", ports_json(role.ports)}});
   }
   return roles;
 }
@@ -176,7 +187,7 @@ std::string plan_text(const Plan& plan, const std::vector<std::string>& command)
     text += format("{:>5}  {:<{}}  {:>10}  {:>10}  {}{}\n", number_or_dash(task.rank),
                    plan.hosts[static_cast<size_t>(task.agent)].host.name, width,
                    number_or_dash(task.local_rank), number_or_dash(task.cross_rank), task.id.text(),
-                   given_endpoint(plan, task.id));
+                   given_endpoint(plan, task));
   }
   if (!spares.empty()) text += format("spare: {}\n", compress_names(spares));
   return text;

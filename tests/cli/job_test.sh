@@ -114,6 +114,8 @@ test_the_file_of_a_line_with_roles_is_the_same_job() {
   same_plan --role 'worker=2@localhost:3' --role 'ps=1@localhost:3' --role-command 'ps=sh -c "echo \"it'"'"'s\""' \
     --role-env 'ps=A=1 2' --restart-role ps=2 -x 'B="q" $s' ./train --flag 'two words'
   same_plan --role worker=2,ps=1 --role-gpus worker=0.5,ps=0 --role-cpus ps=2 --role-memory worker=1G ./train
+  same_plan --role ps=2,worker=1 --role-ports ps=2222,2223 --role-ports worker=2224 --success never ./train
+  same_plan -np 2 --role-ports worker=2222,2223 ./train
   same_plan -np 2 --role-gpus worker=1 --restart-role worker=2 ./train
   same_plan -np 2 --role ps=1 --role-gpus worker=1 --role-gpus ps=0 ./train
   same_plan -np 2 -H localhost:2 --timeout 1h --success all --clean all --max-restarts 2 -- ./train

@@ -285,4 +285,40 @@ test_a_cluster_that_never_succeeds_ends_by_a_failure() {
   expect_no_processes
 }
 
+# Prints a port that was free a moment ago.
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("", 0)); print(s.getsockname()[1])'; }
+
+test_a_restarted_server_has_the_port_of_its_role_again() {
+  local port
+  port=$(free_port)
+  # shellcheck disable=SC2016  # the task's shell expands it
+  run_dtrain run --role ps=1,worker=1 --restart-role ps=always --role-ports ps="$port" --no-tag sh -c '
+    if [ "$DTRAIN_ROLE" = worker ]; then until [ -e second ]; do sleep 0.1; done; exit; fi
+    python3 -c "import json, os; print(json.loads(os.environ[\"TF_CONFIG\"])[\"cluster\"][\"ps\"])"
+    [ "$DTRAIN_ATTEMPT" = 2 ] || exit 0; touch second; exec sleep 60'
+  expect_status 0
+  expect_stdout "['127.0.0.1:$port']
+['127.0.0.1:$port']"
+}
+
+test_a_port_that_is_in_use_is_an_error_with_host_and_port() {
+  python3 -c 'import socket, time
+listener = socket.socket()
+listener.bind(("", 0))
+listener.listen()
+print(listener.getsockname()[1], flush=True)
+time.sleep(600)' >port &
+  local holder=$! port
+  wait_for test -s port
+  port=$(cat port)
+  run_dtrain run --role ps=1,worker=1 --role-ports ps="$port" true
+  kill $holder
+  expect_status 2
+  expect_stderr_contains "localhost: "
+  expect_stderr_contains "$port"
+  run_dtrain run --role ps=2,worker=1 --role-ports ps=2222 true
+  expect_status 2
+  expect_stderr_contains '--role-ports: ps:0 and ps:1 are both on localhost, and have port 2222'
+}
+
 run_tests "$@"

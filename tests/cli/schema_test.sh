@@ -38,7 +38,7 @@ test_plans_fit_their_schema() {
   cp "$out/stdout" plan.json
   run_dtrain run --role chief=1 --role ps=1 --restart-role ps=always --dry-run --json train
   cp "$out/stdout" roles.json
-  run_dtrain run -np 2 --role-gpus worker=0.5 --role-memory worker=1G --dry-run --json train
+  run_dtrain run -np 2 --role-gpus worker=0.5 --role-memory worker=1G --role-ports worker=2222,2223 --dry-run --json train
   cp "$out/stdout" resources.json
   run_dtrain run -H localhost:1 --spare b:1 --max-restarts 1 --dry-run --json train
   cp "$out/stdout" spare.json

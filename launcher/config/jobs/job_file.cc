@@ -26,7 +26,7 @@ using Kind = TomlValue::Kind;
 constexpr std::array job_keys = {"schema",  "name",  "command", "env",    "pass-env",
                                  "outputs", "roles", "code",    "mounts", "use"};
 constexpr std::array role_keys = {"replicas", "command",   "env",   "hosts", "restart",
-                                  "ranked",   "resources", "image", "use"};
+                                  "ranked",   "resources", "ports", "image", "use"};
 
 /// A key of the table [code], and the option that it stands for.
 struct CodeKey {
@@ -198,6 +198,8 @@ Result<> JobReader::read_role(const TomlEntry& entry) {
     } else if (name == "image") {
       const std::string image = TRY(text_of(key));
       add(key, "role-image", format("{}={}", role, image));
+    } else if (name == "ports") {
+      TRY(read_role_ports(document_, role, key, job_.options));
     } else if (name == "ranked") {
       if (key.value.kind != Kind::flag)
         return document_.refuse(key, "ranked: expected true or false");

@@ -2,13 +2,14 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/config/hosts/port_range.h"
 #include "launcher/config/jobs/job_keys.h"
 #include "launcher/config/resources/role_resources.h"
 
 #include <array>
 #include <optional>
 #include <string>
-#include <utility>
+#include <vector>
 
 namespace dt {
 namespace {
@@ -63,6 +64,20 @@ Result<> read_role_resources(const TomlDocument& document, std::string_view role
     const std::string option = "role-" + name;
     add_job_value(document, key, {option, format("{}={}", role, *text)}, options);
   }
+  return {};
+}
+
+Result<> read_role_ports(const TomlDocument& document, std::string_view role,
+                         const TomlEntry& entry, OptionSource& options) {
+  std::vector<std::string> ports;
+  bool valid = entry.value.kind == Kind::array && !entry.value.elements.empty();
+  for (const TomlValue& element : entry.value.elements) {
+    ports.push_back(format("{}", element.integer));
+    valid = valid && element.kind == Kind::integer && parse_port_range(ports.back());
+  }
+  if (!valid)
+    return document.refuse(entry, "ports: expected an array of ports of 1024..65535, as [2222]");
+  add_job_value(document, entry, {"role-ports", format("{}={}", role, join(ports, ","))}, options);
   return {};
 }
 

@@ -13,4 +13,8 @@ namespace dt {
 Result<> read_role_resources(const TomlDocument& document, std::string_view role,
                              const TomlEntry& entry, OptionSource& options);
 
+/// Adds the option of a role's `ports = [2222]`. Fails with Errc::input, with the line and a caret.
+Result<> read_role_ports(const TomlDocument& document, std::string_view role,
+                         const TomlEntry& entry, OptionSource& options);
+
 }  // namespace dt

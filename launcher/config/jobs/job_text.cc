@@ -114,6 +114,10 @@ Table role_rest(const OptionSource& options, const std::string& role) {
   }
   if (const std::string resources = resources_text(options, role); !resources.empty())
     rest.emplace_back("resources", resources);
+  for (const std::string& text : values_of(options, "role-ports")) {
+    const auto [name, ports] = halves(text);
+    if (name == role) rest.emplace_back("ports", format("[{}]", ports));
+  }
   if (std::ranges::count(comma_parts(values_of(options, "role-ranked")), role) > 0)
     rest.emplace_back("ranked", "true");
   for (const std::string& text : values_of(options, "role-image")) {
@@ -133,8 +137,9 @@ Table role_rest(const OptionSource& options, const std::string& role) {
 }
 
 /// The options of single roles, whose values begin with NAME=, or are names.
-constexpr std::array role_options = {"role-command", "role-env",  "role-ranked", "restart-role",
-                                     "role-cpus",    "role-gpus", "role-memory", "role-image"};
+constexpr std::array role_options = {"role-command", "role-env",   "role-ranked",
+                                     "restart-role", "role-cpus",  "role-gpus",
+                                     "role-memory",  "role-image", "role-ports"};
 
 /// Returns the values for roles without a table: those of -np, whose number is no table's.
 std::vector<std::string> values_without_table(const OptionSource& options, std::string_view name) {
@@ -143,7 +148,7 @@ std::vector<std::string> values_without_table(const OptionSource& options, std::
     for (const std::string& part : role_parts(given))
       tables.insert(std::string(trim(halves(part).first)));
   }
-  const bool one_each = name == "role-command" || name == "role-env";
+  const bool one_each = name == "role-command" || name == "role-env" || name == "role-ports";
   std::vector<std::string> left =
       one_each ? values_of(options, name) : comma_parts(values_of(options, name));
   std::erase_if(left, [&tables](const std::string& value) {

@@ -24,6 +24,10 @@ inline constexpr std::array rows = {
            "The most memory of each task of this role, such as 512M or 4G, by a cgroup of its "
            "own. A warning names the hosts where dtrain may not limit it. May be given again, or "
            "as worker=4G,ps=1G."},
+    Option{"role-ports", "--role-ports", list, "NAME=PORTS", hosts,
+           "The ports of this role's tasks in TF_CONFIG and in {port}: one a task, separated by "
+           "commas, or one for all that are on hosts of their own. A restarted task has the same. "
+           "May be given again. Without it they are any free ones, or of --port-range."},
 };
 }  // namespace resource_table
 inline constexpr const auto& resource_options = resource_table::rows;

@@ -6,6 +6,7 @@
 #include "launcher/environment/cluster_variables.h"
 #include "launcher/environment/slurm_environment.h"
 #include "launcher/job/start/rendezvous.h"
+#include "launcher/plan/role_ports.h"
 #include "launcher/process/argument_space.h"
 #include "rendezvous/cluster/tf_config.h"
 
@@ -90,6 +91,14 @@ Duration mount_patience(const RunConfig& config) {
   return config.start_timeout * 2 / 3;
 }
 
+/// True for a failure to hold a port that --role-ports gives: the user can give another one.
+bool lacks_role_port(const Plan& plan, const Prepare& order, const std::string& failure) {
+  if (plan.external_layout) return false;
+  return std::ranges::any_of(order.addresses, [&failure](const std::string& address) {
+    return failure.starts_with(printable(address) + ": ");
+  });
+}
+
 /// True if the command names a file of this machine that lies in the folder.
 bool lies_in(const std::string& command, const std::string& folder) {
   if (command.find('/') == std::string::npos) return false;
@@ -127,6 +136,8 @@ std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                                      role_part_bytes(plan) + macro_growth_max(config, plan);
   std::vector<Prepare> orders;
   for (const PlannedHost& host : plan.hosts) {
+    const std::vector<std::string> fixed = fixed_addresses(plan, host);
+    const int chosen = host.task_count() - static_cast<int>(fixed.size());
     orders.push_back({.token = generation.token.text(),
                       .job = generation.job,
                       .generation = generation.generation,
@@ -135,8 +146,8 @@ std::vector<Prepare> prepare_orders(const RunConfig& config, const Plan& plan,
                       .home_instead = !config.chdir && !host.host.here,
                       .path = path,
                       .tasks = host.task_count(),
-                      .ports = plan.external_layout ? 0 : host.task_count(),
-                      .addresses = given_addresses(plan),
+                      .ports = plan.external_layout ? 0 : chosen,
+                      .addresses = plan.external_layout ? given_addresses(plan) : fixed,
                       .port_range = config.port_range,
                       .probe = probe,
                       .networks = config.networks,
@@ -168,7 +179,8 @@ std::optional<Outcome> preparation_failure(const Plan& plan, const std::vector<P
     const Prepared& answer = prepared[agent];
     if (plan.hosts[agent].tasks.empty()) continue;
     if (!answer.failure.empty()) {
-      blame(agent, answer.failure, answer.status);
+      const bool busy = lacks_role_port(plan, orders[agent], answer.failure);
+      blame(agent, answer.failure, busy ? exit_status_of(Errc::input) : answer.status);
     } else if (answer.ports.size() != static_cast<size_t>(orders[agent].ports)) {
       blame(agent, "its agent did not hold the ports that were asked for", 3);
     }

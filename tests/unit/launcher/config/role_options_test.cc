@@ -189,6 +189,26 @@ TEST_CASE("resources of roles are numbers and sizes, for roles that exist") {
   CHECK(error_of(decide({{"np", {"2"}}, {"role-gpus", {"worker=1"}}})) == "accepted");
 }
 
+TEST_CASE("ports of a role are one for each task, or one") {
+  const auto with = [](const char* ports, const char* roles = "ps=2,worker=2") {
+    return decide({{"role", {roles}}, {"role-ports", {ports}}});
+  };
+  CHECK(find_role(with("ps=2222,2223")->roles, "ps")->ports == std::vector<uint16_t>{2222, 2223});
+  CHECK(find_role(with("ps=2222")->roles, "ps")->ports == std::vector<uint16_t>{2222});
+  CHECK(error_of(with("ps=2222,2223,2224")) ==
+        "--role-ports: role ps has 2 tasks, but 3 ports; give one each, or one for all on hosts of "
+        "their own");
+  for (const char* ports : {"ps=", "ps=80", "ps=x", "ps=2222-2230", "ps=70000", "ps=2222,"}) {
+    CAPTURE(ports);
+    CHECK(
+        error_of(with(ports)).starts_with("--role-ports: role ps: expected ports of 1024..65535"));
+  }
+  CHECK(error_of(with("p=2222")).starts_with("--role-ports: the job has no role"));
+  CHECK(error_of(
+            decide({{"cluster-spec", {"worker|localhost:2222"}}, {"role-ports", {"worker=2222"}}}))
+            .starts_with("--role-ports: the cluster gives its tasks their addresses"));
+}
+
 TEST_CASE("a command is needed by each role, and each command by a role") {
   const OptionValues both = {{"role", {"ps=1,worker=2"}}, {"role-command", {"ps=a", "worker=b"}}};
   CHECK(error_of(decide(both, {})) == "accepted");

@@ -103,5 +103,25 @@ TEST_CASE("MASTER_PORT and JAX's are held on rank 0's host, be it first or not")
   CHECK(facts.cluster.jobs.at("ps").at(0) == "10.0.0.1:1001");
 }
 
+TEST_CASE("a role's port is that of its task, and its host holds it") {
+  PlanRequest request;
+  request.hosts = {{.name = "a", .slots = 2}};
+  request.roles = {{.name = "ps", .count = 1, .ranked = false, .ports = {2222}},
+                   {.name = "worker", .count = 1}};
+  const Plan plan = make_plan(request).value();
+  RunConfig config;
+  config.command = {"true"};
+  const Token token;
+  const std::vector<Prepare> orders =
+      prepare_orders(config, plan, {.token = token, .job = "job", .generation = 1}, {});
+  CHECK(orders[0].ports == 3);
+  CHECK(orders[0].addresses == std::vector<std::string>{"a:2222"});
+  const JobFacts facts =
+      job_facts(config, plan, task_table(plan, "job", at_home), {{"127.0.0.1", 7}, token, true},
+                {{.ports = {1001, 1002, 1003}}});
+  CHECK(facts.cluster.jobs.at("ps").at(0) == "127.0.0.1:2222");
+  CHECK(facts.cluster.jobs.at("worker").at(0) == "127.0.0.1:1001");
+}
+
 }  // namespace
 }  // namespace dt

@@ -92,8 +92,8 @@ TEST_CASE(
   const Json json = plan_json(plan, {"train"});
   CHECK(
       json.find("roles")->text() ==
-      R"([{"name":"worker","tasks":2,"ranked":true,"restarts":0,"restarts_always":false,"command":["train"],"resources":null},)"
-      R"({"name":"ps","tasks":1,"ranked":false,"restarts":0,"restarts_always":false,"command":["serve","x y"],"resources":null}])");
+      R"([{"name":"worker","tasks":2,"ranked":true,"restarts":0,"restarts_always":false,"command":["train"],"resources":null,"ports":[]},)"
+      R"({"name":"ps","tasks":1,"ranked":false,"restarts":0,"restarts_always":false,"command":["serve","x y"],"resources":null,"ports":[]}])");
   const auto* tasks = json.find("tasks")->as<Json::Array>();
   REQUIRE(tasks);
   CHECK((*tasks)[1].text() ==

@@ -54,5 +54,21 @@ TEST_CASE("wrong resources are refused at their place") {
         "j.toml:1:1: resources: expected a table, such as { gpus = 1 }, got a whole number");
 }
 
+TEST_CASE("a role's ports become an option") {
+  const auto read = [](const std::string& text) {
+    const TomlDocument document = TomlDocument::parse("ports = " + text, "j.toml").value();
+    OptionSource options;
+    const auto added = read_role_ports(document, "ps", document.entries().front(), options);
+    return added ? options.values.at("role-ports").front() : added.error().message;
+  };
+  CHECK(read("[2222]") == "ps=2222");
+  CHECK(read("[2222, 2223]") == "ps=2222,2223");
+  for (const char* text : {"[]", "2222", "[80]", "[70000]", "[\"2222\"]"}) {
+    CAPTURE(text);
+    CHECK(read(text).starts_with(
+        "j.toml:1:1: ports: expected an array of ports of 1024..65535, as [2222]\n"));
+  }
+}
+
 }  // namespace
 }  // namespace dt

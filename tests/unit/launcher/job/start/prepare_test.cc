@@ -139,5 +139,20 @@ TEST_CASE("cwd_fallback_warnings is one warning for all hosts that lack the fold
             "directory there (--sync copies its files; see also --chdir)"});
 }
 
+TEST_CASE("a port of --role-ports that cannot be held is an error of the options") {
+  PlanRequest request;
+  request.hosts = {{.name = "a", .slots = 2}};
+  request.roles = {{.name = "worker", .count = 1, .ports = {2222}}};
+  const Plan plan = make_plan(request).value();
+  RunConfig config;
+  config.command = {"train"};
+  const auto orders = prepare_orders(config, plan, {.job = "job", .generation = 1}, {});
+  const auto status_of = [&](const std::string& failure) {
+    return preparation_failure(plan, orders, {{.failure = failure, .status = 4}})->exit_status;
+  };
+  CHECK(status_of("a:2222: port 2222 is busy") == 2);
+  CHECK(status_of("no free port") == 4);
+}
+
 }  // namespace
 }  // namespace dt
