@@ -82,17 +82,19 @@ std::vector<std::string> export_targets() {
 
 Result<ExportWords> read_export_words(std::span<const std::string> words) {
   if (words.empty() || words.front() == "--help" || words.front() == "-h") return ExportWords{};
-  constexpr std::array<OwnOption, 1> own = {OwnOption{"-o", "FILE"}};
+  constexpr std::array<OwnOption, 2> own = {OwnOption{"-o", "FILE"}, OwnOption{"--pieces", "FILE"}};
   const Target target = TRY(target_named(words.front()));
   FileWords read = TRY(read_file_words(words.subspan(1), {.command = "export", .own_options = own},
                                        "export " + words.front()));
   if (read.help) return ExportWords{};
-  return ExportWords{.target = target,
+  ExportWords all = {.target = target,
                      .job = {.action = JobWords::Action::run,
                              .file = std::move(read.file),
                              .flags = std::move(read.flags),
-                             .command = std::move(read.command)},
-                     .output = read.own_values.empty() ? "" : read.own_values.back().second};
+                             .command = std::move(read.command)}};
+  for (auto& [option, value] : read.own_values)
+    (option == "-o" ? all.output : all.job.pieces) = std::move(value);
+  return all;
 }
 
 Result<ExportJob> export_job(const ExportWords& words, const std::vector<std::string>& environment,

@@ -5,7 +5,7 @@
 #include "base/version.h"
 #include "cmd/bench/rank_program.h"
 #include "cmd/bench_command.h"
-#include "cmd/cache_command.h"
+#include "cmd/cache/cache_command.h"
 #include "cmd/check_build.h"
 #include "cmd/command_advice.h"
 #include "cmd/completion.h"

@@ -22,7 +22,7 @@ PUBLIC = "comm/include/dtrain/"
 # folder itself; where it is not named, no source may.
 FLOORS = {
     "base": ("", "io", "kernels"),
-    "gpu": ("", "kernels", "cpu", "nccl", "cuda", "peers", "devices", "cross_device"), "cmd": ("bench", ""),
+    "gpu": ("", "kernels", "cpu", "nccl", "cuda", "peers", "devices", "cross_device"), "cmd": ("bench", "cache", ""),
     "rendezvous": ("cluster", "secure", "horovod", "store"),
     "comm": ("include", "memory", "transport", "peer", "schedule", "shared", "collective", "group", "named", "engine",
              "driver", "device", "api", "training"),

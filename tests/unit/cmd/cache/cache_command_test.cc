@@ -1,4 +1,4 @@
-#include "cmd/cache_command.h"
+#include "cmd/cache/cache_command.h"
 
 #include "base/format.h"
 #include "tests/unit/temporary_folder.h"

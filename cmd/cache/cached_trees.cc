@@ -1,4 +1,4 @@
-#include "cmd/cached_trees.h"
+#include "cmd/cache/cached_trees.h"
 
 #include "base/format.h"
 #include "base/text.h"

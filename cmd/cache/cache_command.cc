@@ -1,9 +1,9 @@
-#include "cmd/cache_command.h"
+#include "cmd/cache/cache_command.h"
 
 #include "base/format.h"
 #include "base/text.h"
 #include "base/wall_time.h"
-#include "cmd/cached_trees.h"
+#include "cmd/cache/cached_trees.h"
 #include "launcher/sync/store/store_folder.h"
 
 #include <sys/stat.h>

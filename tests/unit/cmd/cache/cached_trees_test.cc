@@ -1,9 +1,9 @@
-#include "cmd/cached_trees.h"
+#include "cmd/cache/cached_trees.h"
 
 #include "base/bytes.h"
 #include "base/crypto.h"
 #include "base/format.h"
-#include "cmd/cache_command.h"
+#include "cmd/cache/cache_command.h"
 #include "launcher/sync/setup/setup_run.h"
 #include "launcher/sync/store/object_store.h"
 #include "launcher/sync/store/store_folder.h"
