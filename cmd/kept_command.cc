@@ -14,7 +14,6 @@
 #include "launcher/kept/job_server.h"
 #include "launcher/kept/job_status.h"
 #include "launcher/kept/job_summary.h"
-#include "rendezvous/cluster/tf_config.h"
 
 #include <unistd.h>
 
@@ -71,9 +70,8 @@ Result<int> print_cluster(const KnownJob& job, const std::vector<ReportedTask>& 
   const auto cluster = running_cluster(tasks);
   if (!cluster) return fail(Errc::input, format("{}: {}", job.folder.id, cluster.error().message));
   if (!tf_config_too) return print(cluster->json().text() + "\n");
-  // A client coordinates the cluster, which has no task of its own for that.
-  const bool has_chief = cluster->jobs.contains("chief");
-  return print(tf_config(tf_cluster(*cluster), {has_chief ? "client" : "chief", 0}) + "\n");
+  // A client is no task of the cluster: TensorFlow takes it for the coordinator then.
+  return print(Json(Json::Object{{"cluster", cluster->json()}}).text() + "\n");
 }
 
 Result<int> show_status(const KnownJob& job, const KeptWords& words) {

@@ -219,6 +219,57 @@ test_a_reader_that_stops_reading_stops_no_job() {
   wait "$logs" "$reader" || true
 }
 
+# A listener at the port that TF_CONFIG gives to this task.
+listener='import json, os, socket
+config = json.loads(os.environ["TF_CONFIG"])
+address = config["cluster"][config["task"]["type"]][config["task"]["index"]]
+server = socket.create_server(("0.0.0.0", int(address.rsplit(":")[-1])))
+while True:
+    client = server.accept()[0]
+    client.sendall(str(os.getpid()).encode())
+    client.close()'
+
+# Prints the pid of the process that listens at an address.
+ask() {
+  python3 -c 'import socket, sys
+host, port = sys.argv[1].rsplit(":", 1)
+print(socket.create_connection((host, int(port)), 5).recv(100).decode())' "$1" 2>/dev/null
+}
+
+answers_as_another() { [[ -n $(ask "$1") && $(ask "$1") != "$2" ]]; }
+
+test_a_standing_cluster_has_addresses_and_ends_by_stop() {
+  state
+  echo "$listener" >listener.py
+  job_file 'success = "never"' "command = [\"python3\", \"$PWD/listener.py\"]" '[roles.ps]' 'replicas = 2' \
+    'restart = "always"' '[roles.worker]' 'replicas = 1' 'restart = "always"'
+  run_dtrain job run -d job.toml
+  expect_status 0
+  run_dtrain job status --cluster-spec
+  expect_status 0
+  cp "$out/stdout" spec.json
+  local address first
+  address=$(value spec.json ps.1)
+  wait_for ask "$address"
+  first=$(ask "$address")
+  kill -KILL "$first"
+  # It is back at the same address.
+  wait_for answers_as_another "$address" "$first"
+  running() { [[ $("$DTRAIN" job status --cluster-spec) == "$(cat spec.json)" ]]; }
+  wait_for running
+  run_dtrain job status --tf-config
+  cp "$out/stdout" config.json
+  [[ $(value config.json cluster.worker.0) == "$(value spec.json worker.0)" ]] || fail "$(cat config.json)"
+  expect_not grep -q task config.json
+  run_dtrain job stop
+  expect_status 0
+  run_dtrain job wait
+  expect_status 0
+  run_dtrain job status --cluster-spec
+  expect_status 2
+  expect_no_processes
+}
+
 test_another_user_reaches_no_job() {
   state
   [[ $EUID -eq 0 && -x /usr/bin/python3 ]] || skip 'needs root, which becomes another user, and /usr/bin/python3'

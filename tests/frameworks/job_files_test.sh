@@ -36,4 +36,40 @@ test_horovod() {
   run_job_file horovod_torch
 }
 
+# The ps and the worker serve clients from outside until somebody stops them.
+test_a_standing_tensorflow_cluster() {
+  uses tensorflow
+  cat >cluster.toml <<END
+schema = 1
+success = "never"
+command = ["$python", "$scripts/standing_server.py"]
+[roles.ps]
+replicas = 1
+restart = "always"
+[roles.worker]
+replicas = 1
+restart = "always"
+END
+  run_dtrain job run --detach cluster.toml
+  expect_status 0
+  serve() { "$DTRAIN" job logs 2>/dev/null | grep -q "serves $1 0"; }
+  wait_for serve ps
+  wait_for serve worker
+  local spec config
+  spec=$("$DTRAIN" job status --cluster-spec)
+  config=$("$DTRAIN" job status --tf-config)
+  # Two clients: one that leaves changes nothing.
+  for _ in 1 2; do
+    run env TF_CONFIG="$config" "$python" "$scripts/standing_client.py" "$spec"
+    expect_status 0
+    expect_stdout_contains 'TensorFlow 1: 42.0'
+    expect_stdout_contains 'TensorFlow 2: 42.0 /job:ps/replica:0/task:0'
+  done
+  run_dtrain job stop
+  expect_status 0
+  run_dtrain job wait
+  expect_status 0
+  expect_no_processes
+}
+
 run_tests "$@"

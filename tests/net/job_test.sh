@@ -18,7 +18,7 @@ repository_on_node1() {
   git clone -q --bare work hosted/private/app
   sed -n '/R"($/,/^)"/{//!p}' "$server_source" >server.py
   # Its marker ends it with the test.
-  on_host 1 env TEST_MARKER="$TEST_MARKER" python3 server.py "$PWD/hosted" requests >ports &
+  on_host 1 env TEST_MARKER="$TEST_MARKER" /usr/bin/env python3 "$PWD/server.py" "$PWD/hosted" "$PWD/requests" >ports &
   wait_for test -s ports
   port=$(cut -d ' ' -f 1 ports)
 }

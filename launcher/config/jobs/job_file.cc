@@ -81,7 +81,8 @@ class JobReader {
   const TomlDocument& document_;
   std::string path_;
   std::string folder_;         ///< of the file; empty: the current one
-  bool code_is_here_ = false;  ///< [code] has no repo
+  bool has_code_ = false;      ///< there is a table [code]
+  bool code_is_here_ = false;  ///< it has no repo
   JobFile job_ = {};
 };
 
@@ -259,6 +260,7 @@ Result<> JobReader::read_code(const TomlEntry& entry) {
     }
     TRY(read_code_key(key, *known));
   }
+  has_code_ = true;
   code_is_here_ = source == nullptr || spelled_key(source->key) == "path";
   if (source == nullptr) {
     if (ref != nullptr) return document_.refuse(*ref, "ref: needs a repo, whose commit it names");
@@ -323,6 +325,10 @@ Result<JobFile> JobReader::read() {
     return fail(Errc::input,
                 format("{}: is no job file, which has a line: schema = 1", printable(path_)));
   }
+  auto& values = job_.options.values;
+  const bool has_repository = has_code_ && !code_is_here_;
+  if (has_repository && values.contains("fetch") && !values.contains("fetch-to"))
+    values["fetch-to"] = {"."};
   start_paths_at(folder_, job_.options);
   if (code_is_here_) job_.code_folder = job_.options.values["sync-from"].back();
   return std::move(job_);
