@@ -208,15 +208,14 @@ test_a_reader_that_stops_reading_stops_no_job() {
   state
   job_file 'np = 1' 'command = "seq 1 200000; echo over >&2"'
   mkfifo pipe
-  sleep 1000 <pipe &
-  local reader=$!
+  exec 9<>pipe
   run_dtrain job run -d job.toml
   "$DTRAIN" job logs -f >pipe 2>&1 &
   local logs=$!
   run_dtrain job wait
   expect_status 0
-  kill "$logs" "$reader"
-  wait "$logs" "$reader" || true
+  kill "$logs"
+  wait "$logs" || true
 }
 
 # A listener at the port that TF_CONFIG gives to this task.
@@ -238,6 +237,8 @@ print(socket.create_connection((host, int(port)), 5).recv(100).decode())' "$1" 2
 
 answers_as_another() { [[ -n $(ask "$1") && $(ask "$1") != "$2" ]]; }
 
+cluster_is_whole() { [[ $("$DTRAIN" job status --cluster-spec) == "$(cat spec.json)" ]]; }
+
 test_a_standing_cluster_has_addresses_and_ends_by_stop() {
   state
   echo "$listener" >listener.py
@@ -255,8 +256,7 @@ test_a_standing_cluster_has_addresses_and_ends_by_stop() {
   kill -KILL "$first"
   # It is back at the same address.
   wait_for answers_as_another "$address" "$first"
-  running() { [[ $("$DTRAIN" job status --cluster-spec) == "$(cat spec.json)" ]]; }
-  wait_for running
+  wait_for cluster_is_whole
   run_dtrain job status --tf-config
   cp "$out/stdout" config.json
   [[ $(value config.json cluster.worker.0) == "$(value spec.json worker.0)" ]] || fail "$(cat config.json)"

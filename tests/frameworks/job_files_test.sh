@@ -36,6 +36,8 @@ test_horovod() {
   run_job_file horovod_torch
 }
 
+serves() { "$DTRAIN" job logs 2>/dev/null | grep -q "serves $1 0"; }
+
 # The ps and the worker serve clients from outside until somebody stops them.
 test_a_standing_tensorflow_cluster() {
   uses tensorflow
@@ -52,9 +54,8 @@ restart = "always"
 END
   run_dtrain job run --detach cluster.toml
   expect_status 0
-  serve() { "$DTRAIN" job logs 2>/dev/null | grep -q "serves $1 0"; }
-  wait_for serve ps
-  wait_for serve worker
+  wait_for serves ps
+  wait_for serves worker
   local spec config
   spec=$("$DTRAIN" job status --cluster-spec)
   config=$("$DTRAIN" job status --tf-config)
