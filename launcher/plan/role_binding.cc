@@ -175,8 +175,8 @@ Result<> check_memory(const std::vector<HostTask>& tasks, uint64_t there) {
   const std::string by = asked_by(tasks, [](const HostTask& task) {
     return task.asks().memory_bytes > 0 ? memory_text(task.asks().memory_bytes) : std::string();
   });
-  return fail(Errc::input, format("the roles ask for {} of memory ({}), but {} M are there",
-                                  memory_text(asked), by, there >> 20));
+  return fail(Errc::input, format("the roles ask for {} of memory ({}), but {} is there",
+                                  memory_text(asked), by, memory_text(there >> 20 << 20)));
 }
 
 bool some_ask(const std::vector<HostTask>& tasks, bool (*asks)(const RoleResources& resources)) {

@@ -6,7 +6,10 @@
 
 #include <doctest/doctest.h>
 
+#include <optional>
 #include <set>
+#include <utility>
+#include <vector>
 
 namespace dt {
 namespace {
@@ -121,6 +124,30 @@ TEST_CASE("a role's port is that of its task, and its host holds it") {
                 {{.ports = {1001, 1002, 1003}}});
   CHECK(facts.cluster.jobs.at("ps").at(0) == "127.0.0.1:2222");
   CHECK(facts.cluster.jobs.at("worker").at(0) == "127.0.0.1:1001");
+}
+
+TEST_CASE("job_facts knows how many GPUs each rank alone sees, and whether ranks share them") {
+  const auto facts_of = [](std::vector<Role> roles, GpuBind bind = GpuBind::none) {
+    const Plan plan =
+        make_plan({.hosts = {{.name = "a", .slots = 4}}, .roles = std::move(roles)}).value();
+    RunConfig config;
+    config.placement.gpu_bind = bind;
+    return job_facts(config, plan, task_table(plan, "job", at_home),
+                     {{"127.0.0.1", 7}, Token(), false}, {{.ports = {1, 2, 3, 4, 5, 6}}});
+  };
+  const auto role = [](const char* name, std::optional<GpuCount> gpus) {
+    return Role{.name = name, .count = 1, .ranked = is_ranked(name), .resources = {.gpus = gpus}};
+  };
+  CHECK(facts_of({role("worker", {})}).own_gpus == 0);
+  CHECK(facts_of({role("worker", {})}, GpuBind::rank).own_gpus == 1);
+  const JobFacts two = facts_of({role("worker", GpuCount{2, 1}), role("ps", GpuCount{0, 1})});
+  CHECK(two.own_gpus == 2);
+  CHECK(own_gpu_numbers(two) == "0,1");
+  CHECK_FALSE(two.gpu_share);
+  CHECK(facts_of({role("chief", GpuCount{1, 1}), role("worker", GpuCount{2, 1})}).own_gpus == 0);
+  const JobFacts shared = facts_of({role("worker", GpuCount{0, 2})});
+  CHECK(shared.own_gpus == 1);
+  CHECK(shared.gpu_share);
 }
 
 }  // namespace

@@ -118,8 +118,7 @@ TEST_CASE("memory is limited where the host allows it, and never beyond what is 
                         {HostResources()})
             .empty());
   host.memory_bytes = uint64_t{1} << 30;
-  CHECK(bound(roles, host) ==
-        "the roles ask for 2G of memory (worker 2 x 1G), but 1024 M are there");
+  CHECK(bound(roles, host) == "the roles ask for 2G of memory (worker 2 x 1G), but 1G is there");
 }
 
 TEST_CASE("only roles with resources need those of the hosts") {

@@ -93,5 +93,18 @@ TEST_CASE("TaskCgroup: parts limit the memory of tasks where the controller is o
   CHECK(text_of(cgroup->path() + "/task-1/memory.max") == "max\n");
 }
 
+TEST_CASE("TaskCgroup: its parts are removed with it") {
+  std::unique_ptr<TaskCgroup> cgroup = TaskCgroup::make();
+  if (!cgroup) {
+    MESSAGE("no cgroup of version 2 is ours to divide here");
+    return;
+  }
+  const std::string path = cgroup->path();
+  REQUIRE(std::filesystem::create_directory(path + "/task-0"));
+  REQUIRE(std::filesystem::create_directory(path + "/task-1"));
+  cgroup.reset();
+  CHECK_FALSE(std::filesystem::exists(path));
+}
+
 }  // namespace
 }  // namespace dt
