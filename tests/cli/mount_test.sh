@@ -245,19 +245,24 @@ test_a_command_of_a_user_mounts_with_fusermount() {
   for program in bindfs fusermount; do command -v "$program" >/dev/null || skip "no $program here"; done
   [[ -w /dev/fuse ]] || skip 'no /dev/fuse here'
   places
-  # A /dev/fuse for all users, as distributions have it.
-  # shellcheck disable=SC2016
+  # A /dev/fuse for all users, as distributions have it. The second job's launcher is killed.
   cat >script <<'END'
-mount -t tmpfs x "$1/below" && mknod -m 666 "$1/below/fuse" c 10 229 && mount --bind "$1/below/fuse" /dev/fuse
 folder=$1
 shift
-"$@" || exit
-grep -F "$folder/tmp" /proc/self/mountinfo && exit 99
-exit 0
+mkdir "$folder/device" && mount -t tmpfs x "$folder/device" && mknod -m 666 "$folder/device/fuse" c 10 229 || exit 98
+mount --bind "$folder/device/fuse" /dev/fuse || exit 98
+has_mounts() { grep -F "$folder/tmp" /proc/self/mountinfo >&2; }
+"$@" cat "$folder/target/file" || exit
+has_mounts && exit 99
+"$@" sh -c 'touch "$0/tmp/started"; exec sleep 60' "$folder" &
+until [ -e "$folder/tmp/started" ]; do sleep 0.1; done
+has_mounts || exit 97
+kill -KILL $!
+while has_mounts; do sleep 0.1; done
+rm "$folder/tmp/started"
 END
-  mkdir "$folder/below"
   run unshare -m sh script "$folder" env HOME="$folder" "${as_other[@]}" "$folder/dtrain" run --no-tag --chdir / -np 1 \
-    --mount "any:$folder/target:ro" --mount-command "$folder/target=bindfs -n $folder/source {target}" cat "$folder/target/file"
+    --mount "any:$folder/target:ro" --mount-command "$folder/target=bindfs -n $folder/source {target}"
   if stderr_has 'user namespaces'; then skip 'no user namespaces here'; fi
   expect_status 0
   expect_stdout data
