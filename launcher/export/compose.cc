@@ -3,6 +3,8 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/config/mounts/mount.h"
+#include "launcher/config/resources/role_resources.h"
 #include "launcher/config/role.h"
 #include "launcher/export/containers.h"
 #include "launcher/export/left_out.h"
@@ -12,6 +14,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <filesystem>
+#include <optional>
 #include <utility>
 
 namespace dt {
@@ -57,6 +61,13 @@ YamlValue environment_of(const Container& container) {
 /// The working folder of containers; empty: that of the image.
 std::string working_folder(const ExportJob& job) {
   std::string chdir = job.config.chdir.value_or("");
+  if (job.code && chdir.starts_with('/')) {
+    // A folder of the code here is its place in the copy.
+    const std::string below =
+        std::filesystem::path(chdir).lexically_normal().lexically_relative(job.code->root);
+    const bool is_in = !below.empty() && below != ".." && !below.starts_with("../");
+    if (is_in) return code_target(job.config) + (below == "." ? "" : "/" + below);
+  }
   if (chdir.starts_with('/')) return chdir;
   if (!job.code) return "";
   std::string folder = code_target(job.config);
@@ -75,18 +86,56 @@ YamlValue code_volume(const ExportJob& job) {
   return volume;
 }
 
+/// True for a folder of this machine. Other mounts need a program, or an administrator.
+bool is_bound(const Mount& mount) {
+  return mount.command.empty() && !mount.source.starts_with(nfs_scheme);
+}
+
 /// Returns the folders that containers have from this machine.
 YamlValue volumes_of(const ExportJob& job) {
   YamlValue volumes = YamlValue::list();
   if (job.code) volumes.add(code_volume(job));
+  for (const Mount& mount : job.config.mounts) {
+    if (!is_bound(mount)) continue;
+    YamlValue volume = YamlValue::map();
+    volume.set("type", YamlValue::text("bind"));
+    volume.set("source", compose_text(mount.source));
+    volume.set("target", compose_text(mount.target));
+    volume.set("read_only", YamlValue::flag(mount.read_only));
+    volumes.add(std::move(volume));
+  }
   return volumes;
 }
 
-/// Returns the GPU of a rank. All containers are on one machine, so that it is the rank's number.
-YamlValue gpu_of(int rank) {
+/// The GPUs of the machine that containers have got so far: they get the next ones, in order.
+struct DealtGpus {
+  int next = 0;
+  int sharers = 0;  ///< tasks that share the GPU `next`
+};
+
+/// Returns the GPUs of a task. All containers are on one machine: that of --gpu-bind is its rank's.
+std::vector<std::string> gpus_of(const ExportJob& job, const Container& container,
+                                 const std::optional<GpuCount>& count, DealtGpus& dealt) {
+  const int rank = container.task.rank;
+  if (!count && job.config.placement.gpu_bind == GpuBind::rank && rank >= 0)
+    return {format("{}", rank)};
+  if (!count) return {};
+  if (count->shares()) {
+    const std::string shared = format("{}", dealt.next);
+    if (++dealt.sharers == count->sharers) dealt = {.next = dealt.next + 1};
+    return {shared};
+  }
+  if (dealt.sharers > 0) dealt = {.next = dealt.next + 1};
+  std::vector<std::string> gpus;
+  for (int gpu = 0; gpu < count->whole; ++gpu)
+    gpus.push_back(format("{}", dealt.next++));
+  return gpus;
+}
+
+YamlValue deploy_of(const std::vector<std::string>& gpus) {
   YamlValue device = YamlValue::map();
   device.set("driver", YamlValue::text("nvidia"));
-  device.set("device_ids", YamlValue::list({format("{}", rank)}));
+  device.set("device_ids", YamlValue::list(gpus));
   device.set("capabilities", YamlValue::list({"gpu"}));
   YamlValue devices = YamlValue::list();
   devices.add(std::move(device));
@@ -99,7 +148,8 @@ YamlValue gpu_of(int rank) {
   return deploy;
 }
 
-YamlValue service_of(const ExportJob& job, const Plan& plan, const Container& container) {
+YamlValue service_of(const ExportJob& job, const Plan& plan, const Container& container,
+                     DealtGpus& dealt) {
   const Role& role = *find_role(plan.roles, container.task.id.role);
   YamlValue service = YamlValue::map();
   service.set("image", compose_text(container.image));
@@ -116,8 +166,12 @@ YamlValue service_of(const ExportJob& job, const Plan& plan, const Container& co
   service.set("init", YamlValue::flag(true));
   service.set("restart", YamlValue::text(restart_policy(role)));
   service.set("stop_grace_period", YamlValue::text(stop_grace(job.config.grace)));
-  const bool has_gpu = job.config.placement.gpu_bind == GpuBind::rank && container.task.rank >= 0;
-  if (has_gpu) service.set("deploy", gpu_of(container.task.rank));
+  const RoleResources& wanted = role.resources;
+  if (wanted.cpus > 0) service.set("cpus", YamlValue::text(format("{}", wanted.cpus)));
+  if (wanted.memory_bytes > 0)
+    service.set("mem_limit", YamlValue::text(format("{}b", wanted.memory_bytes)));
+  const std::vector<std::string> gpus = gpus_of(job, container, wanted.gpus, dealt);
+  if (!gpus.empty()) service.set("deploy", deploy_of(gpus));
   return service;
 }
 
@@ -184,6 +238,10 @@ void list_left_out(const ExportJob& job, const Containers& containers, size_t de
   }
   list_restarts(containers.plan.roles, exported);
   list_code(job, exported);
+  for (const Mount& mount : job.config.mounts)
+    if (!is_bound(mount))
+      exported.left_out.push_back(
+          format("the mount of {} at {}", printable(mount.source), printable(mount.target)));
   if (std::string options = options_left_out(job.options, part_in_compose); !options.empty())
     exported.left_out.push_back(std::move(options));
 }
@@ -230,8 +288,9 @@ Result<Exported> compose_file(const ExportJob& job) {
   Exported exported = {.text = {}, .left_out = {}, .warnings = std::move(containers.warnings)};
   list_left_out(job, containers, deciding.size(), exported);
   YamlValue services = YamlValue::map();
+  DealtGpus dealt;
   for (const Container& container : containers.all)
-    services.set(container.name, service_of(job, containers.plan, container));
+    services.set(container.name, service_of(job, containers.plan, container, dealt));
   YamlValue document = YamlValue::map();
   document.set("services", std::move(services));
   const std::string text = TRY(yaml_text(document));

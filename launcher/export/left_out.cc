@@ -55,11 +55,12 @@ constexpr std::array<std::string_view, 35> launcher_options = {"ssh",
                                                                "sync-max",
                                                                "gloo"};
 
-constexpr std::array<std::string_view, 24> compose_options = {
-    "np",      "role",      "role-ranked", "role-command",   "role-env",        "restart-role",
-    "env",     "env-file",  "env-set",     "image",          "role-image",      "no-image",
-    "chdir",   "sync",      "sync-from",   "sync-to",        "fetch",           "grace",
-    "success", "no-macros", "gpu-bind",    "cluster-filter", "pass-local-rank", "clean"};
+constexpr std::array<std::string_view, 30> compose_options = {
+    "role-cpus", "role-gpus", "role-memory", "role-ports",     "mount",           "mount-command",
+    "np",        "role",      "role-ranked", "role-command",   "role-env",        "restart-role",
+    "env",       "env-file",  "env-set",     "image",          "role-image",      "no-image",
+    "chdir",     "sync",      "sync-from",   "sync-to",        "fetch",           "grace",
+    "success",   "no-macros", "gpu-bind",    "cluster-filter", "pass-local-rank", "clean"};
 
 template <size_t n>
 bool holds(const std::array<std::string_view, n>& names, std::string_view name) {

@@ -4,11 +4,14 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "launcher/config/options.h"
+#include "launcher/config/resources/role_resources.h"
+#include "launcher/config/role.h"
 #include "launcher/export/left_out.h"
 #include "launcher/export/option_words.h"
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <iterator>
 #include <string_view>
@@ -21,7 +24,10 @@ namespace {
 struct NodeNeed {
   int nodes = 0;
   int tasks_per_node = 0;
-  bool is_even = true;  ///< all nodes have equally many
+  int cpus_per_task = 0;      ///< the most of all roles
+  int gpus_per_node = 0;      ///< that --role-gpus wants
+  uint64_t memory_bytes = 0;  ///< of each node, that --role-memory wants
+  bool is_even = true;        ///< all nodes have equally many
 };
 
 /// Returns the need of a job whose hosts have slots, from its plan.
@@ -32,6 +38,17 @@ NodeNeed need_of(const Plan& plan) {
     need.is_even =
         need.is_even && (need.tasks_per_node == 0 || need.tasks_per_node == host.task_count());
     need.tasks_per_node = std::max(need.tasks_per_node, host.task_count());
+    double gpus = 0;
+    uint64_t memory = 0;
+    for (const size_t task : host.tasks) {
+      const RoleResources& wanted = find_role(plan.roles, plan.tasks[task].id.role)->resources;
+      need.cpus_per_task = std::max(need.cpus_per_task, wanted.cpus);
+      memory += wanted.memory_bytes;
+      if (wanted.gpus)
+        gpus += wanted.gpus->shares() ? 1.0 / wanted.gpus->sharers : wanted.gpus->whole;
+    }
+    need.gpus_per_node = std::max(need.gpus_per_node, static_cast<int>(std::ceil(gpus)));
+    need.memory_bytes = std::max(need.memory_bytes, memory);
   }
   return need;
 }
@@ -67,6 +84,11 @@ std::vector<std::string> sbatch_words(const ExportJob& job, const NodeNeed& need
     words.push_back(format("--ntasks-per-node={}", need.tasks_per_node));
     if (config.placement.gpu_bind == GpuBind::rank)
       words.push_back(format("--gpus-per-node={}", need.tasks_per_node));
+    if (need.cpus_per_task > 0) words.push_back(format("--cpus-per-task={}", need.cpus_per_task));
+    if (need.gpus_per_node > 0) words.push_back(format("--gpus-per-node={}", need.gpus_per_node));
+    constexpr uint64_t mib = uint64_t{1} << 20;
+    if (need.memory_bytes > 0)
+      words.push_back(format("--mem={}M", (need.memory_bytes + mib - 1) / mib));
   } else {
     // dtrain counts the CPUs or GPUs of its allocation, and they are to be all of the node.
     words.emplace_back("--exclusive");

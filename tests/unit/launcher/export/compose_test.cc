@@ -202,6 +202,25 @@ TEST_CASE("a rank that sees its GPU alone gets it from compose") {
 )") != std::string::npos);
 }
 
+TEST_CASE("resources and mounts of a job are those of its containers") {
+  const std::string text = text_of(
+      "command = 'x'\nimage = 'i'\n[roles.worker]\nreplicas = 3\n"
+      "resources = { cpus = 2, gpus = 0.5, memory = '1G' }\n[roles.ps]\nreplicas = 1\n"
+      "resources = { gpus = 0 }\n[roles.evaluator]\nreplicas = 1\nresources = { gpus = 2 }\n"
+      "[[mounts]]\nsource = '/data'\ntarget = '/mnt/a$b'\nread-only = true\n"
+      "[[mounts]]\nsource = 'nfs://s/e'\ntarget = '/e'\n");
+  CHECK(has_line(text, "# - the mount of nfs://s/e at /e"));
+  CHECK(has_line(text, "    cpus: \"2\""));
+  CHECK(has_line(text, "    mem_limit: 1073741824b"));
+  CHECK(text.find("source: /data\n        target: /mnt/a$$b\n        read_only: true\n") !=
+        std::string::npos);
+  std::vector<std::string> gpus;
+  for (size_t at = text.find("device_ids: "); at != std::string::npos;
+       at = text.find("device_ids: ", at + 1))
+    gpus.push_back(text.substr(at + 12, text.find('\n', at) - at - 12));
+  CHECK(gpus == std::vector<std::string>{"[\"0\"]", "[\"0\"]", "[\"1\"]", "[\"2\", \"3\"]"});
+}
+
 TEST_CASE("a role without an image is an error that names the line to add") {
   const auto refused = compose_file(exported_job("command = 'x'\nnp = 1\n"));
   REQUIRE(!refused);

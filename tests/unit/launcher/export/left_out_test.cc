@@ -44,6 +44,8 @@ TEST_CASE("an option of run is written, has no meaning for the target, or is nam
                       {"report", lacks, written},
                       {"bind-to", lacks, written},
                       {"gpu-bind", written, written},
+                      {"role-gpus", written, written},
+                      {"mount", written, written},
                       {"strategy", lacks, written},
                       {"algorithms", lacks, written},
                       {"stdin", lacks, written}};

@@ -61,6 +61,9 @@ TEST_CASE("nodes are those that the job's hosts would be") {
         "# - different numbers of processes on the hosts"}},
       {"hosts = ['a:2', 'b:2']\ngpu-bind = 'rank'\n",
        {"#SBATCH --gpus-per-node=2", "  --gpu-bind rank \\"}},
+      {"hosts = ['a:2', 'b:2']\n[roles.worker]\nreplicas = 4\n"
+       "resources = { cpus = 3, gpus = 0.5, memory = '2G' }\n",
+       {"#SBATCH --cpus-per-task=3", "#SBATCH --gpus-per-node=1", "#SBATCH --mem=4096M"}},
       {"hosts = ['a', 'b']\nppn = 2\n", {"#SBATCH --ntasks-per-node=2", "  --ppn 2 \\"}},
       {"[roles.worker]\nreplicas = 2\nhosts = ['a:2']\n[roles.ps]\nreplicas = 1\nhosts = ['b']\n",
        {"#SBATCH --nodes=2", "  --role worker=2 \\", "  --role ps=1 \\"}},
