@@ -18,7 +18,9 @@ constexpr size_t help_column = 26;
 constexpr std::array topics = {
     CommandHelp{"run", "Start a job and stay with it to its end."},
     CommandHelp{"job", "Run the job that a file describes: dtrain job run train.toml.",
-                "run check init --connect -o --help"},
+                "run check init pieces list status logs stop wait rm --detach --connect --pieces "
+                "-o --json -f "
+                "--rank --role --tail --grace --cluster-spec --tf-config --help"},
     CommandHelp{"export",
                 "Write a job file for docker compose or Slurm: dtrain export compose FILE.",
                 "compose slurm -o --help"},

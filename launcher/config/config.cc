@@ -260,7 +260,7 @@ Result<> read_texts(const OptionSources& sources, RunConfig& config) {
   if (const auto given = find_option(sources, "keep-output")) {
     const auto bytes = parse_size(given->value());
     if (!bytes) return given->expected("a size, such as 100M or 1G");
-    config.keep_output = *bytes;
+    config.keep_output = bytes;
   }
   if (const auto given = find_option(sources, "result-dir")) {
     config.result_dir = TRY(given->text("a folder"));

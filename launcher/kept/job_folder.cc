@@ -97,12 +97,13 @@ std::vector<JobFolder> job_folders(const std::string& root) {
   using Age = std::tuple<time_t, long, int64_t>;
   std::vector<std::pair<Age, JobFolder>> all;
   for (const std::string& id : ids_in(root)) {
-    JobFolder folder = {.id = id, .path = root + "/" + id};
+    JobFolder folder = {.id = id, .path = format("{}/{}", root, id)};
     struct stat about = {};
     if (::stat(folder.file("job.toml").c_str(), &about) < 0 &&
         ::stat(folder.path.c_str(), &about) < 0) {
       continue;
     }
+    folder.began_s = about.st_mtim.tv_sec;
     const Age age = {about.st_mtim.tv_sec, about.st_mtim.tv_nsec, parse_job_id(id)->number};
     all.emplace_back(age, std::move(folder));
   }

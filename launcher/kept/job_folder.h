@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,8 +18,9 @@ namespace dt {
 /// plan.json, summary.json, report.json, the launcher's log, its socket and its lock, and in
 /// output/ what the tasks have written, as --output-dir has it.
 struct JobFolder {
-  std::string id;    ///< its name: "mnist-3"
-  std::string path;  ///< absolute
+  std::string id;       ///< its name: "mnist-3"
+  std::string path;     ///< absolute
+  int64_t began_s = 0;  ///< since 1970; 0: unknown
   std::string file(std::string_view name) const { return path + "/" + std::string(name); }
 };
 

@@ -100,7 +100,7 @@ std::string_view plural(int64_t count) {
 }
 
 /// Returns the command on one line, which need not be whole.
-std::string command_text(const std::vector<std::string>& command) {
+std::string shown_command(const std::vector<std::string>& command) {
   std::vector<std::string> words(command.size());
   std::ranges::transform(command, words.begin(), shell_quote);
   return printable(join(words, " "), 60);
@@ -146,7 +146,7 @@ std::string status_text(const KnownJob& job, const std::vector<ReportedTask>& ta
   std::string text = format("{}: {}, {}{}; {} task{} on {} host{}: {}\n", job.folder.id,
                             state_text(job), job.state == JobState::ended ? "after " : "since ",
                             age_text(lasted_s(job, now_s)), summary.tasks, plural(summary.tasks),
-                            summary.hosts, plural(summary.hosts), command_text(summary.command));
+                            summary.hosts, plural(summary.hosts), shown_command(summary.command));
   if (!summary.reason.empty()) text += format("{}\n", printable(summary.reason, 2000));
   if (tasks.empty()) return text;
   std::vector<Row> rows = {
@@ -175,7 +175,7 @@ std::string list_text(const std::vector<KnownJob>& jobs, int64_t now_s) {
                     is_known ? age_text(now_s - summary.began_s) + " ago" : "-",
                     is_known && lasts ? age_text(lasted_s(job, now_s)) : "-",
                     format("{}", summary.tasks), format("{}", summary.hosts),
-                    or_dash(command_text(summary.command))});
+                    or_dash(shown_command(summary.command))});
   }
   return table_text(rows);
 }

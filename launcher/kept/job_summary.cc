@@ -147,6 +147,8 @@ Result<JobFolder> new_job_folder(const Environment& environment, const std::stri
 void remove_old_jobs(const std::string& root, int64_t now_s, const Machine& here) {
   const std::vector<JobFolder> folders = job_folders(root);
   for (size_t at = kept_jobs; at < folders.size(); ++at) {
+    // Nothing is older than its end: the younger ones need no further look.
+    if (now_s - folders[at].began_s <= kept_s) continue;
     const KnownJob job = look_at_job(folders[at], here);
     const bool is_over = job.state == JobState::ended || job.state == JobState::lost;
     const int64_t end_s = job.summary.ended_s.value_or(job.summary.began_s);

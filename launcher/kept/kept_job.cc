@@ -20,7 +20,10 @@ namespace {
 
 /// Between two looks at the record.
 constexpr Duration look_period = seconds(1);
-/// The same while somebody waits for the start.
+/// Before the first write. A job that is over by then writes its files once: a file system may wait
+/// for its disk when a file replaces another one.
+constexpr Duration first_write_after = milliseconds(200);
+/// Between two looks while somebody waits for the start.
 constexpr Duration start_look_period = milliseconds(10);
 /// The report of a large job costs at most this part of the launcher's time.
 constexpr int write_share = 50;
@@ -67,6 +70,7 @@ KeptJob::KeptJob(KeepOrder order, const Parts& parts) : order_(std::move(order))
                   S_IRUSR | S_IWUSR));
     if (log) parts.runtime.copy_log(std::move(log));
   }
+  next_write_ = Clock::now() + first_write_after;
   look();
 }
 
@@ -90,8 +94,9 @@ void KeptJob::look() {
     const Time after = Clock::now();
     next_write_ = after + std::max(look_period, (after - now) * write_share);
   }
-  timer_ = parts_.runtime.loop().after(order_.started ? start_look_period : look_period,
-                                       [this] { look(); });
+  const Duration period = order_.started ? start_look_period : look_period;
+  timer_ =
+      parts_.runtime.loop().at(std::min(next_write_, Clock::now() + period), [this] { look(); });
 }
 
 Json KeptJob::report(const std::optional<Outcome>& outcome) const {

@@ -28,7 +28,7 @@ namespace dt {
 namespace {
 
 constexpr std::string_view target_macro = "{target}";
-constexpr size_t line_bytes_max = 200;
+constexpr size_t shown_line_bytes_max = 200;
 
 std::vector<std::string> own_variables() {
   std::vector<std::string> variables;
@@ -180,7 +180,7 @@ class MountCommands {
   static tl::unexpected<Error> failure(const Running& it, const std::string& why) {
     std::string text =
         format("the command for the mount at {}, {}: {}", printable(it.command.target),
-               shell_quote(printable(it.command.line, line_bytes_max)), why);
+               shell_quote(printable(it.command.line, shown_line_bytes_max)), why);
     const std::vector<std::string> lines = it.last.lines();
     text += lines.empty() ? "; it has printed nothing" : "; its last lines:";
     for (const std::string& line : lines)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Measures what a job file costs: dtrain job run beside the same dtrain run, list and status of 30 jobs, exports, and
-# 100,000 lines of output into the job's folder beside --output-dir. The commands of a pair alternate; prints a
+# 5,000,000 lines of output into the job's folder beside --output-dir. The commands of a pair alternate; prints a
 # Markdown table of medians and quartiles in ms.
 #
 #   job_file.sh [rounds]
@@ -16,7 +16,7 @@ mkdir "$folder/home" "$folder/times"
 cd "$folder"
 printf '%s\n' 'schema = 1' 'np = 4' 'command = ["true"]' >true.toml
 printf '%s\n' 'schema = 1' 'np = 4' 'image = "debian"' 'command = ["true"]' >image.toml
-printf '%s\n' 'schema = 1' 'np = 1' 'quiet = true' 'command = ["seq", "100000"]' >lines.toml
+printf '%s\n' 'schema = 1' 'np = 1' 'quiet = true' 'command = ["seq", "5000000"]' >lines.toml
 
 # measure NAME COMMAND…: adds a time in ms to those of NAME.
 measure() {
@@ -32,8 +32,8 @@ for ((round = 0; round < rounds; ++round)); do
   measure 'dtrain run' "$dtrain" run -np 4 true
   measure 'dtrain job run' "$dtrain" job run true.toml
   rm -rf logs state/dtrain/jobs/lines-*
-  measure '100,000 lines, --output-dir' "$dtrain" run -np 1 --quiet --output-dir logs seq 100000
-  measure '100,000 lines, job run' "$dtrain" job run lines.toml
+  measure '5,000,000 lines, --output-dir' "$dtrain" run -np 1 --quiet --output-dir logs seq 5000000
+  measure '5,000,000 lines, job run' "$dtrain" job run lines.toml
 done
 while (($(find state/dtrain/jobs -mindepth 1 -maxdepth 1 | wc -l) < 30)); do "$dtrain" job run true.toml; done
 for ((round = 0; round < rounds; ++round)); do
@@ -44,7 +44,7 @@ for ((round = 0; round < rounds; ++round)); do
 done
 
 printf '| command | median ms | quartiles | min | max |\n|---|---|---|---|---|\n'
-for name in 'dtrain run' 'dtrain job run' '100,000 lines, --output-dir' '100,000 lines, job run' \
+for name in 'dtrain run' 'dtrain job run' '5,000,000 lines, --output-dir' '5,000,000 lines, job run' \
   'dtrain job list (30 jobs)' 'dtrain job status' 'dtrain export compose' 'dtrain export slurm'; do
   sort -n "times/$name" | awk -v name="$name" '{ ms[NR] = $1 }
     function at(part) { return ms[int(1 + part * (NR - 1) + 0.5)] }

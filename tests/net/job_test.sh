@@ -5,17 +5,24 @@
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
+readme=$(realpath "$(dirname "$0")/../../README.md")
 server_source=$(realpath "$(dirname "$0")/../unit/launcher/sync/source/git_server.h")
 
 # Serves the repository "private/app" to node1 alone, for the user "me" with the token "s3cret".
 repository_on_node1() {
-  mkdir -p hosted/private work
-  printf '%s\n' 'until [ -e /root/go ]; do sleep 0.05; done' 'echo "rank $RANK read $(cat /srv/dataset/images)"' \
-    'echo "model of $(cat /srv/dataset/images)" >model' >work/train.sh
+  mkdir -p hosted work
+  cat >work/train.py <<'END'
+import os, pathlib, time
+while not pathlib.Path("/root/go").exists():
+    time.sleep(0.05)
+images = pathlib.Path("/data/images").read_text().strip()
+print("rank", os.environ["RANK"], "read", images)
+pathlib.Path("model.bin").write_text("model of " + images)
+END
   git -C work init -q
   git -C work add .
   git -C work -c user.name=me -c user.email=me@example.org commit -q -m first
-  git clone -q --bare work hosted/private/app
+  git clone -q --bare work hosted/app
   sed -n '/R"($/,/^)"/{//!p}' "$server_source" >server.py
   # Its marker ends it with the test.
   on_host 1 env TEST_MARKER="$TEST_MARKER" /usr/bin/env python3 "$PWD/server.py" "$PWD/hosted" "$PWD/requests" >ports &
@@ -34,25 +41,12 @@ test_a_job_in_a_file_survives_its_session_and_returns_its_model() {
   cp "$(launcher_home)/.ssh/known_hosts" "$home/.ssh/known_hosts"
   (umask 077 && echo s3cret >"$home/token")
   for k in 1 2; do
-    mkdir "$(home_of $k)/data"
-    echo 'ten images' >"$(home_of $k)/data/images"
+    mkdir "$(home_of $k)/imagenet"
+    echo 'ten images' >"$(home_of $k)/imagenet/images"
   done
-  cat >"$home/mnist.toml" <<END
-schema = 1
-command = ["sh", "train.sh"]
-hosts = ["node1:1", "node2:1"]
-outputs = ["model"]
-
-[code]
-repo = "http://127.0.0.1:$port/private/app"
-user = "me"
-token-file = "token"
-
-[[mounts]]
-source = "/root/data"
-target = "/srv/dataset"
-read-only = true
-END
+  # README's file, with this repository and one process a host.
+  sed -n '/^    schema = 1/,/^$/s/^    //p' "$readme" |
+    sed "s|https://[^\"]*|http://127.0.0.1:$port/private/app|; s|/srv/|/root/|; s/:4\"/:1\"/g" >"$home/mnist.toml"
   on_node1 "$DTRAIN job run --detach mnist.toml"
   expect_status 0
   expect_stdout mnist-1
@@ -65,11 +59,11 @@ END
   expect_status 0
   on_node1 "$DTRAIN job logs"
   expect_stdout_lines '[0]<stdout>:rank 0 read ten images' '[1]<stdout>:rank 1 read ten images'
-  expect_file "$home/model" 'model of ten images'
+  expect_file "$home/model.bin" 'model of ten images'
   expect_not grep -rqs s3cret "$home/.local"
   for k in 1 2; do
-    expect_not on_host $k test -e /srv/dataset
-    expect_not on_host $k grep -q /srv/dataset /proc/self/mountinfo
+    expect_not on_host $k test -e /data
+    expect_not on_host $k grep -q imagenet /proc/self/mountinfo
   done
 }
 

@@ -211,8 +211,8 @@ TEST_CASE("resources and mounts of a job are those of its containers") {
       "[[mounts]]\nsource = 'nfs://s/e'\ntarget = '/e'\n");
   CHECK(has_line(text, "# - the mount of nfs://s/e at /e"));
   CHECK(has_line(text, "    cpus: \"2\""));
-  CHECK(has_line(text, "    mem_limit: 1073741824b"));
-  CHECK(text.find("source: /data\n        target: /mnt/a$$b\n        read_only: true\n") !=
+  CHECK(has_line(text, "    mem_limit: \"1073741824b\""));
+  CHECK(text.find("source: /data\n        target: \"/mnt/a$$b\"\n        read_only: true\n") !=
         std::string::npos);
   std::vector<std::string> gpus;
   for (size_t at = text.find("device_ids: "); at != std::string::npos;

@@ -1,5 +1,6 @@
 #include "launcher/kept/kept_job.h"
 
+#include "tests/unit/run_until.h"
 #include "tests/unit/temporary_folder.h"
 
 #include <doctest/doctest.h>
@@ -44,6 +45,7 @@ TEST_CASE("a kept job writes its state while it runs, and at its end") {
     KeptJob kept({.folder = job, .text = "schema = 1\n", .started = std::move(started.write)},
                  {config, *runtime, record});
     CHECK(folder.read("job.toml") == "schema = 1\n");
+    run_until(runtime->loop(), [&] { return !folder.read("summary.json").empty(); });
     CHECK(Json::parse(folder.read("report.json")).value().find("exit_status")->text() == "null");
     CHECK(summary().job == "0123");
     Plan plan;

@@ -51,6 +51,7 @@ exclude = ["*.bin", "data"]
   CHECK(job.options.values ==
         OptionValues{{"env", {"A=x=y", "N=4", "TOKEN"}},
                      {"fetch", {"model/*"}},
+                     {"fetch-to", {"jobs/."}},
                      {"hosts", {"a:2", "b:2"}},
                      {"max-restarts", {"3"}},
                      {"name", {"mnist-ps"}},
