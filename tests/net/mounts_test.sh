@@ -5,6 +5,11 @@
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
+# The mounts of a node, without those that tests beside this one make and remove.
+mounts_of() {
+  on_host "$1" awk -v own="${PWD%/*}" '$5 !~ "^/run/netns/" && ($5 !~ "^/tmp/" || index($0, own))' /proc/self/mountinfo
+}
+
 # The hosts have homes of their own, at /root, and nothing else.
 hosts_with_data() {
   hosts_up 2
@@ -12,7 +17,7 @@ hosts_with_data() {
   for k in 1 2; do
     mkdir -p "$(home_of $k)/data/below" "$(home_of $k)/target"
     echo "data of node$k" >"$(home_of $k)/data/file"
-    on_host $k cat /proc/self/mountinfo >"before.$k"
+    mounts_of $k >"before.$k"
   done
 }
 
@@ -21,7 +26,7 @@ expect_hosts_as_before() {
   local k
   expect_no_processes_of_jobs
   for k in 1 2; do
-    on_host $k cat /proc/self/mountinfo >"after.$k"
+    mounts_of $k >"after.$k"
     diff "before.$k" "after.$k" >difference || fail "node$k has other mounts" "$(cat difference)"
     [[ -z $(ls "$(home_of $k)/target") ]] || fail "node$k has files at the target"
   done

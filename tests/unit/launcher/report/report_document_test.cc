@@ -86,13 +86,14 @@ TEST_CASE("report_document: the facts of a task that ended") {
                                                  .horovod_requests = 7,
                                                  .joined = 2};
   const Json json = report_document(record, {"true"}, Outcome(), record.began + seconds(3));
-  CHECK(at(json, "tasks", 0).text() ==
-        R"({"role":"worker","index":0,"rank":0,"local_rank":0,"host":"node1","address":null,"gpus":null,"pid":77,)"
-        R"("started_at_s":0.25,"ended_at_s":2.0,"exit":{"code":3,"signal":null,"oom":false},)"
-        R"("resources":{"user_s":1.5,"system_s":0.125,"max_rss_bytes":4096,"major_faults":1,)"
-        R"("voluntary_switches":2,"involuntary_switches":3},)"
-        R"("completed":false,"output":{"stdout_bytes":10,"stderr_bytes":20,"lost_bytes":5,"dropped_bytes":0},)"
-        R"("earlier_attempts":[]})");
+  CHECK(
+      at(json, "tasks", 0).text() ==
+      R"({"role":"worker","index":0,"rank":0,"local_rank":0,"host":"node1","address":null,"gpus":null,"pid":77,)"
+      R"("started_at_s":0.25,"ended_at_s":2.0,"exit":{"code":3,"signal":null,"oom":false},)"
+      R"("resources":{"user_s":1.5,"system_s":0.125,"max_rss_bytes":4096,"major_faults":1,)"
+      R"("voluntary_switches":2,"involuntary_switches":3},)"
+      R"("completed":false,"output":{"stdout_bytes":10,"stderr_bytes":20,"lost_bytes":5,"dropped_bytes":0},)"
+      R"("earlier_attempts":[]})");
   CHECK(at(at(json, "tasks", 1), "exit").text() ==
         R"({"code":null,"signal":"SIGKILL","oom":true})");
   CHECK(at(at(json, "hosts", 0), "contained_by") == Json("sweep"));
