@@ -3,6 +3,7 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 digits=$(dirname "$DTRAIN")/examples/digits
+job_file=$(realpath "$(dirname "$0")/../../examples/digits/job.toml")
 
 # Prints the number on the line of stdout that starts with these words.
 number_of() { sed -n "s/^$1 \([0-9.]*\).*/\1/p" "$out/stdout"; }
@@ -40,6 +41,17 @@ test_one_two_and_four_ranks_end_with_the_same_loss() {
     loss=${loss:-$(number_of 'training loss')}
     expect_close "$loss" "$(number_of 'training loss')"
   done
+}
+
+test_the_job_file_trains_with_a_parameter_server_and_keeps_its_model() {
+  # A copy: on this machine, the processes of a job start in the tree itself.
+  cp "$job_file" .
+  PATH=$(dirname "$digits"):$PATH run_dtrain job run job.toml
+  expect_status 0
+  expect_stdout_contains 'strategy parameter_server'
+  expect_accuracy
+  expect test -s saved
+  expect_no_processes
 }
 
 test_every_strategy_trains_by_option_alone() {
