@@ -209,7 +209,7 @@ test_a_mount_may_lie_in_a_copy_of_the_code() {
   places
   mkdir -p tree/data
   echo 'cat data/file' >tree/train.sh
-  touch tree/data/placeholder
+  touch tree/data/kept
   run env -C "$PWD/tree" "$DTRAIN" run --no-tag --sync-to "$folder/code" --setup 'touch made' -np 1 \
     --mount "$folder/source:$folder/code/data:ro" sh ./train.sh
   expect_status 0

@@ -108,13 +108,13 @@ test_a_ref_that_is_not_there_and_a_server_that_does_not_answer() {
 
 test_submodules_come_from_the_server() {
   make_repository
-  git_here clone -q --bare hosted/source hosted/library
-  git_here -C hosted/source submodule --quiet add "$PWD/hosted/library" library
-  git_here -C hosted/source config -f .gitmodules submodule.library.url ../library
+  git_here clone -q --bare hosted/source hosted/parts
+  git_here -C hosted/source submodule --quiet add "$PWD/hosted/parts" parts
+  git_here -C hosted/source config -f .gitmodules submodule.parts.url ../parts
   git_here -C hosted/source commit -q -a -m third
   git_here -C hosted/source push -q ../app main
   serve
-  git_dtrain --sync-from "$http/open/app" -H a:1 cat library/code
+  git_dtrain --sync-from "$http/open/app" -H a:1 cat parts/code
   expect_status 0
   expect_stdout two
 }
