@@ -83,6 +83,17 @@ test_a_check_prints_the_plan_and_starts_nothing() {
   expect_not test -e started
 }
 
+test_a_mount_of_a_piece_joins_those_of_the_job() {
+  mkdir -p one two
+  printf '%s\n' '[mounts.two]' "source = \"$PWD/two\"" 'target = "/mnt/two"' 'read-only = true' >pieces.toml
+  printf '%s\n' 'schema = 1' 'np = 1' 'command = ["true"]' 'use = ["mounts.two"]' \
+    "mounts = [{ source = \"$PWD/one\", target = \"/mnt/one\" }]" >job.toml
+  run_dtrain job check job.toml --pieces pieces.toml --json
+  expect_status 0
+  expect python3 -c 'import json, sys
+mounts = json.load(open(sys.argv[1]))["mounts"]
+assert [(m["target"], m["read_only"]) for m in mounts] == [("/mnt/one", False), ("/mnt/two", True)], mounts' "$out/stdout"
+}
 
 same_plan() {
   "$DTRAIN" job init -- "$@" >file.toml 2>said || fail "job init -- $*" "$(cat said)"
