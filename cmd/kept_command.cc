@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/wall_time.h"
+#include "launcher/console/task_folders.h"
 #include "launcher/console/task_output.h"
 #include "launcher/kept/job_folder.h"
 #include "launcher/kept/job_logs.h"
@@ -15,6 +16,7 @@
 #include "launcher/kept/job_status.h"
 #include "launcher/kept/job_summary.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -89,7 +91,7 @@ Result<int> show_status(const KnownJob& job, const KeptWords& words) {
   }
   // A job that has not got as far as a report has no tasks.
   std::vector<ReportedTask> shown = tasks ? *std::move(tasks) : std::vector<ReportedTask>();
-  look_at_outputs(job.summary.output, WallClock::now(), shown);
+  look_at_outputs(job.summary, WallClock::now(), shown);
   return print(status_text(job, shown, now_s()));
 }
 
@@ -118,8 +120,6 @@ Result<std::vector<LogFile>> log_files(const KnownJob& job, const KeptWords& wor
   const auto report = text ? Json::parse(*text) : Result<Json>(Json::Object{});
   const auto tasks = report ? reported_tasks(*report) : Result<std::vector<ReportedTask>>();
   if (!tasks) return files;
-  const auto ranks =
-      std::ranges::count_if(*tasks, [](const ReportedTask& task) { return task.rank >= 0; });
   bool found = all || tasks->empty();
   for (const ReportedTask& reported : *tasks) {
     const bool is_meant =
@@ -129,15 +129,22 @@ Result<std::vector<LogFile>> log_files(const KnownJob& job, const KeptWords& wor
     const Task task = {.id = reported.id, .rank = reported.rank};
     for (const TaskStream stream : {TaskStream::output, TaskStream::error}) {
       const bool of_error = stream == TaskStream::error;
-      files.push_back({.path = format("{}/{}/{}", job.summary.output,
-                                      output_folder_of(reported, static_cast<int>(ranks)),
-                                      of_error ? "stderr" : "stdout"),
-                       .tag = output_tag(task, stream),
-                       .of_error = of_error});
+      files.push_back(
+          {.path = format("{}/{}/{}", job.summary.output,
+                          task_folder_name(reported.id, reported.rank, job.summary.rank_digits),
+                          of_error ? "stderr" : "stdout"),
+           .tag = output_tag(task, stream),
+           .of_error = of_error});
     }
   }
   if (!found) return no_such_task(words, job, *tasks);
   return files;
+}
+
+/// Returns 0 when there is no such file.
+ino_t inode_of(const std::string& path) {
+  struct stat about = {};
+  return ::stat(path.c_str(), &about) < 0 ? 0 : about.st_ino;
 }
 
 Result<int> show_logs(KnownJob job, const Machine& here, const KeptWords& words) {
@@ -148,11 +155,17 @@ Result<int> show_logs(KnownJob job, const Machine& here, const KeptWords& words)
                  return write_all(of_error ? STDERR_FILENO : STDOUT_FILENO, as_bytes(text));
                });
   const std::unique_ptr<Loop> loop = TRY(Loop::create());
+  ino_t last_inode = ~ino_t{0};  // that of no report, which may be missing, too
   for (;;) {
     // A job's last lines are read after it is seen to have ended.
     const bool is_last = !words.follow || job.state != JobState::running;
-    const std::vector<LogFile> files = TRY(log_files(job, words));
-    logs.add(files);
+    // The report of a large job is long, and a new file whenever it changes.
+    const ino_t inode = inode_of(job.folder.file("report.json"));
+    if (inode != std::exchange(last_inode, inode)) {
+      job = look_at_job(std::move(job.folder), here);
+      const std::vector<LogFile> files = TRY(log_files(job, words));
+      logs.add(files);
+    }
     for (bool any = true; any;) {
       any = TRY(logs.show_new());
     }

@@ -17,6 +17,11 @@ tl::unexpected<Error> at_option(std::string_view option, Error error) {
 
 }  // namespace
 
+std::string task_folder_name(const TaskId& task, int rank, int rank_digits) {
+  if (rank < 0) return format("{}.{}", task.role, task.index);
+  return format("rank.{:0{}}", rank, rank_digits);
+}
+
 Result<TaskFolders> TaskFolders::open(std::string_view option, const std::string& path,
                                       const Plan& plan, Log& log) {
   auto folder = OutputFolder::open(path);
@@ -37,11 +42,6 @@ Result<> TaskFolders::put_aside_earlier(const Plan& plan, Log& log) const {
   log.warn("{} has the output of an earlier job; renamed: {} (to {}.old{})", folder_.path(),
            some_of(others), others.front(), others.size() == 1 ? "" : ", …");
   return {};
-}
-
-std::string TaskFolders::name_of(const Task& task) const {
-  if (task.rank < 0) return format("{}.{}", task.id.role, task.id.index);
-  return format("rank.{:0{}}", task.rank, rank_digits_);
 }
 
 Result<TaskFolders::File> TaskFolders::make_file(const Task& task, const std::string& name) const {

@@ -12,6 +12,10 @@
 
 namespace dt {
 
+/// Returns the name of a task's folder in that of --output-dir: rank.NN, or ROLE.INDEX for a task
+/// without a rank. NN has `rank_digits` digits or more.
+std::string task_folder_name(const TaskId& task, int rank, int rank_digits);
+
 /// The folders of a job's tasks within that of --output-dir or --result-dir: rank.NN for a task
 /// with a rank, else ROLE.INDEX. NN has as many digits as the first plan needs, and more only where
 /// a later plan has more ranks: no folder is renamed.
@@ -34,7 +38,9 @@ class TaskFolders {
   TaskFolders(std::string_view option, OutputFolder folder, int rank_digits)
       : option_(option), folder_(std::move(folder)), rank_digits_(rank_digits) {}
   Result<> put_aside_earlier(const Plan& plan, Log& log) const;
-  std::string name_of(const Task& task) const;
+  std::string name_of(const Task& task) const {
+    return task_folder_name(task.id, task.rank, rank_digits_);
+  }
 
   std::string option_;
   OutputFolder folder_;

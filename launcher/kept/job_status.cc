@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/console/task_folders.h"
 
 #include <sys/stat.h>
 
@@ -117,21 +118,14 @@ Result<std::vector<ReportedTask>> reported_tasks(const Json& report) {
   return read;
 }
 
-std::string output_folder_of(const ReportedTask& task, int ranks) {
-  if (task.rank < 0) return format("{}.{}", task.id.role, task.id.index);
-  const size_t digits = format("{}", std::max(ranks - 1, 0)).size();
-  return format("rank.{:0{}}", task.rank, digits);
-}
-
-void look_at_outputs(const std::string& folder, WallClock::time_point now,
+void look_at_outputs(const JobSummary& job, WallClock::time_point now,
                      std::vector<ReportedTask>& tasks) {
-  const auto ranks = std::ranges::count_if(tasks, [](const auto& task) { return task.rank >= 0; });
   const int64_t now_s =
       std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count();
   for (ReportedTask& task : tasks) {
     for (const std::string_view stream : {"stdout", "stderr"}) {
-      const std::string path =
-          format("{}/{}/{}", folder, output_folder_of(task, static_cast<int>(ranks)), stream);
+      const std::string path = format(
+          "{}/{}/{}", job.output, task_folder_name(task.id, task.rank, job.rank_digits), stream);
       struct stat about = {};
       if (::stat(path.c_str(), &about) < 0) continue;
       const int64_t age_s = std::max<int64_t>(now_s - about.st_mtim.tv_sec, 0);

@@ -32,11 +32,8 @@ struct ReportedTask {
 /// Reads the tasks of a report. Fails with Errc::input for another document.
 Result<std::vector<ReportedTask>> reported_tasks(const Json& report);
 
-/// Returns the folder of a task's output below that of the job, as --output-dir has it. `ranks` are
-/// those of the job.
-std::string output_folder_of(const ReportedTask& task, int ranks);
 /// Sets how long ago each task has written, by the times of its files.
-void look_at_outputs(const std::string& folder, WallClock::time_point now,
+void look_at_outputs(const JobSummary& job, WallClock::time_point now,
                      std::vector<ReportedTask>& tasks);
 
 /// Returns the table of `dtrain job status`, for a job and its tasks.

@@ -7,6 +7,7 @@
 
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <limits>
@@ -42,6 +43,11 @@ int small_number_of(const Json& document, std::string_view name) {
   return fits ? static_cast<int>(number) : 0;
 }
 
+/// A machine may get another name while it runs, and another boot id when it starts again.
+bool is_same(const Machine& one, const Machine& other) {
+  return one.name == other.name || (!one.boot.empty() && one.boot == other.boot);
+}
+
 }  // namespace
 
 Machine this_machine() {
@@ -65,6 +71,7 @@ Json summary_json(const JobSummary& summary) {
                       {"reason", text_or_null(summary.reason)},
                       {"tasks", summary.tasks},
                       {"hosts", summary.hosts},
+                      {"rank_digits", summary.rank_digits},
                       {"output", text_or_null(summary.output)}};
 }
 
@@ -80,6 +87,7 @@ Result<JobSummary> parse_summary(const Json& document) {
                         .reason = text_of(document, "reason"),
                         .tasks = small_number_of(document, "tasks"),
                         .hosts = small_number_of(document, "hosts"),
+                        .rank_digits = std::max(small_number_of(document, "rank_digits"), 1),
                         .output = text_of(document, "output")};
   if (number_of(document, "exit_status"))
     summary.exit_status = small_number_of(document, "exit_status");
@@ -103,7 +111,7 @@ KnownJob look_at_job(JobFolder folder, const Machine& here) {
     job.state = JobState::running;
   } else if (job.summary.exit_status) {
     job.state = JobState::ended;
-  } else if (summary && job.summary.machine.name != here.name) {
+  } else if (summary && !is_same(job.summary.machine, here)) {
     job.state = JobState::elsewhere;
   }
   return job;

@@ -31,7 +31,8 @@ struct JobSummary {
   std::string reason;              ///< why dtrain itself ended the job; may be empty
   int tasks = 0;
   int hosts = 0;
-  std::string output;  ///< the folder with the output of the tasks; empty: none is kept
+  int rank_digits = 1;  ///< of the first plan, as names of folders in `output` have them
+  std::string output;   ///< the folder with the output of the tasks; empty: none is kept
   bool operator==(const JobSummary&) const = default;
 };
 Json summary_json(const JobSummary& summary);

@@ -107,10 +107,10 @@ void KeptJob::write_all(const std::optional<Outcome>& outcome) {
   const std::string text = report(outcome).text(2) + "\n";
   if (text == written_) return;
   written_ = text;
-  write_file("report.json", text);
   if (!parts_.record.plan.tasks.empty() && !std::exchange(has_plan_, true)) {
     RunConfig config = parts_.config;
     config.json = true;
+    summary_.rank_digits = parts_.record.plan.rank_digits();
     write_file("plan.json", plan_report(parts_.record.plan, config, {}));
   }
   summary_.tasks = static_cast<int>(parts_.record.plan.tasks.size());
@@ -121,6 +121,8 @@ void KeptJob::write_all(const std::optional<Outcome>& outcome) {
     summary_.reason = outcome->reason;
   }
   write_file("summary.json", summary_json(summary_).text(2) + "\n");
+  // A reader of the report finds where its tasks write.
+  write_file("report.json", text);
 }
 
 void KeptJob::write_file(std::string_view name, const std::string& text) {

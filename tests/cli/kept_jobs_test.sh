@@ -191,6 +191,21 @@ test_kept_output_is_bounded() {
 [0]<stdout>:line 39999 is here'
 }
 
+test_logs_have_a_task_of_many() {
+  state
+  # shellcheck disable=SC2016 # the variable is that of the process
+  job_file 'np = 11' 'command = "echo rank $RANK"'
+  run_dtrain job run job.toml
+  expect_status 0
+  run_dtrain job logs --rank 3
+  expect_stdout '[3]<stdout>:rank 3'
+  run_dtrain job logs --role worker:10
+  expect_stdout '[10]<stdout>:rank 10'
+  run_dtrain job status
+  # Each has a file, whose age is shown.
+  [[ $(grep -c ' ago ' "$out/stdout") -eq 11 ]] || fail "$(cat "$out/stdout")"
+}
+
 test_a_full_disk_does_not_end_a_job() {
   state
   [[ $EUID -eq 0 ]] || skip 'needs root, which mounts a small disk'

@@ -72,5 +72,12 @@ TEST_CASE_FIXTURE(FoldersFixture, "TaskFolders: errors name the option and the p
   CHECK(made.error().message == "--output-dir: " + logs + "/rank.0: this is no folder");
 }
 
+TEST_CASE("task_folder_name: by rank, else by role and index") {
+  CHECK(task_folder_name({"worker", 3}, 4, 1) == "rank.4");
+  CHECK(task_folder_name({"worker", 3}, 4, 2) == "rank.04");
+  CHECK(task_folder_name({"worker", 3}, 12, 1) == "rank.12");
+  CHECK(task_folder_name({"ps", 0}, -1, 2) == "ps.0");
+}
+
 }  // namespace
 }  // namespace dt

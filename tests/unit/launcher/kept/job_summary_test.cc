@@ -22,6 +22,7 @@ JobSummary an_ended_job() {
           .reason = "why",
           .tasks = 4,
           .hosts = 2,
+          .rank_digits = 2,
           .output = "/o"};
 }
 
@@ -48,7 +49,7 @@ TEST_CASE("the state of a job follows from its end, its lock and its machine") {
   const TemporaryFolder folder;
   const JobFolder job = {.id = "a-1", .path = folder.path()};
   const auto state = [&](const std::string& machine) {
-    return state_text(look_at_job(job, {machine, "b"}));
+    return state_text(look_at_job(job, {machine, machine == "login2" ? "c" : "b"}));
   };
   CHECK(state("login1") == "lost");
   folder.write("summary.json", "{ torn");
@@ -61,7 +62,10 @@ TEST_CASE("the state of a job follows from its end, its lock and its machine") {
   folder.write("summary.json", summary_json(summary).text());
   CHECK(state("login1") == "lost");
   CHECK(state("login2") == "on login1");
-  const Json json = known_job_json(look_at_job(job, {"login2", "b"}));
+  // The machine has another name now, or has started again.
+  CHECK(state("renamed") == "lost");
+  CHECK(state_text(look_at_job(job, {"login1", "d"})) == "lost");
+  const Json json = known_job_json(look_at_job(job, {"login2", "c"}));
   CHECK(*json.find("id") == Json("a-1"));
   CHECK(*json.find("state") == Json("elsewhere"));
   CHECK(*json.find("launcher_pid") == Json());
@@ -84,7 +88,7 @@ TEST_CASE("old jobs go, but for the last 30, the last 30 days, and those that ma
     const timespec times[] = {{.tv_sec = 1000 + job}, {.tv_sec = 1000 + job}};
     REQUIRE(::utimensat(AT_FDCWD, (root + "/" + id + "/job.toml").c_str(), times, 0) == 0);
   }
-  remove_old_jobs(root, now, {"login2", "b"});
+  remove_old_jobs(root, now, {"login2", "c"});
   const std::vector<JobFolder> left = job_folders(root);
   CHECK(left.size() == 32);
   CHECK(std::filesystem::exists(root + "/a-2"));
