@@ -1,8 +1,8 @@
 #include "launcher/agent/task_macros.h"
 
 #include "base/format.h"
-#include "launcher/config/macros.h"
 #include "launcher/config/words/macro_words.h"
+#include "launcher/config/words/macros.h"
 
 #include <cstddef>
 #include <optional>

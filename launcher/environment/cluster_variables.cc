@@ -2,8 +2,8 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "launcher/config/macros.h"
 #include "launcher/config/words/macro_words.h"
+#include "launcher/config/words/macros.h"
 #include "rendezvous/cluster/tf_config.h"
 
 #include <algorithm>

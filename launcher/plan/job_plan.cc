@@ -1,7 +1,7 @@
 #include "launcher/plan/job_plan.h"
 
 #include "base/format.h"
-#include "launcher/config/macros.h"
+#include "launcher/config/words/macros.h"
 #include "launcher/plan/role_binding.h"
 #include "launcher/plan/some_of.h"
 #include "launcher/plan/success_rule.h"

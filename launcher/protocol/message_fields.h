@@ -4,7 +4,7 @@
 #include "base/environment.h"
 #include "base/io/network.h"
 #include "launcher/config/hosts/port_range.h"
-#include "launcher/config/macros.h"
+#include "launcher/config/words/macros.h"
 #include "launcher/protocol/probe_target.h"
 #include "rendezvous/cluster/cluster_spec.h"
 

@@ -1,4 +1,4 @@
-#include "launcher/config/macros.h"
+#include "launcher/config/words/macros.h"
 
 #include "base/format.h"
 #include "base/text.h"
