@@ -13,6 +13,7 @@
 #include "launcher/config/role_options.h"
 #include "launcher/config/setup_settings.h"
 #include "launcher/config/sync_settings.h"
+#include "launcher/config/torchrun_command.h"
 
 #include <algorithm>
 #include <cassert>

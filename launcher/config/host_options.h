@@ -19,12 +19,8 @@ Result<> read_port_range(const OptionSources& sources, RunConfig& config);
 Result<> read_ssh(const OptionSources& sources, LoginOptions& ssh);
 /// Reads --srun-args. Requires that the hosts and --ssh are read.
 Result<> read_srun_args(const OptionSources& sources, RunConfig& config);
-/// True for a command line of torchrun: it has an option that only torchrun has.
-bool is_torchrun(const OptionSources& sources);
 /// Reads torchrun's options for hosts and processes (tables/other_launcher_options.h). Requires
 /// that hosts and --ppn are read.
 Result<> read_torchrun_layout(const OptionSources& sources, RunConfig& config);
-/// Reads torchrun's options for the command and its output. Requires that --output-dir is read.
-Result<> read_torchrun_command(const OptionSources& sources, RunConfig& config);
 
 }  // namespace dt
