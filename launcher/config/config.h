@@ -116,6 +116,7 @@ struct RunConfig {
   std::string name;   ///< of the job, for people; empty: none
   std::string image;  ///< of roles without one, for exports; empty: none
   bool quiet = false;
+  std::vector<int> shown_local_ranks;  ///< whose output the console shows; empty: all
   bool verbose = false;
   bool dry_run = false;
   bool json = false;

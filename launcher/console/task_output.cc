@@ -103,6 +103,7 @@ Result<> TaskOutput::use(const Plan& plan) {
   for (size_t i = 0; i < tasks_.size(); ++i) {
     const Role* const role = find_role(plan.roles, plan.tasks[i].id.role);
     tasks_[i]->restarts = options_.restarts || (role != nullptr && role->restarts > 0);
+    tasks_[i]->shown = shows(plan.tasks[i]);
   }
   return {};
 }
@@ -125,6 +126,11 @@ Result<std::unique_ptr<TaskOutput::TaskChannels>> TaskOutput::make_channels(
   return channels;
 }
 
+bool TaskOutput::shows(const Task& task) const {
+  const std::vector<int>& ranks = options_.shown_local_ranks;
+  return !options_.quiet && (ranks.empty() || std::ranges::count(ranks, task.local_rank) > 0);
+}
+
 bool TaskOutput::exists(TaskStream stream) const {
   if (stream == TaskStream::error) return !options_.merged;
   return stream == TaskStream::output || options_.results;
@@ -144,15 +150,16 @@ void TaskOutput::add(size_t task, TaskStream stream, ByteSpan bytes,
   its.count.lost_bytes += lost;
   drop_oldest(its);
   std::string lines;
-  if (!options_.quiet) {
+  if (its.shown) {
     join_line(to, stream);
     to.tagger.add(as_text(bytes), lines, time());
     flush_later({&its, stream});
   }
   // The task may have another index, or none, in the generation that writes the chunk.
   show(to, stream, std::move(lines),
-       [this, &its, stream, rest = bytes.size() - lost, on_done = std::move(on_done)] {
-         const bool dropped = !options_.quiet && sink(stream).is_broken();
+       [this, &its, stream, shown = its.shown, rest = bytes.size() - lost,
+        on_done = std::move(on_done)] {
+         const bool dropped = shown && sink(stream).is_broken();
          if (dropped) its.count.lost_bytes += rest;
          put_off_flush(its.streams[stream], stream);
          on_done();

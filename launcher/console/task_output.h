@@ -48,7 +48,8 @@ class TaskOutput {
     std::optional<std::string> folder;   ///< --output-dir
     std::optional<std::string> results;  ///< --result-dir; none: tasks have no result
     bool tags = true;
-    bool quiet = false;       ///< writes nothing to the console
+    bool quiet = false;                       ///< writes nothing to the console
+    std::vector<int> shown_local_ranks = {};  ///< the console has these only; empty: all
     bool merged = false;      ///< tasks have one stream, which counts as their stdout
     bool timestamps = false;  ///< a time before each line on the console
     bool colored_out = false;
@@ -101,6 +102,7 @@ class TaskOutput {
     Tail tail;
     OutputCount count;
     bool restarts = false;  ///< its streams may continue after their end
+    bool shown = true;      ///< on the console
   };
   /// By rank or role and index. Each stays in its place until the end of the job: callbacks, the
   /// sinks and lists below point to it, whatever the current plan is.
@@ -118,6 +120,7 @@ class TaskOutput {
   Result<std::unique_ptr<TaskChannels>> make_channels(const Task& task) const;
   /// False for the stderr of merged streams, and for results that nobody wants.
   bool exists(TaskStream stream) const;
+  bool shows(const Task& task) const;
   std::string lead(const Task& task, TaskStream stream) const;
   std::string time() const;
   void restart(TaskChannels& task);

@@ -122,6 +122,7 @@ Result<PlannedJob> plan_job(JobContext& context, const Environment& environment)
   remove_batch_tasks(job.forwarded, config, job.plan);
   TRY(check_with_plan(context, job.plan));
   if (!is_sized) context.warn(idle_host_warnings(resolved, job.plan));
+  context.warn(shown_ranks_warnings(config.shown_local_ranks, job.plan));
   context.warn(useless_spare_warnings(job.plan, config.restarts.spares));
   job.bindings = TRY(bind_plan(config.placement, job.plan, hosts, resources));
   context.warn(resource_warnings(hosts, resources));

@@ -22,6 +22,7 @@ TaskOutput::Options output_options(const RunConfig& config, Runtime& runtime) {
           .results = config.result_dir,
           .tags = !config.no_tag,
           .quiet = config.quiet,
+          .shown_local_ranks = config.shown_local_ranks,
           .merged = config.merge_stderr,
           .timestamps = config.timestamp,
           .colored_out = runtime.colored_out(),

@@ -113,6 +113,18 @@ std::vector<std::string> idle_host_warnings(const ResolvedHosts& resolved, const
              resolved.hosts.size() - resolved.spares, idle.size() == 1 ? "it" : "them")};
 }
 
+std::vector<std::string> shown_ranks_warnings(const std::vector<int>& shown, const Plan& plan) {
+  int last = -1;
+  for (const Task& task : plan.tasks) {
+    if (std::ranges::count(shown, task.local_rank) > 0) return {};
+    last = std::max(last, task.local_rank);
+  }
+  if (shown.empty()) return {};
+  return {format("--local-ranks-filter: no output is shown, since {}",
+                 last < 0 ? "no task of this job has a rank"
+                          : format("the local ranks of this job are 0 to {}", last))};
+}
+
 Result<> check_targets(const RunConfig& config, const Plan& plan) {
   TRY(check_success(config.success, plan));
   TRY(check_programs_from_stdin(config, plan));

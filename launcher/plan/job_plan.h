@@ -7,6 +7,7 @@
 #include "launcher/plan/resolve_hosts.h"
 #include "launcher/protocol/host_resources.h"
 
+#include <string>
 #include <vector>
 
 namespace dt {
@@ -29,6 +30,10 @@ Result<> check_targets(const RunConfig& config, const Plan& plan);
 
 /// Returns a warning that names the hosts without given slots for which no task was left.
 std::vector<std::string> idle_host_warnings(const ResolvedHosts& resolved, const Plan& plan);
+
+/// Returns a warning when --local-ranks-filter names no local rank of the plan: then the console
+/// shows no output at all.
+std::vector<std::string> shown_ranks_warnings(const std::vector<int>& shown, const Plan& plan);
 
 /// Returns which resources the plan and the bindings need. A dry run needs none for bindings,
 /// except with --report-bindings.

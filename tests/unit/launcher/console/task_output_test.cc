@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <utility>
 
 namespace dt {
 namespace {
@@ -62,6 +63,45 @@ TEST_CASE_FIXTURE(Fixture, "TaskOutput: tagged lines on the console, bytes as th
   struct stat about = {};
   REQUIRE(stat((logs + "/rank.03").c_str(), &about) == 0);
   CHECK((about.st_mode & 0777) == 0700);
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "TaskOutput: the console may have some local ranks only, files have all") {
+  // Two hosts: ranks 0 and 1, then 2 and 3.
+  for (size_t i = 0; i < 4; ++i)
+    plan.tasks[i].local_rank = static_cast<int>(i % 2);
+  const std::string logs = folder.path() + "/logs";
+  const auto output =
+      TaskOutput::open(plan, {.folder = logs, .shown_local_ranks = {1}}, *out, *err, log).value();
+  for (size_t i = 0; i < 4; ++i) {
+    add(*output, i, TaskStream::output, "out\n");
+    add(*output, i, TaskStream::error, "err\n");
+  }
+  add(*output, 11, TaskStream::output, "from ps\n");
+  CHECK(done == 9);
+  CHECK(folder.read("out") == "[1]<stdout>:out\n[3]<stdout>:out\n");
+  CHECK(folder.read("err") == "[1]<stderr>:err\n[3]<stderr>:err\n");
+  CHECK(folder.read("logs/rank.00/stdout") == "out\n");
+  CHECK(folder.read("logs/rank.02/stderr") == "err\n");
+  CHECK(folder.read("logs/ps.0/stdout") == "from ps\n");
+  // The report of a failure shows the lines that the console lacks.
+  CHECK(output->last_errors(0) == std::vector<std::string>{"err"});
+  CHECK_FALSE(output->shows_last_errors(0));
+  CHECK(output->shows_last_errors(1));
+}
+
+TEST_CASE_FIXTURE(Fixture, "TaskOutput: a rank that gets another local rank appears or goes") {
+  plan.tasks[0].local_rank = 0;
+  plan.tasks[1].local_rank = 1;
+  const auto output =
+      TaskOutput::open(plan, {.shown_local_ranks = {1}, .restarts = true}, *out, *err, log).value();
+  add(*output, 0, TaskStream::output, "a\n");
+  add(*output, 1, TaskStream::output, "b\n");
+  std::swap(plan.tasks[0].local_rank, plan.tasks[1].local_rank);
+  REQUIRE(output->begin_generation(plan, "restart"));
+  add(*output, 0, TaskStream::output, "c\n");
+  add(*output, 1, TaskStream::output, "d\n");
+  CHECK(folder.read("out") == "[1]<stdout>:b\n[0]<stdout>:c\n");
 }
 
 TEST_CASE_FIXTURE(Fixture,

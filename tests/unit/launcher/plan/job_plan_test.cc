@@ -1,6 +1,7 @@
 #include "launcher/plan/job_plan.h"
 
 #include "base/format.h"
+#include "base/text.h"
 
 #include <doctest/doctest.h>
 
@@ -22,6 +23,23 @@ TEST_CASE("check_targets: the reader of dtrain's input must be an existing rank"
   CHECK(answer("worker|localhost:5;localhost:6", 2) == "--stdin 2: there are only 2 ranks, 0 to 1");
   CHECK(answer("worker|localhost:5;h2:5", 1) == "--stdin 1: rank 1 is not started here");
   CHECK(answer("ps|localhost:5", 0) == "--stdin 0: no task of this job has a rank");
+}
+
+TEST_CASE("shown_ranks_warnings: a filter that leaves no output is a warning") {
+  Plan plan;
+  for (int rank = 0; rank < 4; ++rank)
+    plan.tasks.push_back({.id = {"worker", rank}, .rank = rank, .local_rank = rank % 2});
+  const auto warnings = [&plan](const std::vector<int>& shown) {
+    return join(shown_ranks_warnings(shown, plan), "; ");
+  };
+  CHECK(warnings({}).empty());
+  CHECK(warnings({1}).empty());
+  CHECK(warnings({7, 0}).empty());
+  CHECK(warnings({2, 3}) ==
+        "--local-ranks-filter: no output is shown, since the local ranks of this job are 0 to 1");
+  plan.tasks = {{.id = {"ps", 0}}};
+  CHECK(warnings({0}) ==
+        "--local-ranks-filter: no output is shown, since no task of this job has a rank");
 }
 
 TEST_CASE("with_slots: a host without slots offers its GPUs, else the CPUs it may use") {
