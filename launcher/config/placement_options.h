@@ -18,7 +18,13 @@ enum class MapBy : uint8_t {
 };
 
 /// The CPUs of its host that a process is bound to.
-enum class BindTo : uint8_t { none, core, numa, automatic };
+enum class BindTo : uint8_t {
+  none,
+  core,
+  numa,
+  automatic,
+  near_gpu,  ///< automatic on a host with GPUs, else numa
+};
 
 /// The GPUs of its host that a process sees: all that its agent sees, or that of its local rank.
 enum class GpuBind : uint8_t { none, rank };

@@ -76,6 +76,12 @@ CpuSets by_devices(const HostResources& resources, const std::vector<Gpu>& gpus,
   return sets.empty() ? equal_shares(topology, tasks) : sets;
 }
 
+/// Resolves near_gpu, which depends on the host.
+BindTo binding_on_host(BindTo bind_to, const std::vector<Gpu>& gpus) {
+  if (bind_to != BindTo::near_gpu) return bind_to;
+  return gpus.empty() ? BindTo::numa : BindTo::automatic;
+}
+
 Result<CpuSets> cpu_sets(BindTo bind_to, const HostResources& resources,
                          const std::vector<Gpu>& gpus, size_t tasks) {
   switch (bind_to) {
@@ -87,6 +93,8 @@ Result<CpuSets> cpu_sets(BindTo bind_to, const HostResources& resources,
       return node_each(resources.topology, tasks);
     case BindTo::automatic:
       return by_devices(resources, gpus, tasks);
+    case BindTo::near_gpu:
+      break;  // is resolved
   }
   return CpuSets();
 }
@@ -149,11 +157,12 @@ Result<HostBindings> bind_host(const PlacementOptions& options, int tasks,
   assert(tasks > 0);
   const auto count = static_cast<size_t>(tasks);
   const std::vector<Gpu> gpus = visible_gpus(resources.gpus.gpus, resources.visible);
-  CpuSets sets = TRY(cpu_sets(options.bind_to, resources, gpus, count));
+  const BindTo bind_to = binding_on_host(options.bind_to, gpus);
+  CpuSets sets = TRY(cpu_sets(bind_to, resources, gpus, count));
   HostBindings bindings = {.tasks = std::vector<Binding>(count), .note = {}};
   for (size_t i = 0; i < sets.size(); ++i)
     bindings.tasks[i].cpus = std::move(sets[i]);
-  if (options.bind_to == BindTo::automatic && sets.empty()) {
+  if (bind_to == BindTo::automatic && sets.empty()) {
     bindings.note =
         format("{} processes on {} cores are not bound", count, resources.topology.cores.size());
   }

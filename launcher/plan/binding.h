@@ -39,6 +39,7 @@ struct HostBindings {
 /// --bind-to numa: each gets one NUMA node; consecutive ranks share a node.
 /// --bind-to auto: binds nothing with more processes than cores. Else each gets the NUMA node of
 /// the GPU with its local rank. If not all of these are known, each gets an equal share of cores.
+/// --numa-binding node: as auto on a host with GPUs, else as numa.
 /// --gpu-bind rank: each gets the GPU with its local rank. Fails with fewer GPUs, but
 /// --gpu-share gives them in turn.
 Result<HostBindings> bind_host(const PlacementOptions& options, int tasks,

@@ -143,8 +143,9 @@ ResourceNeed resource_need(const RunConfig& config, const std::vector<Host>& hos
   const PlacementOptions& placement = config.placement;
   if (!all_slots_known(hosts) || placement.report_bindings) return ResourceNeed::gpus;
   if (config.dry_run) return ResourceNeed::nothing;
-  if (placement.gpu_bind != GpuBind::none || placement.bind_to == BindTo::automatic ||
-      needs_gpus(config.roles))
+  const bool by_gpus =
+      placement.bind_to == BindTo::automatic || placement.bind_to == BindTo::near_gpu;
+  if (placement.gpu_bind != GpuBind::none || by_gpus || needs_gpus(config.roles))
     return ResourceNeed::gpus;
   const bool cpus = placement.bind_to != BindTo::none || needs_cpus_or_memory(config.roles);
   return cpus ? ResourceNeed::cpus : ResourceNeed::nothing;

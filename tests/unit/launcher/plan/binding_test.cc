@@ -72,6 +72,11 @@ TEST_CASE("--bind-to gives each process CPUs of its own host") {
       {automatic, two_nodes, {1}, 2, "0-3 4-7"},        // more processes than GPUs
       {automatic, four_cores, {-1, -1}, 2, "0-3 0-3"},  // the only node there is
       {automatic, four_cores, {0, 0}, 5, "- - - - -; 5 processes on 4 cores are not bound"},
+      {near_gpu, two_nodes, {1, 0}, 2, "4-7 0-3"},
+      {near_gpu, two_nodes, {1}, 2, "0-3 4-7"},
+      {near_gpu, two_nodes, {}, 3, "0-3 0-3 4-7"},
+      {near_gpu, four_cores, {}, 5, "0-3 0-3 0-3 0-3 0-3"},
+      {near_gpu, four_cores, {0, 0}, 5, "- - - - -; 5 processes on 4 cores are not bound"},
   };
   for (const Case& c : cases) {
     CAPTURE(c.expected);

@@ -178,6 +178,7 @@ TEST_CASE("resource_need: only the resources that a plan or a binding needs are 
       {known, {.bind_to = BindTo::core}, cpus, nothing},
       {known, {.bind_to = BindTo::numa}, cpus, nothing},
       {known, {.bind_to = BindTo::automatic}, gpus, nothing},
+      {known, {.bind_to = BindTo::near_gpu}, gpus, nothing},
       {known, {.gpu_bind = GpuBind::rank}, gpus, nothing},
       {known, {.bind_to = BindTo::core, .report_bindings = true}, gpus, gpus},
   };
