@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "launcher/config/option_value.h"
 #include "launcher/config/options.h"
+#include "launcher/config/torchrun_command.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -24,6 +25,7 @@ Result<> check_value(const Option& option, const OptionValue& given) {
       return {};
     default:
       TRY(given.text(option.placeholder));
+      if (!choices_of(option).empty()) TRY(given.choice());
       return {};
   }
 }
@@ -103,7 +105,7 @@ Result<> check_answered_options(const OptionSources& by_precedence) {
       if (!on) return given->refuse(format("cannot be turned off; it means: {}", option.help));
       continue;
     }
-    if (!on) continue;
+    if (!on || changes_nothing(by_precedence, *given)) continue;
     const auto same = std::ranges::find(all, option.refusal, &Refused::why);
     if (same == all.end()) {
       all.push_back({.origins = given->origin, .why = option.refusal});

@@ -259,7 +259,8 @@ inline constexpr std::array own_options = {
     Option{"start-timeout", "--start-timeout", OptionKind::duration, "TIME", OptionGroup::faults,
            "End the job unless every process has started after this time (default 30s; 300s for an "
            "MPIJob, whose pods may start late)."},
-    Option{"grace", "--grace", OptionKind::duration, "TIME", OptionGroup::faults,
+    Option{"grace", "--grace --shutdown-timeout --shutdown_timeout", OptionKind::duration, "TIME",
+           OptionGroup::faults,
            "Time between SIGTERM and SIGKILL for processes that are ended (default 10s)."},
     Option{"heartbeat", "--heartbeat", OptionKind::duration, "TIME", OptionGroup::faults,
            "Time between two heartbeats of dtrain and its hosts (default 1s)."},

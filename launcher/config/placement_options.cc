@@ -42,6 +42,44 @@ Result<> read_order(const OptionSources& sources, std::string_view name,
   return {};
 }
 
+Result<> read_bind_to(const OptionSources& sources, BindTo& bind_to) {
+  const auto given = find_option(sources, "bind-to");
+  if (!given) return {};
+  const auto choice = given->choice();
+  if (!choice && given->value() == "socket") {
+    return fail(Errc::input, choice.error().message + "; a socket is mostly one node: write numa");
+  }
+  if (!choice) return tl::unexpected(choice.error());
+  bind_to = bind_to_named(*choice);
+  return {};
+}
+
+/// Reads torchrun's --numa-binding.
+Result<> read_numa_binding(const OptionSources& sources, BindTo& bind_to) {
+  const auto given = find_option(sources, "numa-binding");
+  if (!given) return {};
+  struct Answer {
+    std::string_view mode;
+    std::string_view text;
+  };
+  constexpr Answer answers[] = {
+      {"socket", "a socket is mostly one NUMA node; write: --numa-binding node"},
+      {"exclusive",
+       "dtrain gives each process cores of its own by --role-cpus worker=N; write that, or "
+       "--bind-to core for one core each"},
+      {"core-complex",
+       "dtrain does not see which cores share a cache; write: --numa-binding node, or "
+       "--role-cpus worker=N for N cores each"}};
+  for (const auto& [mode, text] : answers) {
+    if (given->value() == mode) return given->refuse(format("{}: {}", mode, text));
+  }
+  TRY(given->choice());
+  if (const auto other = find_option(sources, "bind-to"))
+    return given->refuse(format("conflicts with {}; give one of them", other->origin));
+  bind_to = BindTo::near_gpu;
+  return {};
+}
+
 }  // namespace
 
 Result<> read_placement(const OptionSources& sources, PlacementOptions& placement) {
@@ -54,15 +92,8 @@ Result<> read_placement(const OptionSources& sources, PlacementOptions& placemen
     const int64_t count = TRY(given->integer(1, slots_max));
     placement.per_host = static_cast<int>(count);
   }
-  if (const auto given = find_option(sources, "bind-to")) {
-    const auto choice = given->choice();
-    if (!choice && given->value() == "socket") {
-      return fail(Errc::input,
-                  choice.error().message + "; a socket is mostly one node: write numa");
-    }
-    if (!choice) return tl::unexpected(choice.error());
-    placement.bind_to = bind_to_named(*choice);
-  }
+  TRY(read_bind_to(sources, placement.bind_to));
+  TRY(read_numa_binding(sources, placement.bind_to));
   if (const auto given = find_option(sources, "gpu-bind")) {
     const std::string choice = TRY(given->choice());
     placement.gpu_bind = choice == "rank" ? GpuBind::rank : GpuBind::none;

@@ -27,8 +27,7 @@ constexpr const char* devices_variable = "CUDA_VISIBLE_DEVICES";
 std::optional<OptionValue> given_roles(const OptionSources& sources) {
   auto given = find_option(sources, "role");
   if (!given || given->values->size() != 1) return given;
-  const bool label =
-      is_torchrun(sources) && check_role_name(given->value(), given->origin).has_value();
+  const bool label = given->value().find('=') == std::string::npos && is_torchrun(sources);
   return label ? std::nullopt : given;
 }
 

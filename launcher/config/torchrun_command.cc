@@ -2,52 +2,112 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/config/hosts/hosts.h"
 #include "launcher/config/option_value.h"
+#include "launcher/config/tables/other_launcher_options.h"
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace dt {
+namespace {
+
+/// The signals that dtrain passes to its processes, as SIGNALS of dtrain-run(1) has them.
+constexpr std::array<std::string_view, 7> passed_signals = {
+    "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH"};
+
+bool is_set(const OptionSources& sources, std::string_view name) {
+  const auto given = find_option(sources, name);
+  return given && given->flag().value_or(true);
+}
+
+/// As torchrun does, starts a module, or a script whatever its mode, by an unbuffered Python.
+/// A script may be on the hosts alone, so this does not check for the file.
+Result<> add_python(const OptionSources& sources, std::vector<std::string>& command) {
+  for (const std::string_view name : {"module", "no-python"}) {
+    if (const auto given = find_option(sources, name)) TRY(given->flag());
+  }
+  const bool as_it_is = is_set(sources, "no-python");
+  if (is_set(sources, "module")) {
+    const auto given = find_option(sources, "module");
+    if (as_it_is) {
+      return given->refuse(
+          format("conflicts with {}; give one of them", find_option(sources, "no-python")->origin));
+    }
+    command.insert(command.begin(), {"python3", "-u", "-m"});
+    return {};
+  }
+  const bool is_script = !command.empty() && command.front().ends_with(".py");
+  if (is_script && !as_it_is && is_torchrun(sources))
+    command.insert(command.begin(), {"python3", "-u"});
+  return {};
+}
+
+/// Reads --redirects or --tee, which write the output to files.
+Result<> read_files(const OptionSources& sources, std::string_view name, RunConfig& config) {
+  const auto given = find_option(sources, name);
+  if (!given) return {};
+  const auto chosen = given->choice();
+  if (!chosen && name == "tee" && parse_duration(given->value()))
+    return fail(Errc::input, chosen.error().message + ": a time limit is --timeout TIME");
+  if (!chosen) return tl::unexpected(chosen.error());
+  if (*chosen == "0") return {};
+  if (!config.output_dir && !config.no_macros) {
+    config.output_dir = "/tmp/dtrain-logs-{job_id}";
+    config.warnings.push_back(
+        format("{}: the files are in {}; --log-dir DIR chooses another folder", given->origin,
+               *config.output_dir));
+  }
+  if (!config.output_dir) return given->refuse("needs a folder for the files; add --log-dir DIR");
+  if (name == "redirects") config.quiet = true;
+  return {};
+}
+
+Result<> read_local_ranks(const OptionSources& sources, RunConfig& config) {
+  const auto given = find_option(sources, "local-ranks-filter");
+  if (!given) return {};
+  for (const std::string_view word : split(given->value(), ',')) {
+    const std::optional<int64_t> rank = parse_integer(trim(word));
+    if (!rank || *rank < 0 || *rank >= slots_max)
+      return given->expected("local ranks from 0, such as 0,1");
+    config.shown_local_ranks.push_back(static_cast<int>(*rank));
+  }
+  return {};
+}
+
+}  // namespace
 
 bool is_torchrun(const OptionSources& sources) {
-  constexpr std::array<std::string_view, 12> names = {
-      "nproc-per-node", "nnodes",          "node-rank",    "redirects",     "tee",
-      "no-python",      "standalone",      "rdzv-backend", "rdzv-endpoint", "rdzv-id",
-      "rdzv-conf",      "monitor-interval"};
-  return std::ranges::any_of(
-      names, [&](std::string_view name) { return find_option(sources, name).has_value(); });
+  return std::ranges::any_of(torchrun_options, [&](const Option& option) {
+    return option.name != "genv" && find_option(sources, option.name);
+  });
+}
+
+bool changes_nothing(const OptionSources& sources, const OptionValue& given) {
+  const std::string& value = given.value();
+  if (given.name == "event-log-handler") return value == "null";
+  if (given.name == "logs-specs") return value == "default";
+  if (given.name == "signals-to-handle") {
+    return std::ranges::all_of(split(value, ','), [](std::string_view name) {
+      return std::ranges::find(passed_signals, trim(name)) != passed_signals.end();
+    });
+  }
+  if (given.name != "log-line-prefix-template") return false;
+  // torchrun writes the prefix only before lines that --tee copies.
+  const auto tee = find_option(sources, "tee");
+  return !tee || tee->value() == "0";
 }
 
 Result<> read_torchrun_command(const OptionSources& sources, RunConfig& config) {
-  if (const auto given = find_option(sources, "module")) {
-    const bool is_module = TRY(given->flag());
-    if (is_module) config.command.insert(config.command.begin(), {"python3", "-m"});
-  } else if (is_torchrun(sources) && !find_option(sources, "no-python") &&
-             !config.command.empty() && config.command.front().ends_with(".py")) {
-    config.command.insert(config.command.begin(), "python3");
-  }
-  for (const std::string_view name : {"redirects", "tee"}) {
-    const auto given = find_option(sources, name);
-    if (!given) continue;
-    const auto chosen = given->choice();
-    if (!chosen && name == "tee" && parse_duration(given->value())) {
-      return fail(Errc::input, chosen.error().message + ": a time limit is --timeout TIME");
-    }
-    if (!chosen) return tl::unexpected(chosen.error());
-    const std::string& choice = *chosen;
-    if (choice == "0") continue;
-    if (!config.output_dir && !config.no_macros) {
-      config.output_dir = "/tmp/dtrain-logs-{job_id}";
-      config.warnings.push_back(
-          format("{}: the files are in {}; --log-dir DIR chooses another folder", given->origin,
-                 *config.output_dir));
-    }
-    if (!config.output_dir) return given->refuse("needs a folder for the files; add --log-dir DIR");
-    if (name == "redirects") config.quiet = true;
-  }
-  return {};
+  TRY(add_python(sources, config.command));
+  TRY(read_files(sources, "redirects", config));
+  TRY(read_files(sources, "tee", config));
+  return read_local_ranks(sources, config);
 }
 
 }  // namespace dt

@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 10> host_options = {
     "nnodes"};
 
 /// How dtrain reaches hosts, and how it prints: without effect on the processes.
-constexpr std::array<std::string_view, 35> launcher_options = {"ssh",
+constexpr std::array<std::string_view, 36> launcher_options = {"ssh",
                                                                "ssh-port",
                                                                "ssh-identity-file",
                                                                "ssh-config",
@@ -42,6 +42,7 @@ constexpr std::array<std::string_view, 35> launcher_options = {"ssh",
                                                                "timestamp",
                                                                "color",
                                                                "quiet",
+                                                               "local-ranks-filter",
                                                                "verbose",
                                                                "dry-run",
                                                                "json",
@@ -55,12 +56,13 @@ constexpr std::array<std::string_view, 35> launcher_options = {"ssh",
                                                                "sync-max",
                                                                "gloo"};
 
-constexpr std::array<std::string_view, 30> compose_options = {
+constexpr std::array<std::string_view, 32> compose_options = {
     "role-cpus", "role-gpus", "role-memory", "role-ports",     "mount",           "mount-command",
     "np",        "role",      "role-ranked", "role-command",   "role-env",        "restart-role",
     "env",       "env-file",  "env-set",     "image",          "role-image",      "no-image",
     "chdir",     "sync",      "sync-from",   "sync-to",        "fetch",           "grace",
-    "success",   "no-macros", "gpu-bind",    "cluster-filter", "pass-local-rank", "clean"};
+    "success",   "no-macros", "gpu-bind",    "cluster-filter", "pass-local-rank", "clean",
+    "module",    "no-python"};
 
 template <size_t n>
 bool holds(const std::array<std::string_view, n>& names, std::string_view name) {

@@ -49,10 +49,90 @@ test_redirects_without_a_folder_name_theirs() {
 }
 
 test_a_module_is_started_by_python() {
-  echo 'import sys; print("module", sys.argv[1:])' >train.py
-  run_dtrain run --nproc-per-node 1 --no-tag -m train --lr 1
+  echo 'import sys; print("module", sys.argv[1:], sys.stdout.write_through)' >train.py
+  run_dtrain run --nproc-per-node 1 -x PYTHONUNBUFFERED= --no-tag -m train --lr 1
   expect_status 0
-  expect_stdout "module ['--lr', '1']"
+  expect_stdout "module ['--lr', '1'] True"
+  run_dtrain run -x PYTHONUNBUFFERED= --no-tag -m train
+  expect_status 0
+  expect_stdout 'module [] True'
+  answered '-m: conflicts with --no-python; give one of them' --no-python -m train
+}
+
+test_a_script_is_started_by_python_whatever_its_mode() {
+  printf '#!/bin/sh\necho "shell: $*"\n' >main.py
+  chmod +x main.py
+  run_dtrain run --nproc-per-node 1 --no-python --no-tag ./main.py --lr 1
+  expect_status 0
+  expect_stdout 'shell: --lr 1'
+  run_dtrain run -np 1 --no-tag ./main.py
+  expect_stdout 'shell: '
+  echo 'import sys; print("python:", sys.argv[1:], sys.stdout.write_through)' >main.py
+  run_dtrain run --nproc-per-node 2 -x PYTHONUNBUFFERED= --no-tag main.py --lr 1
+  expect_status 0
+  expect_stdout_lines "python: ['--lr', '1'] True" "python: ['--lr', '1'] True"
+  expect_stderr ''
+  chmod -x main.py
+  run_dtrain run --local-ranks-filter 0 -np 1 -x PYTHONUNBUFFERED= --no-tag ./main.py
+  expect_status 0
+  expect_stdout 'python: [] True'
+}
+
+test_torchtitans_line_runs() {
+  mkdir torchtitan
+  cat >torchtitan/train.py <<'END'
+import os
+import sys
+
+print("rank", os.environ["RANK"], sys.argv[1:])
+print("rank", os.environ["RANK"], "warns", file=sys.stderr)
+END
+  # As in its run_train.sh.
+  run_dtrain run --nproc_per_node=4 --rdzv_backend c10d --rdzv_endpoint="localhost:0" \
+    --local-ranks-filter 0 --role rank --tee 3 --log-dir logs -m torchtitan.train --job.config_file debug.toml
+  expect_status 0
+  expect_stdout "[0]<stdout>:rank 0 ['--job.config_file', 'debug.toml']"
+  expect_stderr_contains 'dtrain: warning: --role rank: a label of torchrun; these processes are worker here'
+  expect_stderr_contains '[0]<stderr>:rank 0 warns'
+  expect_not grep -q '<stderr>:rank [1-3]' "$out/stderr"
+  local rank
+  for rank in 0 1 2 3; do
+    expect_file logs/rank.$rank/stdout "rank $rank ['--job.config_file', 'debug.toml']"
+    expect_file logs/rank.$rank/stderr "rank $rank warns"
+  done
+}
+
+test_the_failure_of_a_rank_that_the_filter_hides_is_shown() {
+  run_dtrain run --nproc-per-node 2 --local-ranks-filter 1 sh -c '[ $RANK = 1 ] || { echo why >&2; exit 5; }; sleep 60'
+  expect_status 5
+  expect_stderr_contains 'dtrain:   why'
+  expect_not grep -qF '[0]<stderr>' "$out/stderr"
+}
+
+test_a_filter_that_hides_all_output_is_a_warning() {
+  run_dtrain run --nproc-per-node 2 --local-ranks-filter 2,3 echo hi
+  expect_status 0
+  expect_stdout ''
+  expect_stderr 'dtrain: warning: --local-ranks-filter: no output is shown, since the local ranks of this job are 0 to 1'
+}
+
+test_words_of_torchrun_that_change_nothing_are_accepted() {
+  run_dtrain run --nproc-per-node 2 --signals-to-handle SIGTERM,SIGUSR1 --shutdown-timeout 5 --local-addr 127.0.0.1 \
+    --log-line-prefix-template '${rank}: ' \
+    --event-log-handler null --start-method spawn --logs-specs default --virtual-local-rank=false \
+    --numa-binding node --monitor-interval 0.5 --max-restarts 0 --no-tag echo hi
+  expect_status 0
+  expect_stdout_lines hi hi
+  expect_stderr ''
+  run_dtrain config show --shutdown_timeout 5
+  expect_stdout_contains 'grace = 5'
+}
+
+test_numa_binding_binds_where_there_are_no_gpus() {
+  run env CUDA_VISIBLE_DEVICES= "$DTRAIN" run -np 2 --numa-binding node --report-bindings true
+  expect_status 0
+  expect_stderr_contains 'rank 1 on localhost: cpus '
+  expect_not grep -qF '(not bound)' "$out/stderr"
 }
 
 test_options_of_mpirun_are_understood() {
@@ -80,6 +160,12 @@ test_what_dtrain_cannot_do_is_answered_in_one_line() {
   answered '--node-rank: dtrain is started once, and starts the processes of all hosts; leave it out, and name the hosts: -H HOST,HOST,…' \
     -np 2 --node-rank 1
   answered '--tee: needs a folder for the files; add --log-dir DIR' -np 2 --no-macros --tee 3
+  answered '--numa-binding: socket: a socket is mostly one NUMA node; write: --numa-binding node' -np 2 --numa-binding socket
+  answered '--signals-to-handle: dtrain passes on SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and SIGWINCH; name only these, or leave it out' \
+    -np 2 --signals-to-handle SIGTERM,SIGALRM
+  answered '--local-ranks-filter: expected local ranks from 0, such as 0,1, got "all"' -np 2 --local-ranks-filter all
+  answered '--start-method: expected spawn, fork or forkserver, got "thread"' -np 2 --start-method thread
+  answered '--print-completion: write: dtrain completion bash, zsh or fish' --print-completion bash
 }
 
 test_mpirun_options_that_are_true_here_are_accepted() {

@@ -7,13 +7,26 @@
 namespace dt {
 
 namespace refusal {
-inline constexpr std::string_view numa = "write: --bind-to numa";
 inline constexpr std::string_view logs =
     "dtrain starts no Python class; leave it out, or write the output to files with --log-dir DIR";
-inline constexpr std::string_view filter =
-    "dtrain shows the output of all ranks, each line behind its rank; leave it out, or write it to "
-    "files only with --quiet --log-dir DIR";
-inline constexpr std::string_view run_path = "leave it out, and write: python3 SCRIPT";
+inline constexpr std::string_view duplicates =
+    "dtrain copies no lines that fit a filter; leave it out, and run grep over the files of "
+    "--log-dir DIR";
+inline constexpr std::string_view prefix =
+    "dtrain's own tag, such as [3]<stdout>:, has the rank; leave it out, or write --no-tag";
+inline constexpr std::string_view events =
+    "dtrain has no events of torchrun; leave it out, or write --report FILE, which has what "
+    "happened";
+inline constexpr std::string_view signals =
+    "dtrain passes on SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and SIGWINCH; name only "
+    "these, or leave it out";
+inline constexpr std::string_view local_rank =
+    "LOCAL_RANK stays the place on the host; write --gpu-bind rank, with which device 0 is the "
+    "process's own GPU";
+inline constexpr std::string_view run_path =
+    "leave it out: python3 -u starts a command that ends in .py; for others write python3 -u "
+    "SCRIPT";
+inline constexpr std::string_view completion = "write: dtrain completion bash, zsh or fish";
 }  // namespace refusal
 
 /// The options of torchrun, and hydra's -genv. With them dtrain accepts their command lines.
@@ -25,7 +38,8 @@ using enum OptionGroup;
 inline constexpr std::array rows = {
     Option{"nproc-per-node", "--nproc-per-node --nproc_per_node", text, "N|gpu|cpu|auto", torchrun,
            "Processes on each host: N as --ppn N; gpu or cpu: one for each; auto: one for each "
-           "GPU, else for each CPU. A command that ends in .py is then started by python3."},
+           "GPU, else for each CPU. With this or another option of torchrun, python3 -u starts a "
+           "command that ends in .py, unless --no-python is given."},
     Option{"nnodes", "--nnodes", text, "N|MIN:MAX", torchrun,
            "The number of hosts, which -H or --hostfile name. Another number is an error. With "
            "MIN:MAX, the job starts again with as many ranks as the hosts that are there have "
@@ -33,7 +47,7 @@ inline constexpr std::array rows = {
     Option{"node-rank", "--node-rank --node_rank", integer, "N", torchrun,
            "0, on one host. With several hosts dtrain is started once, and starts all of them."},
     Option{"module", "-m --module", flag, "", torchrun,
-           "The command is a Python module: python3 -m COMMAND starts it."},
+           "The command is a Python module: python3 -u -m COMMAND starts it."},
     Option{"redirects", "-r --redirects", text, "0|3", torchrun,
            "3: write the output of all processes to files only, as --quiet with --output-dir; "
            "without a folder, below /tmp."},
@@ -44,21 +58,40 @@ inline constexpr std::array rows = {
     Option{"standalone", "--standalone", flag, "", torchrun,
            "Run on one machine where no hosts are given, and not on those of a scheduler's job."},
     Option{"no-python", "--no-python --no_python", flag, "", torchrun,
-           "Start the command as it is, as dtrain always does.", true, agrees},
+           "Start a command that ends in .py as it is, and not by python3 -u."},
     Option{"use-env", "--use-env --use_env", flag, "", torchrun,
            "Give the ranks in variables, as dtrain always does.", true, agrees},
-    Option{"start-method", "--start-method --start_method", text, "NAME", torchrun,
+    Option{"local-ranks-filter", "--local-ranks-filter --local_ranks_filter", text, "RANKS",
+           torchrun,
+           "Print the output of these local ranks only, such as 0,1; files have that of all."},
+    Option{"numa-binding", "--numa-binding --numa_binding", text, "node", torchrun,
+           "Bind each process to the NUMA node of its GPU: as --bind-to auto on a host with GPUs, "
+           "else as --bind-to numa."},
+    Option{"start-method", "--start-method --start_method", text, "spawn|fork|forkserver", torchrun,
            "Not needed: dtrain starts a program, and forks nothing of it.", true, agrees},
     Option{"local-addr", "--local-addr --local_addr", text, "ADDRESS", torchrun,
            "Not needed: dtrain finds the addresses of hosts.", true, agrees},
-    Option{"numa-binding", "--numa-binding --numa_binding", text, "MODE", torchrun,
-           "Bind processes to NUMA nodes.", true, refuses, refusal::numa},
     Option{"logs-specs", "--logs-specs --logs_specs", text, "NAME", torchrun,
            "A Python class for logs.", true, refuses, refusal::logs},
-    Option{"local-ranks-filter", "--local-ranks-filter --local_ranks_filter", text, "RANKS",
-           torchrun, "Show the output of these ranks only.", true, refuses, refusal::filter},
+    Option{"duplicate-stdout-filters", "--duplicate-stdout-filters --duplicate_stdout_filters",
+           text, "WORDS", torchrun, "Copy lines with these words to a file.", true, refuses,
+           refusal::duplicates},
+    Option{"duplicate-stderr-filters", "--duplicate-stderr-filters --duplicate_stderr_filters",
+           text, "WORDS", torchrun, "Copy lines with these words to a file.", true, refuses,
+           refusal::duplicates},
+    Option{"log-line-prefix-template", "--log-line-prefix-template --log_line_prefix_template",
+           text, "TEXT", torchrun, "Print this before each line that --tee copies.", true, refuses,
+           refusal::prefix},
+    Option{"event-log-handler", "--event-log-handler --event_log_handler", text, "NAME", torchrun,
+           "Log torchrun's own events.", true, refuses, refusal::events},
+    Option{"signals-to-handle", "--signals-to-handle --signals_to_handle", text, "NAMES", torchrun,
+           "Pass on these signals.", true, refuses, refusal::signals},
+    Option{"virtual-local-rank", "--virtual-local-rank --virtual_local_rank", flag, "", torchrun,
+           "Let LOCAL_RANK be 0 in all processes.", true, refuses, refusal::local_rank},
     Option{"run-path", "--run-path --run_path", flag, "", torchrun, "Run the script by runpy.",
            true, refuses, refusal::run_path},
+    Option{"print-completion", "--print-completion --print_completion", text, "SHELL", torchrun,
+           "Print a script of a shell.", false, refuses, refusal::completion},
     Option{"rdzv-backend", "--rdzv-backend --rdzv_backend", text, "NAME", torchrun,
            "Not needed: dtrain has a rendezvous of its own.", true, agrees},
     Option{"rdzv-endpoint", "--rdzv-endpoint --rdzv_endpoint", text, "ADDRESS", torchrun,

@@ -93,7 +93,7 @@ TEST_CASE("each place of the line is completed with what belongs there") {
       {{"check", "--", "pyt"}, "command3"},
       {{"run", "--over"}, "--oversubscribe"},
       {{"run", "--num-p"}, "--num-proc"},
-      {{"run", "-np", "4", "--num"}, "--num-nccl-streams"},
+      {{"run", "-np", "4", "--num"}, "--numa-binding --numa_binding --num-nccl-streams"},
       {{"run", "--np=4", "--num-p"}, ""},
       {{"run", "-x", "A", "--env"}, "--env --env-file --env-exclude --env-set"},
       {{"run", "--on-failure", ""}, "kill continue"},

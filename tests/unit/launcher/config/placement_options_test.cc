@@ -36,5 +36,27 @@ TEST_CASE("--ppn is the number of processes of this machine, without -np") {
   CHECK(error_of(decide({flags({{"ppn", {"4097"}}})})) == "--ppn: expected 1..4096, got 4097");
 }
 
+TEST_CASE("torchrun's --numa-binding node binds near the GPU, and other modes are answered") {
+  const auto bind_to = [](const OptionValues& values) {
+    return decide({flags(values)}).value().placement.bind_to;
+  };
+  CHECK(bind_to({{"np", {"1"}}, {"numa-binding", {"node"}}}) == BindTo::near_gpu);
+  CHECK(bind_to({{"np", {"1"}}, {"bind-to", {"auto"}}}) == BindTo::automatic);
+  const Refusal cases[] = {
+      {{{"np", {"1"}}, {"numa-binding", {"socket"}}},
+       "--numa-binding: socket: a socket is mostly one NUMA node; write: --numa-binding node"},
+      {{{"np", {"1"}}, {"numa-binding", {"exclusive"}}},
+       "--numa-binding: exclusive: dtrain gives each process cores of its own by --role-cpus "
+       "worker=N; write that, or --bind-to core for one core each"},
+      {{{"np", {"1"}}, {"numa-binding", {"core-complex"}}},
+       "--numa-binding: core-complex: dtrain does not see which cores share a cache; write: "
+       "--numa-binding node, or --role-cpus worker=N for N cores each"},
+      {{{"np", {"1"}}, {"numa-binding", {"numa"}}}, "--numa-binding: expected node, got \"numa\""},
+      {{{"np", {"1"}}, {"numa-binding", {"node"}}, {"bind-to", {"core"}}},
+       "--numa-binding: conflicts with --bind-to; give one of them"},
+  };
+  expect_refused(cases);
+}
+
 }  // namespace
 }  // namespace dt

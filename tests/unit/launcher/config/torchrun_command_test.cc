@@ -1,5 +1,7 @@
 #include "launcher/config/torchrun_command.h"
 
+#include "base/format.h"
+#include "base/text.h"
 #include "tests/unit/launcher/config/fixture.h"
 
 #include <doctest/doctest.h>
@@ -10,7 +12,7 @@ namespace {
 TEST_CASE("torchrun's options for the command and its output") {
   const RunConfig module =
       decide({flags({{"np", {"1"}}, {"module", {"true"}}, {"max-restarts", {"0"}}})}).value();
-  CHECK(module.command == std::vector<std::string>{"python3", "-m", "true"});
+  CHECK(module.command == std::vector<std::string>{"python3", "-u", "-m", "true"});
   const auto quiet = [](const char* name, const char* value) {
     return decide({flags({{"np", {"1"}}, {name, {value}}, {"output-dir", {"logs"}}})})
         .value()
@@ -27,7 +29,7 @@ TEST_CASE("a command line of torchrun runs as typed") {
   };
   const OptionValues two = {{"nproc-per-node", {"2"}}, {"standalone", {"true"}}};
   CHECK(typed(two, {"train.py", "--lr"}).command ==
-        std::vector<std::string>{"python3", "train.py", "--lr"});
+        std::vector<std::string>{"python3", "-u", "train.py", "--lr"});
   CHECK(typed(two, {"./train"}).command == std::vector<std::string>{"./train"});
   CHECK(typed({{"np", {"2"}}}, {"train.py"}).command == std::vector<std::string>{"train.py"});
   CHECK(typed({{"standalone", {"true"}}, {"no-python", {"true"}}}, {"./a.py"}).command ==
@@ -44,6 +46,118 @@ TEST_CASE("a command line of torchrun runs as typed") {
   const RunConfig files = typed({{"nproc-per-node", {"2"}}, {"redirects", {"3"}}}, {"a"});
   CHECK(files.quiet);
   CHECK(files.output_dir == "/tmp/dtrain-logs-{job_id}");
+}
+
+TEST_CASE("any option of torchrun makes a .py a script of Python, whatever its mode") {
+  const auto command = [](OptionValues values) {
+    values["np"] = {"2"};
+    return make_run_config({flags(values)}, {"./main.py"}, few_files).value().command;
+  };
+  const std::vector<std::string> by_python = {"python3", "-u", "./main.py"};
+  const std::vector<std::string> as_it_is = {"./main.py"};
+  CHECK(command({}) == as_it_is);
+  CHECK(command({{"output-dir", {"logs"}}}) == as_it_is);
+  CHECK(command({{"genv", {"A", "1"}}}) == as_it_is);
+  CHECK(command({{"local-ranks-filter", {"0"}}}) == by_python);
+  CHECK(command({{"numa-binding", {"node"}}}) == by_python);
+  CHECK(command({{"start-method", {"spawn"}}}) == by_python);
+  CHECK(command({{"signals-to-handle", {"SIGTERM"}}}) == by_python);
+  CHECK(command({{"tee", {"0"}}, {"no-python", {"false"}}}) == by_python);
+  CHECK(command({{"tee", {"0"}}, {"no-python", {"true"}}}) == as_it_is);
+  CHECK(command({{"tee", {"0"}}, {"module", {"false"}}}) == by_python);
+  const Refusal both[] = {{{{"np", {"2"}}, {"module", {"true"}}, {"no-python", {"true"}}},
+                           "-m: conflicts with --no-python; give one of them"}};
+  expect_refused(both);
+}
+
+TEST_CASE("torchrun's --role without a number is a label, whatever it is") {
+  const auto warning_of = [](const char* label) {
+    const RunConfig config = decide({flags({{"module", {"true"}}, {"role", {label}}})}).value();
+    CHECK(config.roles == workers(0));
+    CHECK(config.placement.per_host == 1);
+    return join(config.warnings, " ");
+  };
+  CHECK(warning_of("rank") == "--role rank: a label of torchrun; these processes are worker here");
+  CHECK(warning_of("My_Trainer 1") ==
+        "--role My_Trainer 1: a label of torchrun; these processes are worker here");
+}
+
+TEST_CASE("the console shows the local ranks of torchrun's filter") {
+  const auto shown = [](const char* text) {
+    return decide({flags({{"np", {"2"}}, {"local-ranks-filter", {text}}})})
+        .value()
+        .shown_local_ranks;
+  };
+  CHECK(shown("0") == std::vector<int>{0});
+  CHECK(shown("1, 0,7") == std::vector<int>{1, 0, 7});
+  for (const char* const text : {"", "x", "-1,0", "0,", "0;1", "0,4096"}) {
+    CHECK(
+        error_of(decide({flags({{"np", {"2"}}, {"local-ranks-filter", {text}}})})) ==
+        format("--local-ranks-filter: expected local ranks from 0, such as 0,1, got \"{}\"", text));
+  }
+}
+
+TEST_CASE("an option of torchrun is accepted where it changes nothing, else refused") {
+  struct Case {
+    const char* name;
+    const char* value;
+    const char* refusal;  ///< empty: accepted
+  };
+  constexpr const char* no_copies =
+      "dtrain copies no lines that fit a filter; leave it out, and run grep over the files of "
+      "--log-dir DIR";
+  constexpr const char* signals =
+      "dtrain passes on SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and SIGWINCH; name only "
+      "these, or leave it out";
+  constexpr const char* classes =
+      "dtrain starts no Python class; leave it out, or write the output to files with --log-dir "
+      "DIR";
+  const Case cases[] = {
+      {"event-log-handler", "null", ""},
+      {"event-log-handler", "console",
+       "dtrain has no events of torchrun; leave it out, or write --report FILE, which has what "
+       "happened"},
+      {"logs-specs", "default", ""},
+      {"logs-specs", "mine", classes},
+      {"duplicate-stdout-filters", "loss", no_copies},
+      {"duplicate-stderr-filters", "loss", no_copies},
+      {"signals-to-handle", "SIGTERM,SIGINT,SIGHUP,SIGQUIT", ""},
+      {"signals-to-handle", "SIGUSR1, SIGUSR2", ""},
+      {"signals-to-handle", "SIGTERM,SIGALRM", signals},
+      {"signals-to-handle", "TERM", signals},
+      {"log-line-prefix-template", "${rank}", ""},
+      {"virtual-local-rank", "false", ""},
+      {"virtual-local-rank", "true",
+       "LOCAL_RANK stays the place on the host; write --gpu-bind rank, with which device 0 is the "
+       "process's own GPU"},
+      {"run-path", "true",
+       "leave it out: python3 -u starts a command that ends in .py; for others write python3 -u "
+       "SCRIPT"},
+      {"print-completion", "bash", "write: dtrain completion bash, zsh or fish"},
+      {"start-method", "spawn", ""},
+      {"start-method", "thread", "expected spawn, fork or forkserver, got \"thread\""},
+      {"local-addr", "10.0.0.1", ""},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    CAPTURE(c.value);
+    const std::string error = error_of(decide({flags({{"np", {"2"}}, {c.name, {c.value}}})}));
+    const bool accepted = std::string_view(c.refusal).empty();
+    CHECK(error == (accepted ? "accepted" : format("--{}: {}", c.name, c.refusal)));
+  }
+}
+
+TEST_CASE("torchrun's prefix of lines is refused where --tee would write it") {
+  const auto error = [](const char* tee) {
+    return error_of(decide({flags({{"np", {"2"}},
+                                   {"output-dir", {"logs"}},
+                                   {"tee", {tee}},
+                                   {"log-line-prefix-template", {"${rank}: "}}})}));
+  };
+  CHECK(error("0") == "accepted");
+  CHECK(error("3") ==
+        "--log-line-prefix-template: dtrain's own tag, such as [3]<stdout>:, has the rank; leave "
+        "it out, or write --no-tag");
 }
 
 }  // namespace

@@ -69,7 +69,6 @@ TEST_CASE("an option of torchrun or mpirun that cannot be honoured is refused in
       {{{"np", {"2"}}, {"kill-on-bad-exit", {"0"}}},
        "-K: cannot be turned off; it means: End the job when a process fails, as "
        "dtrain does without --on-failure continue."},
-      {{{"np", {"2"}}, {"numa-binding", {"node"}}}, "--numa-binding: write: --bind-to numa"},
       {{{"np", {"2"}}, {"role", {"trainer"}}},
        "--role: expected NAME=COUNT or NAME=COUNT@HOSTS, got \"trainer\""},
       {{{"np", {"2"}}, {"map-by", {"ppr:0:node"}}},
