@@ -113,10 +113,10 @@ struct RunConfig {
   bool timestamp = false;
   ColorChoice color = ColorChoice::automatic;
   std::optional<std::string> report;
-  std::string name;   ///< of the job, for people; empty: none
-  std::string image;  ///< of roles without one, for exports; empty: none
-  bool quiet = false;
+  std::string name;                    ///< of the job, for people; empty: none
+  std::string image;                   ///< of roles without one, for exports; empty: none
   std::vector<int> shown_local_ranks;  ///< whose output the console shows; empty: all
+  bool quiet = false;
   bool verbose = false;
   bool dry_run = false;
   bool json = false;

@@ -45,11 +45,11 @@ struct OutputCount {
 class TaskOutput {
  public:
   struct Options {
-    std::optional<std::string> folder;   ///< --output-dir
-    std::optional<std::string> results;  ///< --result-dir; none: tasks have no result
-    bool tags = true;
-    bool quiet = false;                       ///< writes nothing to the console
+    std::optional<std::string> folder;        ///< --output-dir
+    std::optional<std::string> results;       ///< --result-dir; none: tasks have no result
     std::vector<int> shown_local_ranks = {};  ///< the console has these only; empty: all
+    bool tags = true;
+    bool quiet = false;       ///< writes nothing to the console
     bool merged = false;      ///< tasks have one stream, which counts as their stdout
     bool timestamps = false;  ///< a time before each line on the console
     bool colored_out = false;

@@ -20,9 +20,9 @@ namespace {
 TaskOutput::Options output_options(const RunConfig& config, Runtime& runtime) {
   return {.folder = config.output_dir,
           .results = config.result_dir,
+          .shown_local_ranks = config.shown_local_ranks,
           .tags = !config.no_tag,
           .quiet = config.quiet,
-          .shown_local_ranks = config.shown_local_ranks,
           .merged = config.merge_stderr,
           .timestamps = config.timestamp,
           .colored_out = runtime.colored_out(),
