@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -56,24 +55,6 @@ YamlValue environment_of(const Container& container) {
   for (const auto& [name, value] : container.environment)
     environment.set(name, value ? compose_text(*value) : YamlValue());
   return environment;
-}
-
-/// The working folder of containers; empty: that of the image.
-std::string working_folder(const ExportJob& job) {
-  std::string chdir = job.config.chdir.value_or("");
-  if (job.code && chdir.starts_with('/')) {
-    // A folder of the code here is its place in the copy.
-    const std::string below =
-        std::filesystem::path(chdir).lexically_normal().lexically_relative(job.code->root);
-    const bool is_in = !below.empty() && below != ".." && !below.starts_with("../");
-    if (is_in) return code_target(job.config) + (below == "." ? "" : "/" + below);
-  }
-  if (chdir.starts_with('/')) return chdir;
-  if (!job.code) return "";
-  std::string folder = code_target(job.config);
-  for (const std::string& below : {job.code->start, chdir})
-    if (!below.empty() && below != ".") folder += "/" + below;
-  return folder;
 }
 
 YamlValue code_volume(const ExportJob& job) {

@@ -12,15 +12,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <string_view>
 #include <utility>
 
 namespace dt {
 namespace {
-
-std::string container_name(const TaskId& id) {
-  return format("{}-{}", id.role, id.index);
-}
 
 Result<std::vector<Role>> counted_roles(const ExportJob& job) {
   const auto is_counted = [](const Role& role) { return role.count > 0; };
@@ -31,12 +28,12 @@ Result<std::vector<Role>> counted_roles(const ExportJob& job) {
               "file, or slots to its hosts, such as a:4");
 }
 
-/// Fails for names that no host may have.
-Result<> check_names(const std::vector<Role>& roles) {
+/// Fails for names that no host may have. Parts of a name with dots are the caller's.
+Result<> check_names(const std::vector<Role>& roles, const ContainerNaming& name_of) {
   constexpr size_t host_bytes_max = 63;
   for (const Role& role : roles) {
-    const std::string longest = container_name({role.name, role.count - 1});
-    if (longest.size() <= host_bytes_max) continue;
+    const std::string longest = name_of({role.name, role.count - 1});
+    if (longest.find('.') != std::string::npos || longest.size() <= host_bytes_max) continue;
     return fail(Errc::input, format("role {}: {} is too long for the name of a host, which has at "
                                     "most {} bytes; shorten the role's name",
                                     role.name, longest, host_bytes_max));
@@ -44,12 +41,12 @@ Result<> check_names(const std::vector<Role>& roles) {
   return {};
 }
 
-Result<Plan> plan_of(std::vector<Role> roles) {
+Result<Plan> plan_of(std::vector<Role> roles, const ContainerNaming& name_of) {
   std::vector<Host> hosts;
   for (Role& role : roles) {
     role.hosts.clear();
     for (int index = 0; index < role.count; ++index)
-      role.hosts.push_back({.name = container_name({role.name, index}), .slots = 1});
+      role.hosts.push_back({.name = name_of({role.name, index}), .slots = 1});
     hosts.insert(hosts.end(), role.hosts.begin(), role.hosts.end());
   }
   return make_plan({.hosts = std::move(hosts), .roles = std::move(roles)});
@@ -64,10 +61,10 @@ RunConfig config_of_containers(RunConfig config) {
   return config;
 }
 
-JobFacts facts_of(const RunConfig& config, const Plan& plan) {
+JobFacts facts_of(const RunConfig& config, const Plan& plan, const ContainerNaming& name_of) {
   TaskTable table = {.job = config.name.empty() ? "job" : config.name, .generation = 1};
   for (const Task& task : plan.tasks) {
-    const std::string name = container_name(task.id);
+    const std::string name = name_of(task.id);
     table.tasks.push_back(
         {.id = task.id, .rank = task.rank, .agent = task.agent, .host = name, .addresses = {name}});
   }
@@ -83,35 +80,12 @@ JobFacts facts_of(const RunConfig& config, const Plan& plan) {
   return facts;
 }
 
-/// The variables that the user sets for the tasks of a role, and those that are only passed on.
-struct UserVariables {
-  Environment values;
-  std::vector<std::string> passed;
-};
-
-UserVariables user_variables(const RunConfig& config, const Role& role) {
-  UserVariables variables;
-  std::map<std::string, std::optional<std::string>> all;
-  for (const EnvironmentSetting& setting : config.environment)
-    all.insert_or_assign(setting.name, setting.value);
-  for (const auto& [name, value] : role.environment)
-    all.insert_or_assign(name, value);
-  for (const auto& [name, value] : all) {
-    if (value) {
-      variables.values.emplace(name, *value);
-    } else {
-      variables.passed.push_back(name);
-    }
-  }
-  return variables;
-}
-
 /// Makes the containers of a job from what all of them share.
 class ContainerMaker {
  public:
   static Result<ContainerMaker> begin(const ExportJob& job, const RunConfig& config,
-                                      const Plan& plan) {
-    ContainerMaker maker(job, config, plan);
+                                      const Plan& plan, const ContainerNaming& name_of) {
+    ContainerMaker maker(job, config, plan, name_of);
     TRY(add_cluster_variables(maker.launch_, config, plan, maker.facts_));
     if (maker.launch_.macros && job.code) maker.launch_.macros->code_dir = code_target(config);
     if (maker.launch_.tf_config) maker.tf_cluster_ = tf_cluster(maker.launch_.cluster);
@@ -120,8 +94,13 @@ class ContainerMaker {
   Container make(const Task& task) const;
 
  private:
-  ContainerMaker(const ExportJob& job, const RunConfig& config, const Plan& plan)
-      : job_(job), config_(config), plan_(plan), facts_(facts_of(config, plan)) {
+  ContainerMaker(const ExportJob& job, const RunConfig& config, const Plan& plan,
+                 const ContainerNaming& name_of)
+      : job_(job),
+        config_(config),
+        plan_(plan),
+        name_of_(name_of),
+        facts_(facts_of(config, plan, name_of)) {
     launch_.pass_local_rank = config.pass_local_rank;
     launch_.common = common_environment(facts_, plan);
     for (const Role& role : plan.roles)
@@ -132,6 +111,7 @@ class ContainerMaker {
   const ExportJob& job_;
   const RunConfig& config_;
   const Plan& plan_;
+  const ContainerNaming& name_of_;
   JobFacts facts_;
   Launch launch_ = {};
   std::string tf_cluster_ = {};  ///< that all tasks see; empty: none
@@ -153,7 +133,7 @@ Environment ContainerMaker::added(const Task& task) const {
 
 Container ContainerMaker::make(const Task& task) const {
   const Role& role = *find_role(plan_.roles, task.id.role);
-  Container container = {.name = container_name(task.id),
+  Container container = {.name = name_of_(task.id),
                          .task = task,
                          .command = role.command.empty() ? config_.command : role.command,
                          .image = image_of(config_, role)};
@@ -183,20 +163,58 @@ std::string code_target(const RunConfig& config) {
   return is_absolute ? *config.sync->target : "/code";
 }
 
-Result<Containers> containers_of(const ExportJob& job) {
+std::string working_folder(const ExportJob& job) {
+  std::string chdir = job.config.chdir.value_or("");
+  if (job.code && chdir.starts_with('/')) {
+    // A folder of the code here is its place in the copy.
+    const std::string below =
+        std::filesystem::path(chdir).lexically_normal().lexically_relative(job.code->root);
+    const bool is_in = !below.empty() && below != ".." && !below.starts_with("../");
+    if (is_in) return code_target(job.config) + (below == "." ? "" : "/" + below);
+  }
+  if (chdir.starts_with('/')) return chdir;
+  if (!job.code) return "";
+  std::string folder = code_target(job.config);
+  for (const std::string& below : {job.code->start, chdir})
+    if (!below.empty() && below != ".") folder += "/" + below;
+  return folder;
+}
+
+UserVariables user_variables(const RunConfig& config, const Role& role) {
+  UserVariables variables;
+  std::map<std::string, std::optional<std::string>> all;
+  for (const EnvironmentSetting& setting : config.environment)
+    all.insert_or_assign(setting.name, setting.value);
+  for (const auto& [name, value] : role.environment)
+    all.insert_or_assign(name, value);
+  for (const auto& [name, value] : all) {
+    if (value) {
+      variables.values.emplace(name, *value);
+    } else {
+      variables.passed.push_back(name);
+    }
+  }
+  return variables;
+}
+
+std::string container_name(const TaskId& id) {
+  return format("{}-{}", id.role, id.index);
+}
+
+Result<Containers> containers_of(const ExportJob& job, const ContainerNaming& name_of) {
   if (job.config.external_cluster) {
     return fail(Errc::input, format("{}: it lays out hosts, and containers have addresses of their "
                                     "own; leave it out, and give roles",
                                     job.config.external_cluster->origin));
   }
   std::vector<Role> roles = TRY(counted_roles(job));
-  TRY(check_names(roles));
+  TRY(check_names(roles, name_of));
   Containers containers;
-  containers.plan = TRY(plan_of(std::move(roles)));
+  containers.plan = TRY(plan_of(std::move(roles), name_of));
   const RunConfig config = config_of_containers(job.config);
   TRY(check_targets(config, containers.plan));
   containers.warnings = TRY(check_cluster_variables(config, containers.plan));
-  const ContainerMaker maker = TRY(ContainerMaker::begin(job, config, containers.plan));
+  const ContainerMaker maker = TRY(ContainerMaker::begin(job, config, containers.plan, name_of));
   for (const Task& task : containers.plan.tasks)
     containers.all.push_back(maker.make(task));
   return containers;

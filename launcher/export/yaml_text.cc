@@ -140,6 +140,28 @@ std::string key_text(const std::string& key, const std::string& margin) {
                                       : format("{0}? {1}\n{0}:", margin, text);
 }
 
+/// True for a text of several lines that a literal block can hold: each line stands there as it is.
+bool fits_literal_block(std::string_view text) {
+  const bool has_lines = text.find('\n') < text.size() - 1;
+  if (!has_lines || text.front() == ' ' || text.front() == '\n' || text.ends_with("\n\n"))
+    return false;
+  while (!text.empty()) {
+    const Character next = first_character(text).value_or(Character());
+    if (next.code != '\n' && next.code != '\t' && !is_shown(next.code)) return false;
+    text.remove_prefix(next.bytes);
+  }
+  return true;
+}
+
+std::string literal_block(std::string_view text, size_t depth) {
+  const bool has_end = text.ends_with('\n');
+  std::string block = has_end ? " |\n" : " |-\n";
+  if (has_end) text.remove_suffix(1);
+  for (const std::string_view line : split(text, '\n'))
+    block += (line.empty() ? "" : std::string(depth, ' ') + std::string(line)) + "\n";
+  return block;
+}
+
 constexpr size_t indent = 2;
 
 std::string block_text(const YamlValue& value, size_t depth) {
@@ -155,8 +177,12 @@ std::string block_text(const YamlValue& value, size_t depth) {
       text += lines;
       continue;
     }
-    const auto line = on_one_line(item);
     text += key_text(value.keys()[i], margin);
+    if (item.kind() == YamlValue::Kind::text && fits_literal_block(item.scalar())) {
+      text += literal_block(item.scalar(), depth + indent);
+      continue;
+    }
+    const auto line = on_one_line(item);
     text += line ? " " + *line + "\n" : "\n" + block_text(item, depth + indent);
   }
   return text;
@@ -196,6 +222,20 @@ YamlValue YamlValue::list(const std::vector<std::string>& texts) {
   return all;
 }
 
+YamlValue YamlValue::list(std::initializer_list<YamlValue> items) {
+  YamlValue all(Kind::list);
+  for (const YamlValue& item : items)
+    all.add(item);
+  return all;
+}
+
+YamlValue YamlValue::map(std::initializer_list<std::pair<const char*, YamlValue>> entries) {
+  YamlValue all(Kind::map);
+  for (const auto& [key, value] : entries)
+    all.set(key, value);
+  return all;
+}
+
 void YamlValue::add(YamlValue item) {
   assert(kind_ == Kind::list);
   items_.push_back(std::move(item));
@@ -210,6 +250,10 @@ void YamlValue::set(std::string key, YamlValue item) {
 std::string yaml_scalar(std::string_view text) {
   if (is_plain(text)) return std::string(text);
   return fits_single_quotes(text) ? single_quoted(text) : double_quoted(text);
+}
+
+bool yaml_can_hold(std::string_view text) {
+  return is_utf8(text);
 }
 
 Result<std::string> yaml_text(const YamlValue& document) {

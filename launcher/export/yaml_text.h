@@ -3,6 +3,7 @@
 #include "base/result.h"
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,7 +22,9 @@ class YamlValue {
   static YamlValue flag(bool flag);
   static YamlValue list() { return YamlValue(Kind::list); }
   static YamlValue list(const std::vector<std::string>& texts);
+  static YamlValue list(std::initializer_list<YamlValue> items);
   static YamlValue map() { return YamlValue(Kind::map); }
+  static YamlValue map(std::initializer_list<std::pair<const char*, YamlValue>> entries);
 
   Kind kind() const { return kind_; }
   /// Returns the text of a text, and the literal of a number or flag.
@@ -49,6 +52,9 @@ class YamlValue {
 /// Returns the text as one line of YAML, which readers of YAML 1.1 and 1.2 take for this text. It
 /// has quotes unless every reader takes the plain text for a text. Requires UTF-8.
 std::string yaml_scalar(std::string_view text);
+
+/// True for a text that YAML can hold: UTF-8.
+bool yaml_can_hold(std::string_view text);
 
 /// Returns the document in blocks, with short lists of scalars on a line. Fails with Errc::input
 /// for a text that is no UTF-8, which YAML cannot hold.
