@@ -1,5 +1,6 @@
 #include "cmd/export_command.h"
 
+#include "base/crypto.h"
 #include "base/environment.h"
 #include "base/format.h"
 #include "base/text.h"
@@ -7,16 +8,18 @@
 #include "cmd/run_arguments.h"
 #include "launcher/config/files/config_show.h"
 #include "launcher/export/compose.h"
+#include "launcher/export/export_code.h"
+#include "launcher/export/kubernetes/code_map.h"
+#include "launcher/export/kubernetes/kubernetes_manifest.h"
+#include "launcher/export/kubernetes/node_shape.h"
 #include "launcher/export/slurm_script.h"
 #include "launcher/plan/resolve_hosts.h"
-#include "launcher/sync/source/git_files.h"
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <iterator>
 #include <optional>
-#include <system_error>
+#include <string_view>
 #include <utility>
 
 namespace dt {
@@ -24,8 +27,8 @@ namespace {
 
 using Target = ExportWords::Target;
 
-constexpr std::array<std::pair<const char*, Target>, 2> targets = {
-    {{"compose", Target::compose}, {"slurm", Target::slurm}}};
+constexpr std::array<std::pair<const char*, Target>, 3> targets = {
+    {{"compose", Target::compose}, {"slurm", Target::slurm}, {"kubernetes", Target::kubernetes}}};
 
 Result<Target> target_named(const std::string& word) {
   for (const auto& [name, target] : targets)
@@ -48,27 +51,113 @@ std::vector<std::string> deciding_variables(const std::vector<std::string>& envi
   return kept;
 }
 
-/// Returns the tree that --sync would copy. No file is read.
-Result<std::optional<ExportedCode>> find_code(const RunConfig& config, const std::string& folder) {
-  if (!config.sync || config.sync->repository) return std::nullopt;
-  namespace fs = std::filesystem;
-  std::error_code fault;
-  const std::string named = fs::canonical(fs::path(folder) / config.sync->from, fault).string();
-  if (fault) {
-    return fail(Errc::input, format("--sync-from {}: {}", shell_quote(printable(config.sync->from)),
-                                    fault.message()));
-  }
-  ExportedCode code = {.root = find_git_root(named).value_or(named), .start = {}};
-  const std::string here = fs::canonical(folder, fault).string();
-  if (!fault && here.starts_with(code.root + "/")) code.start = here.substr(code.root.size() + 1);
-  return code;
-}
-
-/// Plans the job on the user's hosts. None where only the hosts themselves know their slots.
-Result<std::optional<Plan>> find_plan(const RunConfig& config) {
+/// Plans the job on the user's hosts. None where only the hosts themselves know their slots. Pods
+/// without hosts need no plan.
+Result<std::optional<Plan>> find_plan(const RunConfig& config, Target target) {
   if (config.external_cluster || !config.host_source.program.empty()) return std::nullopt;
+  if (target == Target::kubernetes && config.hosts.empty()) return std::nullopt;
   ResolvedHosts resolved = TRY(resolve_hosts(config, {}));
   return std::move(resolved.plan);
+}
+
+/// True for options that decide the job in pods; the manifest has nodes of its own.
+bool counts_in_pods(const Option& option) {
+  return !is_node_option(option.name);
+}
+
+/// Returns the request for the job of a file, or of the options alone.
+Result<RunRequest> export_request(const JobWords& words, std::vector<std::string> environment) {
+  if (!words.file.empty()) return job_request(words, std::move(environment));
+  return RunRequest{
+      .flags = words.flags, .command = words.command, .environment = std::move(environment)};
+}
+
+constexpr std::array<std::string_view, 2> kubernetes_flags = {"--with-secret", "--without-dtrain"};
+constexpr std::array<OwnOption, 7> kubernetes_options = {OwnOption{"-o", "FILE"},
+                                                         OwnOption{"--pieces", "FILE"},
+                                                         OwnOption{"--kind", "KIND"},
+                                                         OwnOption{"--queue", "NAME"},
+                                                         OwnOption{"--runtime", "NAME"},
+                                                         OwnOption{"--secret", "NAME"},
+                                                         OwnOption{"--claim", "NAME:TARGET"}};
+
+Result<> read_own_value(const std::string& option, const std::string& value, ExportWords& all) {
+  if (option == "--kind") {
+    all.kubernetes.kind = TRY(parse_kubernetes_kind(value));
+    return {};
+  }
+  if (option == "--claim") return add_claim(all.kubernetes.claims, value);
+  std::string& place = option == "-o"          ? all.output
+                       : option == "--pieces"  ? all.job.pieces
+                       : option == "--queue"   ? all.kubernetes.queue
+                       : option == "--runtime" ? all.kubernetes.runtime
+                                               : all.kubernetes.secret;
+  place = value;
+  return {};
+}
+
+/// Reads the options of the dialect. Fails without --kind.
+Result<> read_kubernetes_own(const FileWords& read, ExportWords& all) {
+  for (const auto& [option, value] : read.own_values)
+    TRY(read_own_value(option, value, all));
+  const auto is_kind = [](const auto& own) { return own.first == "--kind"; };
+  if (std::ranges::none_of(read.own_values, is_kind)) {
+    return fail(Errc::input, format("export kubernetes: which kind? write: --kind {}",
+                                    join(kubernetes_kinds(), "|")));
+  }
+  all.kubernetes.with_secret = std::ranges::count(read.own, "--with-secret") > 0;
+  all.kubernetes.without_dtrain = std::ranges::count(read.own, "--without-dtrain") > 0;
+  if (!all.kubernetes.with_secret || !all.output.empty()) return {};
+  return fail(
+      Errc::input,
+      "--with-secret: the terminal would show the token; write the text to a file: -o FILE");
+}
+
+/// Reads words with a file, or a whole job without one.
+Result<FileWords> read_kubernetes_words(std::span<const std::string> words) {
+  const Dialect dialect = {
+      .command = "export", .own_flags = kubernetes_flags, .own_options = kubernetes_options};
+  RunArguments before = TRY(read_run_arguments(words, dialect));
+  if (before.prints != nullptr) return FileWords{.help = true};
+  if (!before.literal) {
+    if (!before.command.empty()) return read_file_words(words, dialect, "export kubernetes");
+    return fail(Errc::input,
+                "export kubernetes: which job? write: dtrain export kubernetes FILE, "
+                "or options of run, and the command behind --");
+  }
+  return FileWords{.flags = std::move(before.flags),
+                   .command = std::move(before.command),
+                   .own = std::move(before.own),
+                   .own_values = std::move(before.own_values)};
+}
+
+/// Reads the words of `dtrain export kubernetes`.
+Result<ExportWords> kubernetes_export(std::span<const std::string> words) {
+  FileWords read = TRY(read_kubernetes_words(words));
+  if (read.help) return ExportWords{};
+  ExportWords all = {.target = Target::kubernetes, .job = {.action = JobWords::Action::run}};
+  TRY(read_kubernetes_own(read, all));
+  all.job.file = std::move(read.file);
+  all.job.flags = std::move(read.flags);
+  all.job.command = std::move(read.command);
+  return all;
+}
+
+/// True where the user counts the processes, or names hosts that may have slots.
+bool has_count(const std::vector<DecidedOption>& options) {
+  constexpr std::array<std::string_view, 7> names = {
+      "np", "ppn", "nproc-per-node", "role", "hosts", "hostfile", "host-discovery-script"};
+  return std::ranges::any_of(options, [names](const DecidedOption& one) {
+    return std::ranges::find(names, one.option->name) != names.end();
+  });
+}
+
+/// Decides the configuration of a job in pods: without options of nodes, which are the manifest's.
+/// Each node counts its processes where the user does not.
+Result<RunConfig> config_in_pods(RunRequest request, const std::vector<DecidedOption>& options) {
+  request.takes = counts_in_pods;
+  if (!has_count(options)) request.defaults["nproc-per-node"] = {"auto"};
+  return load_run_config(std::move(request));
 }
 
 }  // namespace
@@ -84,6 +173,7 @@ Result<ExportWords> read_export_words(std::span<const std::string> words) {
   if (words.empty() || words.front() == "--help" || words.front() == "-h") return ExportWords{};
   constexpr std::array<OwnOption, 2> own = {OwnOption{"-o", "FILE"}, OwnOption{"--pieces", "FILE"}};
   const Target target = TRY(target_named(words.front()));
+  if (target == Target::kubernetes) return kubernetes_export(words.subspan(1));
   FileWords read = TRY(read_file_words(words.subspan(1), {.command = "export", .own_options = own},
                                        "export " + words.front()));
   if (read.help) return ExportWords{};
@@ -99,8 +189,9 @@ Result<ExportWords> read_export_words(std::span<const std::string> words) {
 
 Result<ExportJob> export_job(const ExportWords& words, const std::vector<std::string>& environment,
                              const FileNoticeSink& notice) {
-  const std::string folder = current_folder(parse_environment(environment));
-  RunRequest request = TRY(job_request(words.job, deciding_variables(environment)));
+  const Environment variables = parse_environment(environment);
+  const std::string folder = current_folder(variables);
+  RunRequest request = TRY(export_request(words.job, deciding_variables(environment)));
   const OptionSources sources =
       TRY(load_sources(request.flags, request.environment, {}, request.job));
   ExportJob job = {.options = decided_options(sources, false),
@@ -108,17 +199,29 @@ Result<ExportJob> export_job(const ExportWords& words, const std::vector<std::st
                    .folder = folder,
                    .source = words.job.file,
                    .output = words.output};
+  request.notice = notice;
   // The file may name the scheduler that will have the hosts.
   request.flags.values["allocation"] = {"none"};
-  request.notice = notice;
-  job.config = TRY(load_run_config(std::move(request)));
-  job.plan = TRY(find_plan(job.config));
+  const bool in_pods = words.target == Target::kubernetes;
+  job.config = TRY(in_pods ? config_in_pods(std::move(request), job.options)
+                           : load_run_config(std::move(request)));
+  job.plan = TRY(find_plan(job.config, words.target));
   job.code = TRY(find_code(job.config, job.folder));
+  if (job.code && in_pods)
+    TRY(read_code(*job.config.sync, {.folder = folder, .environment = variables}, code_bytes_max,
+                  job));
   return job;
 }
 
 Result<Exported> export_text(const ExportWords& words, const ExportJob& job) {
-  return words.target == ExportWords::Target::slurm ? slurm_script(job) : compose_file(job);
+  if (words.target == Target::slurm) return slurm_script(job);
+  if (words.target == Target::compose) return compose_file(job);
+  std::string token;
+  if (words.kubernetes.with_secret) {
+    const Token fresh = TRY(Token::random());
+    token = fresh.text();
+  }
+  return kubernetes_manifest(job, words.kubernetes, token);
 }
 
 }  // namespace dt

@@ -102,8 +102,9 @@ Result<std::string> pieces_listing(const JobWords& words, const Environment& env
   return text;
 }
 
-Result<> write_new_file(const std::string& path, const std::string& text) {
-  const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+Result<> write_new_file(const std::string& path, const std::string& text, bool is_secret) {
+  const mode_t mode = is_secret ? 0600 : 0666;
+  const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (file) return write_all(file.get(), as_bytes(text));
   if (errno != EEXIST) {
     return fail(Errc::input, format("cannot write \"{}\": {}", printable(path), errno_text(errno)));

@@ -24,7 +24,8 @@ Result<std::string> initial_job_file(const JobWords& words,
                                      const std::vector<std::string>& environment);
 /// Returns what `dtrain job pieces` prints.
 Result<std::string> pieces_listing(const JobWords& words, const Environment& environment);
-/// Writes it to a new file. Fails with Errc::input where there is one, or where it cannot be made.
-Result<> write_new_file(const std::string& path, const std::string& text);
+/// Writes a text to a new file, with a secret for this user alone. Fails with Errc::input where
+/// there is one, or where it cannot be made.
+Result<> write_new_file(const std::string& path, const std::string& text, bool is_secret = false);
 
 }  // namespace dt

@@ -211,7 +211,7 @@ int export_command(const Invocation& invocation) {
       log.warn("{}", warning);
   if (!exported->left_out.empty()) log.warn("not expressed: {}", join(exported->left_out, "; "));
   if (words.output.empty()) return print(exported->text);
-  const auto written = write_new_file(words.output, exported->text);
+  const auto written = write_new_file(words.output, exported->text, words.has_secret());
   return written ? 0 : print_error(written.error(), job->config.color);
 }
 

@@ -30,7 +30,7 @@ FLOORS = {
     "comm/training/ps": ("state", "", "api"),
     "launcher": ("ssh", "config", "process", "protocol", "plan", "environment", "network", "sync", "mounts", "agent",
                  "export", "connect", "slurm", "console", "discovery", "report", "kept", "job", "check"),
-    "launcher/ssh": ("config", "keys", ""),
+    "launcher/ssh": ("config", "keys", ""), "launcher/export": ("", "kubernetes"),
     "launcher/job": ("start", "generations", "supervision", "sync", ""),
     "launcher/config": ("words", "hosts", "allocation", "restarts", "resources", "tables", "sync", "mounts", "", "files", "jobs"),
     "launcher/sync": ("", "source", "store", "setup", "fetch", "host", "server"),

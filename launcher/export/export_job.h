@@ -4,16 +4,27 @@
 #include "launcher/config/files/config_show.h"
 #include "launcher/plan/plan.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace dt {
 
+/// A file of the code, below its root.
+struct CodeFile {
+  std::string path;
+  std::string content;
+  bool is_executable = false;
+  bool operator==(const CodeFile&) const = default;
+};
+
 /// The tree of --sync on this machine.
 struct ExportedCode {
-  std::string root;   ///< absolute
-  std::string start;  ///< the folder below it in which tasks start; empty: the root
+  std::string root;                  ///< absolute
+  std::string start;                 ///< the folder below it in which tasks start; empty: the root
+  uint64_t bytes = 0;                ///< of all files; 0: they were not listed
+  std::vector<CodeFile> files = {};  ///< where the text has them; empty: too many bytes
   bool operator==(const ExportedCode&) const = default;
 };
 

@@ -47,7 +47,7 @@ TEST_CASE("wrong words of export are refused with the next step") {
       {{"composed", "f"},
        "export: \"composed\" is not one of its targets; did you mean dtrain "
        "export compose?"},
-      {{"x", "f"}, "export: \"x\" is not one of its targets; they are compose, slurm"},
+      {{"x", "f"}, "export: \"x\" is not one of its targets; they are compose, slurm, kubernetes"},
       {{"slurm"}, "export slurm: which file? write: dtrain export slurm FILE"},
       {{"slurm", "f", "-o"}, "-o: needs a value, FILE; see: dtrain help export"},
       {{"slurm", "f", "g"},
@@ -58,6 +58,64 @@ TEST_CASE("wrong words of export are refused with the next step") {
     REQUIRE(!refused);
     CHECK(refused.error().message == message);
   }
+}
+
+TEST_CASE("export kubernetes takes a file or a whole job, and its own options") {
+  const Line whole = {"kubernetes", "--kind", "jobset",  "--nnodes",      "2",
+                      "--queue",    "q",      "--claim", "data:/data",    "--secret",
+                      "s",          "-o",     "out",     "--with-secret", "--without-dtrain",
+                      "--",         "python", "a.py"};
+  const ExportWords words = read_export_words(whole).value();
+  CHECK(words.target == ExportWords::Target::kubernetes);
+  CHECK(words.job.file.empty());
+  CHECK(words.job.flags.values == OptionValues{{"nnodes", {"2"}}});
+  CHECK(words.job.command == Line{"python", "a.py"});
+  CHECK(words.output == "out");
+  CHECK(words.has_secret());
+  CHECK(words.kubernetes.kind == KubernetesKind::jobset);
+  CHECK(words.kubernetes.queue == "q");
+  CHECK(words.kubernetes.secret == "s");
+  CHECK(words.kubernetes.without_dtrain);
+  REQUIRE(words.kubernetes.claims.size() == 1);
+  CHECK(words.kubernetes.claims[0].source == "data");
+  const Line of_file = {"kubernetes", "f", "--runtime", "r", "--kind", "trainjob"};
+  CHECK(read_export_words(of_file)->job.file == "f");
+  CHECK(read_export_words(of_file)->kubernetes.runtime == "r");
+  CHECK(read_export_words(Line{"kubernetes", "-h"})->target == ExportWords::Target::help);
+}
+
+TEST_CASE("wrong words of export kubernetes are refused with the next step") {
+  const std::pair<Line, std::string> cases[] = {
+      {{"kubernetes"},
+       "export kubernetes: which job? write: dtrain export kubernetes FILE, or options of run, and "
+       "the command behind --"},
+      {{"kubernetes", "f"},
+       "export kubernetes: which kind? write: --kind indexed-job|jobset|trainjob|mpijob"},
+      {{"kubernetes", "f", "--kind", "job"},
+       "--kind: \"job\" is none of its kinds; they are indexed-job, jobset, trainjob, mpijob"},
+      {{"kubernetes", "f", "--kind", "jobset", "--with-secret"},
+       "--with-secret: the terminal would show the token; write the text to a file: -o FILE"},
+      {{"kubernetes", "f", "--kind", "jobset", "--claim", "data"},
+       "--claim: expected NAME:TARGET or NAME:TARGET:ro, got \"data\""}};
+  for (const auto& [line, message] : cases) {
+    const auto refused = read_export_words(line);
+    REQUIRE(!refused);
+    CHECK(refused.error().message == message);
+  }
+}
+
+TEST_CASE("a job in pods may have nodes without hosts, which count their processes") {
+  const auto job_of = [](const Line& more) {
+    Line words = {"kubernetes", "--kind", "jobset", "--image", "i"};
+    words.insert(words.end(), more.begin(), more.end());
+    words.insert(words.end(), {"--", "x"});
+    return export_job(read_export_words(words).value(), {"HOME=/none", "PATH=/bin"});
+  };
+  CHECK(job_of({}));
+  CHECK(job_of({"--nnodes", "4"}));
+  CHECK(job_of({"--nnodes", "4", "--nproc-per-node", "2", "--node-rank", "3"}));
+  CHECK(job_of({"-np", "8", "--nnodes", "4"}).value().config.roles.front().count == 8);
+  CHECK(!job_of({"--nproc-per-node", "some"}));
 }
 
 TEST_CASE("an export plans the job of a file, and a scheduler's job around it does not count") {

@@ -1,0 +1,98 @@
+#include "launcher/export/kubernetes/manifest_checks.h"
+
+#include "base/format.h"
+#include "base/text.h"
+#include "launcher/config/role.h"
+#include "launcher/export/containers.h"
+#include "launcher/export/kubernetes/kubernetes_job.h"
+#include "launcher/export/kubernetes/object_names.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+
+namespace dt {
+namespace {
+
+Result<> check_layout(const ExportJob& job) {
+  if (!job.config.external_cluster) return {};
+  return fail(Errc::input, format("{}: it lays out hosts, and pods have addresses of their own; "
+                                  "leave it out, and give roles",
+                                  job.config.external_cluster->origin));
+}
+
+Result<> check_kind(const ExportJob& job, const KubernetesOptions& options) {
+  const std::string kind = kubernetes_kind_name(options.kind);
+  if (has_roles(job) && options.kind != KubernetesKind::jobset) {
+    return fail(Errc::input,
+                format("the roles {}: the pods of an {} are equal; write: --kind jobset",
+                       roles_text(job.config.roles), kind));
+  }
+  if (!options.runtime.empty() && options.kind != KubernetesKind::trainjob) {
+    return fail(Errc::input, format("--runtime {}: only a trainjob has a runtime; write: --kind "
+                                    "trainjob, or leave it out",
+                                    printable(options.runtime)));
+  }
+  return {};
+}
+
+Result<> check_names_of_objects(const ExportJob& job, const KubernetesOptions& options) {
+  TRY(check_label(kubernetes_name(job),
+                  job.source.empty() ? "--name" : "--name, or the file's own,"));
+  TRY(check_object_name(secret_name(job, options), "--secret"));
+  if (!options.queue.empty()) TRY(check_label(options.queue, "--queue"));
+  return {};
+}
+
+Result<> check_manifest_images(const ExportJob& job) {
+  for (const Role& role : job.config.roles) {
+    if (!image_of(job.config, role).empty()) continue;
+    return fail(
+        Errc::input,
+        format("role {0}: a pod needs an image; add image = \"NAME:TAG\" to the file, there "
+               "or in [roles.{0}], or give --image NAME:TAG",
+               role.name));
+  }
+  return {};
+}
+
+bool is_of_variable(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("-_.").find(c) != std::string_view::npos;
+}
+
+Result<> check_variable(std::string_view name, std::string_view value) {
+  // Linux starts no program with a longer one, which has a NUL at its end.
+  constexpr size_t variable_bytes_max = (size_t{128} << 10) - 1;
+  const bool starts_with_digit = name.front() >= '0' && name.front() <= '9';
+  if (starts_with_digit || !std::ranges::all_of(name, is_of_variable)) {
+    return fail(Errc::input,
+                format("the variable {}: Kubernetes takes names of letters, digits, _, "
+                       "- and ., and no digit first",
+                       printable(name)));
+  }
+  const size_t bytes = name.size() + 1 + value.size();
+  if (bytes <= variable_bytes_max) return {};
+  return fail(Errc::input, format("the variable {} has {} bytes, and a program may get one of {}; "
+                                  "put it into a file of a mount",
+                                  printable(name), bytes, variable_bytes_max));
+}
+
+Result<> check_variables(const ExportJob& job) {
+  for (const Role& role : job.config.roles)
+    for (const auto& [name, value] : user_variables(job.config, role).values)
+      TRY(check_variable(name, value));
+  return {};
+}
+
+}  // namespace
+
+Result<> check_manifest_job(const ExportJob& job, const KubernetesOptions& options) {
+  TRY(check_layout(job));
+  TRY(check_kind(job, options));
+  TRY(check_names_of_objects(job, options));
+  TRY(check_manifest_images(job));
+  return check_variables(job);
+}
+
+}  // namespace dt

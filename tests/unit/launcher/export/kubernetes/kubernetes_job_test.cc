@@ -1,0 +1,25 @@
+#include "launcher/export/kubernetes/kubernetes_job.h"
+
+#include "tests/unit/launcher/export/kubernetes/fixture.h"
+
+namespace dt {
+namespace {
+
+TEST_CASE("a job has roles unless all its tasks are workers") {
+  CHECK(!has_roles(pods_job("", "np = 2\n")));
+  CHECK(has_roles(pods_job("", "[roles.chief]\nreplicas = 1\n")));
+}
+
+TEST_CASE("nodes need a token where dtrain joins several of them") {
+  const ExportJob job = pods_job("", "");
+  const auto needs = [&job](const KubernetesOptions& options, int nodes) {
+    return needs_token({.job = job, .options = options, .shape = {.nodes = nodes}});
+  };
+  CHECK(needs({}, 2));
+  CHECK(!needs({}, 1));
+  CHECK(!needs({.without_dtrain = true}, 2));
+  CHECK(!needs({.kind = KubernetesKind::mpijob}, 2));
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,44 @@
+#include "launcher/export/kubernetes/pod_command.h"
+
+#include "tests/unit/launcher/export/fixture.h"
+
+namespace dt {
+namespace {
+
+using Words = std::vector<std::string>;
+
+TEST_CASE("the command of a pod has the options that are not in the manifest") {
+  const ExportJob job = exported_job(
+      "command = ['python', 'a.py', '$(X)']\nimage = 'i'\nnp = 2\nmax-restarts = 2\ngrace = '5s'\n"
+      "strategy = 'mirrored'\nhosts = ['a:2']\nno-tag = true\n"
+      "env = { PORT = '1', PLAIN = '$(Y)', WHERE = '{rank}' }\n");
+  const PodCommand command = dtrain_command(job, {"--nnodes", "3"});
+  CHECK(command.launcher == Words{"dtrain", "run", "--nnodes", "3", "--strategy", "mirrored",
+                                  "--grace", "5s", "--no-tag", "-x", "PORT", "-x", "WHERE={rank}",
+                                  "--"});
+  CHECK(command.arguments == Words{"python", "a.py", "$$(X)"});
+  const std::vector<PodVariable> variables = user_pod_variables(job);
+  REQUIRE(variables.size() == 2);
+  CHECK(variables[0] == variable_of_text("PLAIN", "$$(Y)"));
+  CHECK(variables[1] == variable_of_text("PORT", "1"));
+}
+
+TEST_CASE("another launcher gets the command alone") {
+  const ExportJob job = exported_job("command = ['python', '$(X)']\nimage = 'i'\nnp = 2\n");
+  const PodCommand command = other_command(job, {"torchrun", "$(R)"});
+  CHECK(command.launcher == Words{"torchrun", "$(R)"});
+  CHECK(command.arguments == Words{"python", "$$(X)"});
+}
+
+TEST_CASE("options have their part in pods") {
+  CHECK(part_in_pods("hosts") == ExportPart::moot);
+  CHECK(part_in_pods("spare") == ExportPart::left_out);
+  CHECK(part_in_pods("timeout") == ExportPart::written);
+  CHECK(part_in_plain_pods("timeout") == ExportPart::written);
+  CHECK(part_in_plain_pods("nnodes") == ExportPart::written);
+  CHECK(part_in_plain_pods("bind-to") == ExportPart::left_out);
+  CHECK(part_in_plain_pods("fetch") == ExportPart::left_out);
+}
+
+}  // namespace
+}  // namespace dt
