@@ -25,7 +25,7 @@ Result<> check_kind(const ExportJob& job, const KubernetesOptions& options) {
   const std::string kind = kubernetes_kind_name(options.kind);
   if (has_roles(job) && options.kind != KubernetesKind::jobset) {
     return fail(Errc::input,
-                format("the roles {}: the pods of an {} are equal; write: --kind jobset",
+                format("the roles {}: the pods of {} are equal; write: --kind jobset",
                        roles_text(job.config.roles), kind));
   }
   if (!options.runtime.empty() && options.kind != KubernetesKind::trainjob) {

@@ -14,7 +14,7 @@ TEST_CASE("a job that Kubernetes would refuse is refused here, with the next ste
   const Case cases[] = {
       {"[roles.ps]\nreplicas = 1\n[roles.worker]\nreplicas = 2\n",
        {.kind = KubernetesKind::mpijob},
-       "the roles ps=1, worker=2: the pods of an mpijob are equal; write: --kind jobset"},
+       "the roles ps=1, worker=2: the pods of mpijob are equal; write: --kind jobset"},
       {"", {.runtime = "r"}, "--runtime r: only a trainjob has a runtime; write: --kind trainjob"},
       {"name = 'My_Job'\n", {}, "--name, or the file's own, \"My_Job\": Kubernetes takes"},
       {"", {.secret = "S"}, "--secret \"S\": Kubernetes takes"},
