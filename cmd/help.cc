@@ -22,8 +22,10 @@ constexpr std::array topics = {
                 "-o --json -f "
                 "--rank --role --tail --grace --cluster-spec --tf-config --help"},
     CommandHelp{"export",
-                "Write a job file for docker compose or Slurm: dtrain export compose FILE.",
-                "compose slurm -o --help"},
+                "Write a job for docker compose, Slurm or Kubernetes: dtrain export compose FILE.",
+                "compose slurm kubernetes indexed-job jobset trainjob mpijob -o --kind --queue "
+                "--runtime --claim --secret "
+                "--with-secret --without-dtrain --help"},
     CommandHelp{"check", "Look at the hosts of a job before it: dtrain check -H node1,node2.",
                 "--import --json --help"},
     CommandHelp{"bench", "Measure the collectives of libdtrain: dtrain bench all_reduce -np 2."},
@@ -202,19 +204,31 @@ std::string job_help() {
 }
 
 std::string export_help() {
-  return "usage: dtrain export compose|slurm FILE [-o FILE] [options of run] [-- command]\n\n" +
+  return "usage: dtrain export compose|slurm FILE [-o FILE] [options of run] [-- command]\n"
+         "       dtrain export kubernetes [FILE] --kind KIND [-o FILE] [options of run]\n"
+         "                                [-- command]\n\n" +
          wrapped(
              "Prints the job of a job file in the language of another launcher, and contacts no "
              "host. compose: a file for docker compose, with a service for each task. slurm: a "
-             "script for sbatch, which runs dtrain on the nodes that it gets. A warning, and a "
+             "script for sbatch, which runs dtrain on the nodes that it gets. kubernetes: a "
+             "manifest for kubectl; without FILE, of the options and the command. A warning, and a "
              "comment in the text, name what it lacks. Options of run, and a command behind --, "
              "win over the file.",
              0) +
-         "\n\n" + entry("-o FILE", "Write to FILE, which must not exist.") +
+         "\n\n" + entry("-o FILE", "Write to FILE, which must not exist.") + "\nkubernetes\n" +
+         entry("--kind KIND", "The object: indexed-job, jobset, trainjob or mpijob.") +
+         entry("--queue NAME", "The queue of Kueue, which then starts the job.") +
+         entry("--runtime NAME", "The runtime of a trainjob in the cluster; else it is written.") +
+         entry("--claim NAME:TARGET", "Mount a PersistentVolumeClaim; :ro behind it: read-only.") +
+         entry("--secret NAME", "The Secret with the nodes' token (default JOB-dtrain).") +
+         entry("--with-secret", "Write that Secret with a fresh token, to the file of -o.") +
+         entry("--without-dtrain", "The image has no dtrain: torchrun, or the variables alone.") +
          "\nexamples\n"
          "  dtrain export compose train.toml --image train:v1 -o compose.yaml\n"
          "  docker compose up --exit-code-from chief-0\n"
-         "  dtrain export slurm train.toml -o train.sh && sbatch train.sh\n";
+         "  dtrain export slurm train.toml -o train.sh && sbatch train.sh\n"
+         "  dtrain export kubernetes train.toml --kind jobset -o train.yaml\n"
+         "  kubectl apply -f train.yaml\n";
 }
 
 std::string ps_help() {

@@ -44,6 +44,9 @@ install_venv() {
 install_venv wheel '' 'scikit-build-core==1.1.2 wheel==0.48.0 auditwheel==6.8.2 ruff==0.17.6 mypy==2.4.1'
 if [[ ${1-} == --wheel ]]; then exit; fi
 
+# The schemas of Kubernetes, which judge what `dtrain export` writes: 22 MB.
+install_venv kubernetes '' 'kubernetes-validate==1.37.0 PyYAML==6.0.3'
+
 # Downloads come first. tf-keras depends on `tensorflow`, which is tensorflow-cpu and 400 MB for GPUs: --no-deps.
 install_venv tensorflow '' tensorflow-cpu==2.21.0 '--no-deps tf-keras==2.21.0'
 install_venv jax '' jax==0.10.2

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Jobs written for Kubernetes: dtrain export kubernetes. kubernetes_pods.py reads the manifests as a cluster would;
-# kubernetes_schema.py has the schemas of their kinds.
+# Jobs written for Kubernetes: dtrain export kubernetes. In kubernetes/, kubernetes_pods.py reads the manifests as a
+# cluster would, and kubernetes_schema.py has the schemas of their kinds.
 . "$(dirname "$0")/lib.sh"
 tests=$(realpath "$(dirname "$0")")
 examples=$(realpath "$tests/../../examples/kubernetes")
-export PYTHONPATH=$tests PYTHONDONTWRITEBYTECODE=1
+export PYTHONPATH=$tests/kubernetes PYTHONDONTWRITEBYTECODE=1
 
 needs_yaml() { python3 -c 'import yaml' 2>/dev/null || skip 'no python3-yaml here, which reads the manifests'; }
 kinds=(indexed-job jobset trainjob mpijob)
@@ -63,17 +63,17 @@ test_every_kind_with_every_option_fits_its_schema() {
   write_whole_job
   write_role_job
   export_all_kinds --queue team --claim disk:/out --secret shared.token
-  expect python3 "$tests/kubernetes_schema.py" ./*.yaml
+  expect python3 "$tests/kubernetes/kubernetes_schema.py" ./*.yaml
   rm ./*.yaml
   export_all_kinds --without-dtrain
-  expect python3 "$tests/kubernetes_schema.py" ./*.yaml
+  expect python3 "$tests/kubernetes/kubernetes_schema.py" ./*.yaml
   run_dtrain export kubernetes roles.toml --kind jobset -o roles.yaml
   expect_status 0
   run_dtrain export kubernetes job.toml --kind trainjob --runtime torch-distributed -o of_cluster.yaml
   expect_status 0
   run_dtrain export kubernetes --nnodes 2 --kind indexed-job --image i --with-secret -o secret.yaml -- true
   expect_status 0
-  expect python3 "$tests/kubernetes_schema.py" roles.yaml of_cluster.yaml secret.yaml
+  expect python3 "$tests/kubernetes/kubernetes_schema.py" roles.yaml of_cluster.yaml secret.yaml
 }
 
 test_an_inserted_typo_is_caught() {
@@ -344,7 +344,7 @@ test_the_examples_are_as_the_export_writes_them() {
 
 test_the_examples_fit_their_schemas() {
   needs_yaml
-  expect python3 "$tests/kubernetes_schema.py" "$examples"/*.yaml
+  expect python3 "$tests/kubernetes/kubernetes_schema.py" "$examples"/*.yaml
 }
 
 test_no_example_contains_a_token() {

@@ -1,6 +1,6 @@
 """Judges manifests: kubernetes_schema.py FILE…
 
-Custom kinds must fit tests/cli/schemas, which are strict. So must an indexed Job: JobSet's schema has that of a Job.
+Custom kinds must fit tests/cli/kubernetes/schemas, which are strict. So must an indexed Job: JobSet's schema has that of a Job.
 Service, ConfigMap and Secret must have the members that exports write; kubernetes-validate judges these in whole
 (tests/frameworks/kubernetes_test.sh). Knows the keywords of the schemas, and fails for others: it needs only PyYAML.
 """

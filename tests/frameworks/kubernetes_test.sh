@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# Manifests of dtrain export kubernetes, judged by the strict schemas of Kubernetes 1.30 and of the newest one that
+# kubernetes-validate has.
+# shellcheck source=../cli/lib.sh
+. "$(dirname "$0")/../cli/lib.sh"
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+export PYTHONPATH=$scripts/../cli/kubernetes PYTHONDONTWRITEBYTECODE=1
+
+# Judges these files by both versions.
+judge() {
+  local version
+  for version in 1.30 newest; do
+    run "$python" "$scripts/kubernetes_judge.py" "$version" "$@"
+    expect_status 0
+  done
+}
+
+# Writes each kind with all parts that a pod may have: code, mounts of each kind, claims, resources, variables.
+write_manifests() {
+  mkdir -p code/pkg
+  echo 'import pkg.a' >code/train.py
+  printf '\377\0' >code/pkg/a.bin
+  chmod 755 code/train.py
+  # shellcheck disable=SC2016 # Kubernetes would replace them
+  printf '%s\n' 'schema = 1' 'name = "whole"' 'image = "reg/train:v1"' 'command = ["python", "train.py", "$(X)"]' \
+    'nnodes = "2:3"' 'max_restarts = 2' 'timeout = "1h"' 'env = { NOTE = "$(Y)", PORT = "4" }' '[code]' 'path = "code"' \
+    '[[mounts]]' 'source = "nfs://store/data"' 'target = "/data"' 'read_only = true' '[[mounts]]' 'source = "/srv"' \
+    'target = "/srv/host"' '[roles.worker]' 'replicas = 6' 'resources = { cpus = 2, gpus = 1, memory = "1G" }' >job.toml
+  printf '%s\n' 'schema = 1' 'name = "roles"' 'image = "tf:v1"' 'command = ["x"]' '[roles.ps]' 'replicas = 2' \
+    'restart = "on-failure:3"' '[roles.worker]' 'replicas = 3' '[roles.chief]' 'replicas = 1' >roles.toml
+  local kind
+  for kind in indexed-job jobset trainjob mpijob; do
+    run_dtrain export kubernetes job.toml --kind $kind --queue team --claim disk:/out --claim read:/in:ro \
+      --with-secret -o $kind.yaml
+    expect_status 0
+    run_dtrain export kubernetes job.toml --kind $kind --without-dtrain -o plain-$kind.yaml
+    expect_status 0
+  done
+  run_dtrain export kubernetes roles.toml --kind jobset -o roles.yaml
+  expect_status 0
+  run_dtrain export kubernetes --nnodes 3 --nproc-per-node 1 --kind indexed-job --image i --without-dtrain -o one.yaml \
+    -- python train.py
+  expect_status 0
+}
+
+test_every_kind_fits_the_schemas_of_kubernetes() {
+  uses kubernetes
+  write_manifests
+  judge ./*.yaml
+}
+
+test_the_examples_fit_the_schemas_of_kubernetes() {
+  uses kubernetes
+  judge "$examples"/kubernetes/*.yaml
+}
+
+test_an_inserted_typo_is_caught_by_the_schemas_of_kubernetes() {
+  uses kubernetes
+  write_manifests
+  local typo file
+  for typo in 's/restartPolicy/restartPolici/' 's/mountPath/mountpath/' 's/containers:/container:/' \
+    's/terminationGracePeriodSeconds: .*/terminationGracePeriodSeconds: soon/'; do
+    for file in indexed-job jobset; do
+      sed "$typo" $file.yaml >broken.yaml
+      expect_not cmp -s $file.yaml broken.yaml
+      run "$python" "$scripts/kubernetes_judge.py" 1.30 broken.yaml
+      expect_status 1
+      expect_stderr_contains 'broken.yaml: '
+    done
+  done
+  for typo in 's/completionMode/completionmode/' 's/clusterIP/clusterIp/' 's/stringData/stringdata/' \
+    's/binaryData/binarydata/'; do
+    sed "$typo" indexed-job.yaml >broken.yaml
+    expect_not cmp -s indexed-job.yaml broken.yaml
+    run "$python" "$scripts/kubernetes_judge.py" 1.30 broken.yaml
+    expect_status 1
+    expect_stderr_contains 'broken.yaml: '
+  done
+}
+
+run_tests "$@"
