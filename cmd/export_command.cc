@@ -143,20 +143,18 @@ Result<ExportWords> kubernetes_export(std::span<const std::string> words) {
   return all;
 }
 
-/// True where the user counts the processes, or names hosts that may have slots.
-bool has_count(const std::vector<DecidedOption>& options) {
-  constexpr std::array<std::string_view, 7> names = {
-      "np", "ppn", "nproc-per-node", "role", "hosts", "hostfile", "host-discovery-script"};
-  return std::ranges::any_of(options, [names](const DecidedOption& one) {
-    return std::ranges::find(names, one.option->name) != names.end();
-  });
-}
-
 /// Decides the configuration of a job in pods: without options of nodes, which are the manifest's.
-/// Each node counts its processes where the user does not.
+/// Nodes without a number of processes have one each, as torchrun has it.
 Result<RunConfig> config_in_pods(RunRequest request, const std::vector<DecidedOption>& options) {
+  constexpr std::array<std::string_view, 7> counts = {
+      "np", "ppn", "nproc-per-node", "role", "hosts", "hostfile", "host-discovery-script"};
+  const auto is_given = [&options](std::string_view name) {
+    return std::ranges::any_of(
+        options, [name](const DecidedOption& one) { return one.option->name == name; });
+  };
   request.takes = counts_in_pods;
-  if (!has_count(options)) request.defaults["nproc-per-node"] = {"auto"};
+  if (is_given("nnodes") && std::ranges::none_of(counts, is_given))
+    request.defaults["nproc-per-node"] = {"1"};
   return load_run_config(std::move(request));
 }
 

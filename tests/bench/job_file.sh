@@ -12,10 +12,12 @@ here=$(realpath "$(dirname "$0")")
 rounds=${1:-15}
 export HOME=$folder/home XDG_STATE_HOME=$folder/state
 unset XDG_CONFIG_HOME
-mkdir "$folder/home" "$folder/times"
+mkdir "$folder/home" "$folder/times" "$folder/code"
 cd "$folder"
 printf '%s\n' 'schema = 1' 'np = 4' 'command = ["true"]' >true.toml
 printf '%s\n' 'schema = 1' 'np = 4' 'image = "debian"' 'command = ["true"]' >image.toml
+printf '%s\n' 'schema = 1' 'image = "debian"' 'nnodes = "64"' 'command = ["true"]' '[code]' 'path = "code"' >pods.toml
+head -c 90000 "$here/job_file.sh" >code/train.py
 printf '%s\n' 'schema = 1' 'np = 1' 'quiet = true' 'command = ["seq", "5000000"]' >lines.toml
 
 # measure NAME COMMAND…: adds a time in ms to those of NAME.
@@ -41,11 +43,13 @@ for ((round = 0; round < rounds; ++round)); do
   measure 'dtrain job status' "$dtrain" job status
   measure 'dtrain export compose' "$dtrain" export compose image.toml
   measure 'dtrain export slurm' "$dtrain" export slurm true.toml
+  measure 'dtrain export kubernetes' "$dtrain" export kubernetes pods.toml --kind jobset
 done
 
 printf '| command | median ms | quartiles | min | max |\n|---|---|---|---|---|\n'
 for name in 'dtrain run' 'dtrain job run' '5,000,000 lines, --output-dir' '5,000,000 lines, job run' \
-  'dtrain job list (30 jobs)' 'dtrain job status' 'dtrain export compose' 'dtrain export slurm'; do
+  'dtrain job list (30 jobs)' 'dtrain job status' 'dtrain export compose' 'dtrain export slurm' \
+  'dtrain export kubernetes'; do
   sort -n "times/$name" | awk -v name="$name" '{ ms[NR] = $1 }
     function at(part) { return ms[int(1 + part * (NR - 1) + 0.5)] }
     END { printf "| %s | %.1f | %.1f - %.1f | %.1f | %.1f |\n", name, at(0.5), at(0.25), at(0.75), ms[1], ms[NR] }'

@@ -24,9 +24,8 @@ Result<> check_layout(const ExportJob& job) {
 Result<> check_kind(const ExportJob& job, const KubernetesOptions& options) {
   const std::string kind = kubernetes_kind_name(options.kind);
   if (has_roles(job) && options.kind != KubernetesKind::jobset) {
-    return fail(Errc::input,
-                format("the roles {}: the pods of {} are equal; write: --kind jobset",
-                       roles_text(job.config.roles), kind));
+    return fail(Errc::input, format("the roles {}: the pods of {} are equal; write: --kind jobset",
+                                    roles_text(job.config.roles), kind));
   }
   if (!options.runtime.empty() && options.kind != KubernetesKind::trainjob) {
     return fail(Errc::input, format("--runtime {}: only a trainjob has a runtime; write: --kind "

@@ -111,6 +111,8 @@ Result<NodeShape> node_shape(const ExportJob& job) {
     return shape;
   }
   if (shape.processes == 0) TRY(split_processes(job, shape));
+  // As torchrun has it.
+  if (shape.processes == 0 && nnodes) shape.processes = 1;
   if (shape.processes > 0) shape.per_node = format("{}", shape.processes);
   return shape;
 }

@@ -21,7 +21,8 @@ struct NodeShape {
 /// its own values of them.
 bool is_node_option(std::string_view name);
 
-/// Finds the shape by --nnodes and --nproc-per-node, else by the hosts of the job and its -np.
+/// Finds the shape by --nnodes and --nproc-per-node, else by the hosts of the job and its -np. With
+/// --nnodes alone, a node has one process.
 /// Fails with Errc::input where nodes would differ.
 Result<NodeShape> node_shape(const ExportJob& job);
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <iterator>
 #include <utility>
 
@@ -22,15 +23,21 @@ bool is_one_of(std::string_view name, const std::array<std::string_view, n>& nam
 
 /// Options that Kubernetes' objects have in their own form, or that count the nodes.
 bool is_in_manifest(std::string_view name) {
-  constexpr std::array<std::string_view, 25> names = {
-      "np",           "nproc-per-node", "ppn",           "role",
-      "role-command", "role-env",       "role-ranked",   "role-cpus",
-      "role-memory",  "role-image",     "image",         "env",
-      "env-file",     "chdir",          "sync",          "sync-from",
-      "sync-to",      "sync-exclude",   "sync-include",  "sync-strict",
-      "sync-max",     "mount",          "mount-command", "max-restarts",
-      "name"};
+  constexpr std::array<std::string_view, 27> names = {
+      "np",           "nproc-per-node", "ppn",        "role",      "role-command",  "role-env",
+      "role-ranked",  "role-cpus",      "role-image", "image",     "env",           "env-file",
+      "role-memory",  "chdir",          "sync",       "sync-from", "sync-to",       "sync-exclude",
+      "sync-include", "sync-strict",    "sync-max",   "mount",     "mount-command", "max-restarts",
+      "name",         "module",         "no-python"};
   return is_node_option(name) || is_one_of(name, names);
+}
+
+/// How the launcher reaches the hosts of an MPIJob.
+bool is_about_ssh(std::string_view name) {
+  constexpr std::array<std::string_view, 7> names = {
+      "ssh",          "ssh-port",        "ssh-identity-file", "ssh-config",
+      "ssh-parallel", "connect-timeout", "rsh-agent"};
+  return is_one_of(name, names);
 }
 
 /// Variables that stand in the command of dtrain: it replaces macros only there.
@@ -53,26 +60,41 @@ std::vector<std::string> variable_words(const ExportJob& job) {
   return words;
 }
 
-/// Returns the words of the user's command for dtrain, as typed.
-const std::vector<std::string>& typed_command(const ExportJob& job) {
+/// Returns the command of the workers, with the place of the code for {code_dir}: dtrain in a pod
+/// has no --sync, from which it would know that.
+std::vector<std::string> worker_command(const ExportJob& job) {
+  constexpr std::string_view macro = "{code_dir}";
   const std::vector<std::string>& own = job.config.roles.front().command;
-  return own.empty() ? job.command : own;
+  std::vector<std::string> words = own.empty() ? job.config.command : own;
+  if (!job.code || job.config.no_macros) return words;
+  const std::string target = code_target(job.config);
+  for (std::string& word : words)
+    for (size_t at = word.find(macro); at != std::string::npos;
+         at = word.find(macro, at + target.size()))
+      word.replace(at, macro.size(), target);
+  return words;
+}
+
+/// True for an option that stands in the command of a pod.
+bool is_passed(const DecidedOption& one, NodeReach reach) {
+  const std::string_view name = one.option->name;
+  if (one.option->effect == Effect::prints || is_in_manifest(name)) return false;
+  if (reach == NodeReach::ssh && is_about_ssh(name)) return true;
+  return part_in_pods(name) == ExportPart::written;
 }
 
 }  // namespace
 
 ExportPart part_in_pods(std::string_view option) {
-  constexpr std::array<std::string_view, 17> of_this_machine = {
-      "hosts",          "hostfile",  "allocation",   "ssh",
-      "ssh-port",       "rsh-agent", "ssh-parallel", "ssh-identity-file",
-      "ssh-config",     "srun-args", "config-file",  "dry-run",
-      "json",           "no-image",  "sync-into",    "sync-local-copy",
-      "connect-timeout"};
+  constexpr std::array<std::string_view, 10> of_this_machine = {
+      "hosts",   "hostfile", "allocation", "srun-args", "config-file",
+      "dry-run", "json",     "no-image",   "sync-into", "sync-local-copy"};
   constexpr std::array<std::string_view, 8> of_named_hosts = {
       "spare",     "host-discovery-script", "slots-per-host", "fetch", "fetch-to",
       "sync-user", "sync-token-env",        "sync-token-file"};
   if (is_one_of(option, of_named_hosts)) return ExportPart::left_out;
-  return is_one_of(option, of_this_machine) ? ExportPart::moot : ExportPart::written;
+  const bool is_moot = is_one_of(option, of_this_machine) || is_about_ssh(option);
+  return is_moot ? ExportPart::moot : ExportPart::written;
 }
 
 ExportPart part_in_plain_pods(std::string_view option) {
@@ -82,24 +104,23 @@ ExportPart part_in_plain_pods(std::string_view option) {
   return option == "fetch" ? ExportPart::left_out : part_in_compose(option);
 }
 
-PodCommand dtrain_command(const ExportJob& job, const std::vector<std::string>& node_words) {
+PodCommand dtrain_command(const ExportJob& job, const std::vector<std::string>& node_words,
+                          NodeReach reach) {
   std::vector<std::string> words = {"dtrain", "run"};
   words.insert(words.end(), node_words.begin(), node_words.end());
-  for (const DecidedOption& one : job.options) {
-    const std::string_view name = one.option->name;
-    const bool is_passed = part_in_pods(name) == ExportPart::written && !is_in_manifest(name);
-    if (is_passed && one.option->effect != Effect::prints)
+  for (const DecidedOption& one : job.options)
+    if (is_passed(one, reach))
       std::ranges::move(option_words(*one.option, one.values), std::back_inserter(words));
-  }
   std::ranges::move(variable_words(job), std::back_inserter(words));
+  const std::vector<std::string> command = worker_command(job);
+  // Options of torchrun would have a script started by python3; the job's own have done so here.
+  if (command.front().ends_with(".py")) words.emplace_back("--no-python");
   words.emplace_back("--");
-  return {.launcher = literal_texts(words), .arguments = literal_texts(typed_command(job))};
+  return {.launcher = literal_texts(words), .arguments = literal_texts(command)};
 }
 
 PodCommand other_command(const ExportJob& job, std::vector<std::string> launcher) {
-  const std::vector<std::string>& own = job.config.roles.front().command;
-  return {.launcher = std::move(launcher),
-          .arguments = literal_texts(own.empty() ? job.config.command : own)};
+  return {.launcher = std::move(launcher), .arguments = literal_texts(worker_command(job))};
 }
 
 std::vector<PodVariable> user_pod_variables(const ExportJob& job) {

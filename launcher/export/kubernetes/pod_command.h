@@ -6,6 +6,7 @@
 #include "launcher/export/kubernetes/pod.h"
 #include "launcher/export/left_out.h"
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,9 +25,13 @@ ExportPart part_in_pods(std::string_view option);
 /// Returns its part in pods that do not run dtrain.
 ExportPart part_in_plain_pods(std::string_view option);
 
+/// How dtrain reaches the other nodes: they dial, or it uses ssh.
+enum class NodeReach : uint8_t { dialed, ssh };
+
 /// Returns "dtrain run", these words about nodes, the job's other options, and the command.
 /// Requires a job whose only role is worker.
-PodCommand dtrain_command(const ExportJob& job, const std::vector<std::string>& node_words);
+PodCommand dtrain_command(const ExportJob& job, const std::vector<std::string>& node_words,
+                          NodeReach reach = NodeReach::dialed);
 /// Returns the user's command behind the words of another launcher, in which Kubernetes replaces
 /// $(NAME).
 PodCommand other_command(const ExportJob& job, std::vector<std::string> launcher);

@@ -26,6 +26,20 @@ std::vector<std::string_view> digit_runs(std::string_view text) {
   return runs;
 }
 
+/// Returns the length of a beginning that all texts share. A number or an escape may not begin in
+/// it and end behind it.
+size_t shared_length(const std::vector<std::string>& texts) {
+  std::string_view shared = texts.front();
+  for (const std::string& text : texts) {
+    if (text.starts_with(shared)) continue;
+    const auto [end, other] = std::ranges::mismatch(shared, text);
+    shared = std::string_view(shared.begin(), end);
+  }
+  while (!shared.empty() && (is_digit(shared.back()) || shared.back() == '$'))
+    shared.remove_suffix(1);
+  return shared.size();
+}
+
 /// The run at one place of each task's text.
 using Column = std::vector<std::string_view>;
 
@@ -46,13 +60,16 @@ std::optional<std::string> task_pattern(const std::vector<std::string>& texts,
                                         const std::vector<TaskNumber>& numbers) {
   const auto is_first = [&texts](const std::string& text) { return text == texts.front(); };
   if (std::ranges::all_of(texts, is_first)) return literal_text(texts.front());
-  std::vector<std::string> literals = literal_texts(texts);
+  const size_t shared = shared_length(texts);
+  std::vector<std::string> literals;
+  for (const std::string& text : texts)
+    literals.push_back(literal_text(std::string_view(text).substr(shared)));
   std::vector<std::vector<std::string_view>> all;
   for (const std::string& text : literals)
     all.push_back(digit_runs(text));
   const auto has_as_many = [&all](const auto& runs) { return runs.size() == all.front().size(); };
   if (!std::ranges::all_of(all, has_as_many)) return std::nullopt;
-  std::string pattern;
+  std::string pattern = literal_text(std::string_view(texts.front()).substr(0, shared));
   for (size_t at = 0; at < all.front().size(); ++at) {
     Column column;
     for (const auto& runs : all)

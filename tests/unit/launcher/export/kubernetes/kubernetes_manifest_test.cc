@@ -51,7 +51,7 @@ TEST_CASE("a manifest that a cluster would not take is refused") {
 
 TEST_CASE("bytes that YAML cannot hold are refused in manifests, too") {
   ExportJob job = pods_job("", "np = 2\n");
-  job.command = {"x", "\xff"};
+  job.config.command = {"x", "\xff"};
   CHECK(!kubernetes_manifest(job, {}, ""));
 }
 

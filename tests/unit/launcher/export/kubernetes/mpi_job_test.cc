@@ -46,7 +46,7 @@ TEST_CASE("without dtrain it is mpirun, and a queue suspends the job in its poli
 }
 
 TEST_CASE("the slots of an MPIJob are a number") {
-  const auto refused = manifest_of("nnodes = '3'\n", "", mpijob);
+  const auto refused = manifest_of("nnodes = '3'\nnproc-per-node = 'gpu'\n", "", mpijob);
   REQUIRE(!refused);
   CHECK(refused.error().message ==
         "how many processes has each worker? an MPIJob's slots are a number; give "

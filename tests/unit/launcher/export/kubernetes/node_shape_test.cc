@@ -21,7 +21,7 @@ TEST_CASE("the shape is that of the options, else that of hosts and processes") 
        "hosts = ['a:4', 'b:4']\n",
        {.nodes = 2, .nnodes = "2", .processes = 4, .per_node = "4"}},
       {"", "hosts = ['a', 'b']\n", {.nodes = 2, .nnodes = "2", .processes = 0, .per_node = "auto"}},
-      {"nnodes = '3'\n", "", {.nodes = 3, .nnodes = "3", .processes = 0, .per_node = "auto"}},
+      {"nnodes = '3'\n", "", {.nodes = 3, .nnodes = "3", .processes = 1, .per_node = "1"}},
       {"nnodes = '3'\n", "np = 6\n", {.nodes = 3, .nnodes = "3", .processes = 2, .per_node = "2"}},
       {"nnodes = '2:4'\nnproc-per-node = '2'\n",
        "",

@@ -23,6 +23,32 @@ TEST_CASE("the command of a pod has the options that are not in the manifest") {
   CHECK(variables[1] == variable_of_text("PORT", "1"));
 }
 
+TEST_CASE("a script keeps its start: by python3 with options of torchrun, else as it is") {
+  const std::string script = "command = ['a.py']\nimage = 'i'\n";
+  const PodCommand plain = dtrain_command(exported_job(script + "np = 2\n"), {});
+  CHECK(plain.launcher == Words{"dtrain", "run", "--no-python", "--"});
+  CHECK(plain.arguments == Words{"a.py"});
+  const PodCommand torchrun = dtrain_command(exported_job(script + "nproc-per-node = '2'\n"), {});
+  CHECK(torchrun.launcher == Words{"dtrain", "run", "--"});
+  CHECK(torchrun.arguments.front() == "python3");
+  CHECK(torchrun.arguments.back() == "a.py");
+  const PodCommand module = dtrain_command(exported_job(script + "np = 2\nmodule = true\n"), {});
+  CHECK(module.arguments == Words{"python3", "-u", "-m", "a.py"});
+}
+
+TEST_CASE("the launcher of an MPIJob gets the options of ssh") {
+  const ExportJob job = exported_job("command = ['x']\nimage = 'i'\nnp = 2\nssh-port = 2222\n");
+  CHECK(dtrain_command(job, {}).launcher == Words{"dtrain", "run", "--"});
+  CHECK(dtrain_command(job, {}, NodeReach::ssh).launcher ==
+        Words{"dtrain", "run", "-p", "2222", "--"});
+}
+
+TEST_CASE("the place of the code stands in the command") {
+  const ExportJob job = exported_job(
+      "command = ['x', '{code_dir}/a:{code_dir}/b']\nimage = 'i'\nnp = 2\n[code]\npath = '.'\n");
+  CHECK(dtrain_command(job, {}).arguments == Words{"x", "/code/a:/code/b"});
+}
+
 TEST_CASE("another launcher gets the command alone") {
   const ExportJob job = exported_job("command = ['python', '$(X)']\nimage = 'i'\nnp = 2\n");
   const PodCommand command = other_command(job, {"torchrun", "$(R)"});

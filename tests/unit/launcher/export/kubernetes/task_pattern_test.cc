@@ -24,6 +24,7 @@ TEST_CASE("texts that differ by the tasks' numbers become one text with their va
                         {{"0/9", "1/10", "2/11"}, "$(I)/$(R)"},
                         {{"$(X) 0", "$(X) 1", "$(X) 2"}, "$$(X) $(I)"},
                         {{"$0", "$1", "$2"}, "$$$(I)"},
+                        {{"a$$0", "a$$1", "a$$2"}, "a$$$$$(I)"},
                         {{"$(X)", "$(X)", "$(X)"}, "$$(X)"}};
   for (const Case& one : cases) {
     CAPTURE(one.pattern);
