@@ -77,10 +77,23 @@ Result<> check_variable(std::string_view name, std::string_view value) {
                                   printable(name), bytes, variable_bytes_max));
 }
 
+/// Fails for a variable by which the nodes of a manifest find each other.
+Result<> check_own_variable(std::string_view name) {
+  const bool is_own =
+      name == "DTRAIN_NODES_TOKEN" || name == "DTRAIN_NODE_RANK" || name.starts_with("PET_");
+  if (!is_own) return {};
+  return fail(
+      Errc::input,
+      format("the variable {}: the manifest has it for its nodes; leave it out", printable(name)));
+}
+
 Result<> check_variables(const ExportJob& job) {
-  for (const Role& role : job.config.roles)
-    for (const auto& [name, value] : user_variables(job.config, role).values)
+  for (const Role& role : job.config.roles) {
+    for (const auto& [name, value] : user_variables(job.config, role).values) {
       TRY(check_variable(name, value));
+      TRY(check_own_variable(name));
+    }
+  }
   return {};
 }
 

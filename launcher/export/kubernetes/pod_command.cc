@@ -23,12 +23,12 @@ bool is_one_of(std::string_view name, const std::array<std::string_view, n>& nam
 
 /// Options that Kubernetes' objects have in their own form, or that count the nodes.
 bool is_in_manifest(std::string_view name) {
-  constexpr std::array<std::string_view, 27> names = {
-      "np",           "nproc-per-node", "ppn",        "role",      "role-command",  "role-env",
-      "role-ranked",  "role-cpus",      "role-image", "image",     "env",           "env-file",
-      "role-memory",  "chdir",          "sync",       "sync-from", "sync-to",       "sync-exclude",
-      "sync-include", "sync-strict",    "sync-max",   "mount",     "mount-command", "max-restarts",
-      "name",         "module",         "no-python"};
+  constexpr std::array<std::string_view, 28> names = {
+      "np",           "nproc-per-node", "ppn",        "role",       "role-command",  "role-env",
+      "role-ranked",  "role-cpus",      "role-image", "image",      "env",           "env-file",
+      "role-memory",  "chdir",          "sync",       "sync-from",  "sync-to",       "sync-exclude",
+      "sync-include", "sync-strict",    "sync-max",   "mount",      "mount-command", "max-restarts",
+      "name",         "module",         "no-python",  "reset-limit"};
   return is_node_option(name) || is_one_of(name, names);
 }
 
@@ -92,7 +92,11 @@ ExportPart part_in_pods(std::string_view option) {
   constexpr std::array<std::string_view, 8> of_named_hosts = {
       "spare",     "host-discovery-script", "slots-per-host", "fetch", "fetch-to",
       "sync-user", "sync-token-env",        "sync-token-file"};
-  if (is_one_of(option, of_named_hosts)) return ExportPart::left_out;
+  // dtrain in pods starts no job again by itself.
+  constexpr std::array<std::string_view, 5> of_restarts = {
+      "restart-on", "elastic-timeout", "min-np", "max-np", "blacklist-cooldown-range"};
+  if (is_one_of(option, of_named_hosts) || is_one_of(option, of_restarts))
+    return ExportPart::left_out;
   const bool is_moot = is_one_of(option, of_this_machine) || is_about_ssh(option);
   return is_moot ? ExportPart::moot : ExportPart::written;
 }

@@ -20,6 +20,8 @@ TEST_CASE("a job that Kubernetes would refuse is refused here, with the next ste
       {"", {.secret = "S"}, "--secret \"S\": Kubernetes takes"},
       {"", {.queue = "q.r"}, "--queue \"q.r\": Kubernetes takes"},
       {"env = { 'A B' = '1' }\n", {}, "the variable A B: Kubernetes takes names of letters"},
+      {"env = { DTRAIN_NODES_TOKEN = 'a' }\n", {}, "the variable DTRAIN_NODES_TOKEN: the manifest"},
+      {"env = { PET_NNODES = '3' }\n", {}, "the variable PET_NNODES: the manifest has it"},
       {"env = { '1A' = '1' }\n", {}, "the variable 1A: Kubernetes takes names of letters"}};
   for (const Case& one : cases) {
     CAPTURE(one.message);

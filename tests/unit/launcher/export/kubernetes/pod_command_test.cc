@@ -59,6 +59,7 @@ TEST_CASE("another launcher gets the command alone") {
 TEST_CASE("options have their part in pods") {
   CHECK(part_in_pods("hosts") == ExportPart::moot);
   CHECK(part_in_pods("spare") == ExportPart::left_out);
+  CHECK(part_in_pods("restart-on") == ExportPart::left_out);
   CHECK(part_in_pods("timeout") == ExportPart::written);
   CHECK(part_in_plain_pods("timeout") == ExportPart::written);
   CHECK(part_in_plain_pods("nnodes") == ExportPart::written);
