@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Manifests of dtrain export kubernetes, judged by the strict schemas of Kubernetes 1.30 and of the newest one that
-# kubernetes-validate has.
+# kubernetes-validate has. Their pods run on nodes of tests/net/lib.sh, with the real torchrun and PyTorch.
 # shellcheck source=../cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
+# shellcheck source=../net/lib.sh
+. "$(dirname "$0")/../net/lib.sh"
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 export PYTHONPATH=$scripts/../cli/kubernetes PYTHONDONTWRITEBYTECODE=1
@@ -77,6 +79,50 @@ test_an_inserted_typo_is_caught_by_the_schemas_of_kubernetes() {
     expect_status 1
     expect_stderr_contains 'broken.yaml: '
   done
+}
+
+# Runs the pods of a manifest, one on each node, to their ends. Stdout is that of the first.
+run_pods() {
+  local manifest=$1 count k
+  local -a pids=()
+  POD_PATH=${python%/*}:/usr/bin:/bin python3 "$scripts/../cli/kubernetes/pod_scripts.py" "$manifest" \
+    "$(printf '0%.0s' {1..64})" "$PWD" >names || fail 'no scripts of pods'
+  count=$(wc -l <names)
+  hosts_up "$count"
+  cat names >>"$out/net/hosts"
+  for ((k = 1; k <= count; ++k)); do
+    on_host "$k" timeout "$run_timeout_s" sh "$PWD/pod$k.sh" >"pod$k" 2>"errors$k" &
+    pids+=($!)
+  done
+  for k in "${!pids[@]}"; do
+    wait "${pids[k]}" || fail "pod $((k + 1)) failed:" "$(tail -n 5 "errors$((k + 1))")"
+  done
+  # shellcheck disable=SC2031 # set by the library
+  cp pod1 "$out/stdout"
+}
+
+# Writes a manifest of train.py in pods without dtrain. The script comes by a ConfigMap, and its data with the image.
+export_training() {
+  mkdir -p code/scripts in_pods/data
+  cp "$examples/pytorch_ddp/train.py" code/scripts
+  cp "$examples/data/digits.csv" in_pods/data
+  run_dtrain export kubernetes --image i --without-dtrain -o pods.yaml --sync-from code --sync-to "$PWD/in_pods" "$@" \
+    -- python3 scripts/train.py
+  expect_status 0
+}
+
+test_torchrun_trains_in_the_pods_of_an_indexed_job() {
+  uses torch
+  export_training --kind indexed-job --nnodes 2 --nproc-per-node 2
+  run_pods pods.yaml
+  expect_training_result 4
+}
+
+test_pytorch_trains_in_pods_of_one_process_without_a_launcher() {
+  uses torch
+  export_training --kind jobset --nnodes 3
+  run_pods pods.yaml
+  expect_training_result 3
 }
 
 run_tests "$@"
