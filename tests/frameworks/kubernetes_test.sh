@@ -82,6 +82,7 @@ test_an_inserted_typo_is_caught_by_the_schemas_of_kubernetes() {
 }
 
 # Runs the pods of a manifest, one on each node, to their ends. Stdout is that of the first.
+# shellcheck disable=SC2031 # the library sets `out`
 run_pods() {
   local manifest=$1 count k
   local -a pids=()
@@ -97,7 +98,6 @@ run_pods() {
   for k in "${!pids[@]}"; do
     wait "${pids[k]}" || fail "pod $((k + 1)) failed:" "$(tail -n 5 "errors$((k + 1))")"
   done
-  # shellcheck disable=SC2031 # set by the library
   cp pod1 "$out/stdout"
 }
 
@@ -123,6 +123,21 @@ test_pytorch_trains_in_pods_of_one_process_without_a_launcher() {
   export_training --kind jobset --nnodes 3
   run_pods pods.yaml
   expect_training_result 3
+}
+
+test_tensorflow_trains_in_the_pods_of_different_roles() {
+  uses tensorflow
+  mkdir code
+  cp "$examples/tensorflow_mwms/train.py" code
+  run_dtrain export kubernetes --kind jobset --image i --role chief=1,worker=2 --env-set none,tf \
+    -x TF_USE_LEGACY_KERAS=1 -x TF_CPP_MIN_LOG_LEVEL=3 --sync-from code --sync-to "$PWD/in_pods" -o pods.yaml \
+    -- python3 train.py
+  expect_status 0
+  run_pods pods.yaml
+  local k
+  for k in '1 0' '2 0' '3 1'; do
+    expect grep -qxE "worker ${k#* } of 3: y = 2\.[0-9]+ x \+ 10\.[0-9]+" "pod${k% *}"
+  done
 }
 
 run_tests "$@"
