@@ -46,6 +46,24 @@ Result<Fd> open_trusted_file(const std::string& path) {
                                     status.st_uid));
 }
 
+Result<std::string> read_secret_file(const std::string& path, size_t bytes_max) {
+  const auto refuse = [](const std::string& why) { return fail(Errc::input, why); };
+  const auto file = open_to_read(path, O_NONBLOCK);
+  if (!file) return refuse(file.error().message);
+  struct stat status = {};
+  if (fstat(file->get(), &status) != 0) return refuse(errno_text(errno));
+  if (!S_ISREG(status.st_mode)) return refuse("it is no regular file");
+  if (status.st_uid != geteuid() && status.st_uid != 0)
+    return refuse(format("it belongs to the user {}, not to you or root", status.st_uid));
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    return refuse("other users may write to it; `chmod 600` it, and make a new token");
+  if (status.st_uid != 0 && (status.st_mode & (S_IRGRP | S_IROTH)) != 0)
+    return refuse("other users may read it; `chmod 600` it, and make a new token");
+  auto text = read_text(file->get(), bytes_max);
+  if (!text) return refuse(text.error().message);
+  return text;
+}
+
 Result<std::string> read_text(int fd, size_t bytes_max) {
   std::string text;
   while (text.size() <= bytes_max) {

@@ -22,6 +22,11 @@ Result<std::string> read_text(int fd, size_t bytes_max);
 /// the reason.
 Result<Fd> open_trusted_file(const std::string& path);
 
+/// Returns the text of a file that holds a secret, at most `bytes_max`. Fails with Errc::input
+/// unless it is a regular file that is this user's and readable by it alone, or root's, and that
+/// others may not write to. Errors contain the reason, without the path.
+Result<std::string> read_secret_file(const std::string& path, size_t bytes_max);
+
 /// True for the path of a folder; a link to one is no folder.
 bool names_folder(const std::string& path);
 

@@ -1,15 +1,9 @@
 #include "launcher/sync/source/git_token.h"
 
 #include "base/format.h"
-#include "base/io/fd.h"
 #include "base/io/file.h"
 #include "base/text.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstdlib>
 
 namespace dt {
@@ -27,27 +21,10 @@ std::string variable_of(const Environment& environment, const std::string& name)
 }
 
 Result<std::string> read_token_file(const std::string& path) {
-  const std::string shown = "--sync-token-file " + shell_quote(printable(path));
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!file) return fail(Errc::input, format("{}: {}", shown, errno_text(errno)));
-  struct stat status = {};
-  if (::fstat(file.get(), &status) != 0)
-    return fail(Errc::input, format("{}: {}", shown, errno_text(errno)));
-  if (!S_ISREG(status.st_mode)) return fail(Errc::input, shown + ": it is no regular file");
-  const bool ours = status.st_uid == ::geteuid();
-  if (!ours && status.st_uid != 0)
-    return fail(Errc::input,
-                format("{}: it belongs to the user {}, not to you or root", shown, status.st_uid));
-  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-    return fail(
-        Errc::input,
-        format("{}: other users may write to it; `chmod 600` it, and make a new token", shown));
-  if (status.st_uid != 0 && (status.st_mode & (S_IRGRP | S_IROTH)) != 0)
-    return fail(Errc::input,
-                format("{}: other users may read it; `chmod 600` it, and make a new token", shown));
-  const auto text = read_text(file.get(), GitToken::bytes_max);
-  if (!text) return fail(Errc::input, format("{}: {}", shown, text.error().message));
-  return *text;
+  auto text = read_secret_file(path, GitToken::bytes_max);
+  if (text) return text;
+  return fail(Errc::input, format("--sync-token-file {}: {}", shell_quote(printable(path)),
+                                  text.error().message));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/io/fd.h"
+#include "tests/unit/another_user.h"
 #include "tests/unit/temporary_folder.h"
 
 #include <doctest/doctest.h>
@@ -25,6 +26,28 @@ TEST_CASE("a text of exactly the limit is read whole, also from a pipe") {
   REQUIRE(write(pipe.write.get(), "a\n", 2) == 2);
   pipe.write.reset();
   CHECK(read_text_file(format("/dev/fd/{}", pipe.read.get()), 100).value() == "a\n");
+}
+
+TEST_CASE("a secret is read from a file of this user or root that others cannot read or change") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/secret";
+  const auto fault = [&](mode_t mode) {
+    folder.write("secret", "s3cret\n", mode);
+    const auto text = read_secret_file(path, 100);
+    CHECK((text || text.error().code == Errc::input));
+    return text ? *text : text.error().message;
+  };
+  CHECK(fault(0600) == "s3cret\n");
+  CHECK(fault(0622) == "other users may write to it; `chmod 600` it, and make a new token");
+  CHECK(fault(0644) == (geteuid() == 0 ? "s3cret\n"
+                                       : "other users may read it; `chmod 600` it, and make a new "
+                                         "token"));
+  CHECK(read_secret_file(path, 3).error().message == "it is larger than 0 MB");
+  CHECK(read_secret_file(path + "s", 3).error().message == "No such file or directory");
+  CHECK(read_secret_file(folder.path(), 3).error().message == "it is no regular file");
+  if (give_to_another_user(path))
+    CHECK(read_secret_file(path, 100).error().message ==
+          "it belongs to the user 65534, not to you or root");
 }
 
 TEST_CASE("a mapped file has the bytes of the file, none when it is empty") {
