@@ -79,7 +79,9 @@ import os
 import sys
 
 names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK")
-print(__name__, [os.environ[name] for name in names], sys.argv[1:], sys.stdout.write_through)
+words = __name__, [os.environ[name] for name in names], sys.argv[1:], sys.stdout.write_through
+# One write: under torchrun the parts of lines of two ranks could mix.
+os.write(1, f"{words}\n".encode())
 END
   cp main.py torchtitan/train.py
   both --nproc-per-node 2 main.py --lr 1
