@@ -9,7 +9,9 @@
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <unistd.h>
 
+#include <array>
 #include <memory>
 
 namespace dt {
@@ -49,6 +51,12 @@ std::vector<InterfaceAddress> interface_addresses() {
   }
   outside.insert(outside.end(), loopback.begin(), loopback.end());
   return outside;
+}
+
+std::string own_host_name() {
+  std::array<char, 256> name = {};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
 }
 
 Result<std::vector<std::string>> look_up_addresses(const std::string& name) {

@@ -21,6 +21,8 @@ struct InterfaceAddress {
 /// Returns the addresses of all interfaces that are up, loopback last. Omits link-local IPv6 ones.
 std::vector<InterfaceAddress> interface_addresses();
 
+/// Returns the name of this machine, or of its UTS namespace.
+std::string own_host_name();
 /// Returns the addresses of a host's name by the system's resolver, without ports. Blocks as long
 /// as that does. Fails with Errc::not_found when there is no such name, else with
 /// Errc::unreachable.

@@ -2,6 +2,7 @@
 
 #include "base/crypto.h"
 #include "base/format.h"
+#include "base/io/network.h"
 #include "base/text.h"
 #include "launcher/ssh/config/expand.h"
 
@@ -24,9 +25,7 @@ SshRequest request_of_user(const LoginOptions& login) {
     request.local_user = entry->pw_name;
     request.home = entry->pw_dir;
   }
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  request.local_host = name;
+  request.local_host = own_host_name();
   request.port = login.port;
   if (login.identity) request.identity_files = {*login.identity};
   request.config_file = login.config;

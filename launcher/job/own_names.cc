@@ -74,8 +74,7 @@ std::vector<std::string> own_names(const RunConfig& config, const NameLookUp& lo
   std::vector<std::string> names;
   for (const InterfaceAddress& address : interface_addresses())
     names.push_back(address.ip);
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
+  const std::string name = own_host_name();
   const std::string_view full = name;
   names.emplace_back(full);
   names.emplace_back(full.substr(0, full.find('.')));

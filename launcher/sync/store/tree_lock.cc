@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/format.h"
 #include "base/io/file.h"
+#include "base/io/network.h"
 #include "base/text.h"
 #include "launcher/sync/store/folder_walk.h"
 #include "launcher/sync/store/locked_file.h"
@@ -11,7 +12,6 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -20,12 +20,6 @@ namespace dt {
 namespace {
 
 constexpr size_t holder_bytes_max = 512;
-
-std::string own_host_name() {
-  std::array<char, 256> name = {};
-  ::gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
 
 std::string lock_path(std::string_view folder) {
   return format("{}/{}", folder, TreeLock::file_name);
