@@ -31,6 +31,7 @@ constexpr std::array topics = {
     CommandHelp{"bench", "Measure the collectives of libdtrain: dtrain bench all_reduce -np 2."},
     CommandHelp{"ps", "Serve the variables of a job: what the role ps runs with a strategy.",
                 "--checkpoint --checkpoint-every --help"},
+    CommandHelp{"token", "Print a new token for the nodes of a job: dtrain token.", "--help"},
     CommandHelp{"config", "Show what flags, variables and files decide: dtrain config show.",
                 "show --origin --all --json --help"},
     CommandHelp{"cache", "List or remove the files of dtrain that hosts keep: dtrain cache list.",
@@ -249,6 +250,19 @@ std::string ps_help() {
                "server's host. A server that starts restores the newest step that all have.") +
          entry("--checkpoint-every STEPS",
                "Write them after so many steps; else only when the job ends.");
+}
+
+std::string token_help() {
+  return "usage: dtrain token\n\n" +
+         wrapped(
+             "Prints a new token: 64 random hex digits. Where each node starts the same dtrain "
+             "run, the nodes prove themselves by it. Give one token to all nodes of a job, in "
+             "the variable DTRAIN_NODES_TOKEN or in a file for --token-file, and keep it "
+             "secret: each process that has it can run commands on the nodes.",
+             0) +
+         "\n\nexamples\n"
+         "  dtrain token > token && chmod 600 token\n"
+         "  kubectl create secret generic train-dtrain --from-literal=token=$(dtrain token)\n";
 }
 
 std::string check_help() {
@@ -470,6 +484,7 @@ std::string help_text(std::string_view topic) {
   if (topic == "config") return config_help();
   if (topic == "cache") return cache_help();
   if (topic == "ps") return ps_help();
+  if (topic == "token") return token_help();
   if (topic == "job") return job_help();
   if (topic == "export") return export_help();
   if (topic == "completion") return completion_help();

@@ -1,4 +1,5 @@
 #include "base/color.h"
+#include "base/crypto.h"
 #include "base/io/log.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -194,6 +195,12 @@ int job_command(const Invocation& invocation) {
   const auto config = load_run_config(*std::move(request));
   if (!config) return print_error(config.error(), typed_color(invocation));
   if (!invocation.job.connect) return run_kept_job(*config, std::move(text), invocation.job.detach);
+  if (config->nodes) {
+    return print_error({Errc::input,
+                        "--connect: the nodes of this job start by themselves, so there are no "
+                        "hosts to connect to; leave it out"},
+                       config->color);
+  }
   return check(*config, {.json = config->json, .command = config->command},
                parse_environment(environment));
 }
@@ -260,6 +267,12 @@ int cache_command(const Invocation& invocation) {
   return status != 0 ? status : printed;
 }
 
+/// Prints the secret that all nodes of a job share.
+int token_command() {
+  const auto token = Token::random();
+  return token ? print(token->text() + "\n") : print_error(token.error());
+}
+
 int ps_command(const PsOptions& options) {
   Log log = own_log(ColorChoice::automatic);
   const auto served = run_ps(options, log);
@@ -311,6 +324,8 @@ int dispatch(const std::vector<std::string>& words) {
       return cache_command(*invocation);
     case Invocation::Command::ps:
       return ps_command(invocation->ps);
+    case Invocation::Command::token:
+      return token_command();
     case Invocation::Command::bench:
       return bench_command(*invocation);
     case Invocation::Command::job:

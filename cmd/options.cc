@@ -266,6 +266,18 @@ Result<Invocation> parse_ps(Words words) {
   return invocation;
 }
 
+Result<Invocation> parse_token(Words words) {
+  if (std::ranges::any_of(words, is_help)) return help_for("token");
+  if (!words.empty()) {
+    return fail(Errc::input,
+                format("token: \"{}\" means nothing to it; dtrain token prints a new token",
+                       printable(words[0])));
+  }
+  Invocation invocation;
+  invocation.command = Invocation::Command::token;
+  return invocation;
+}
+
 Result<Invocation> parse_job(Words words) {
   JobWords read = TRY(read_job_words(words));
   if (read.action == JobWords::Action::help) return help_for("job");
@@ -306,6 +318,7 @@ Result<Invocation> parse_command_line(const std::vector<std::string>& arguments)
   if (is_version(arguments[0])) return parse_version(words);
   if (arguments[0] == "cache") return parse_cache(words);
   if (arguments[0] == "ps") return parse_ps(words);
+  if (arguments[0] == "token") return parse_token(words);
   if (arguments[0] == "job") return parse_job(words);
   if (arguments[0] == "export") return parse_export(words);
   if (arguments[0] == "config") return parse_config(words);

@@ -25,6 +25,7 @@ struct Invocation {
     bench,
     cache,
     ps,
+    token,
     job,
     export_job,
     run

@@ -29,10 +29,11 @@ FLOORS = {
     "comm/training": ("ps", "strategy", "coordinator"),
     "comm/training/ps": ("state", "", "api"),
     "launcher": ("ssh", "config", "process", "protocol", "plan", "environment", "network", "sync", "mounts", "agent",
-                 "export", "connect", "slurm", "console", "discovery", "report", "kept", "job", "check"),
+                 "export", "connect", "slurm", "console", "discovery", "report", "nodes", "kept", "job", "check"),
     "launcher/ssh": ("config", "keys", ""), "launcher/export": ("", "kubernetes"),
     "launcher/job": ("start", "generations", "supervision", "sync", ""),
-    "launcher/config": ("words", "hosts", "allocation", "restarts", "resources", "tables", "sync", "mounts", "", "files", "jobs"),
+    "launcher/config": ("words", "hosts", "allocation", "restarts", "resources", "tables", "sync", "mounts", "nodes", "",
+                        "files", "jobs"),
     "launcher/sync": ("", "source", "store", "setup", "fetch", "host", "server"),
 }
 

@@ -14,12 +14,6 @@ namespace dt {
 
 namespace {
 
-std::string own_hostname() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  return name;
-}
-
 MachineId own_machine() {
   MachineId machine;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> machine.boot;
@@ -50,7 +44,7 @@ std::vector<std::string> own_environment() {
 
 Hello make_hello(AgentLocation location) {
   return {.build = std::string(build_version),
-          .hostname = own_hostname(),
+          .hostname = own_host_name(),
           .addresses = location == AgentLocation::other_host ? interface_addresses()
                                                              : std::vector<InterfaceAddress>(),
           .machine = own_machine()};
@@ -60,9 +54,12 @@ Environment local_host_environment(const std::vector<std::string>& excluded) {
   return host_environment(parse_environment(own_environment()), excluded);
 }
 
-HostFacts own_host_facts(const std::vector<std::string>& excluded) {
-  return {.own = local_host_environment(excluded),
-          .hostname = own_hostname(),
+HostFacts own_host_facts(const std::vector<std::string>& excluded, bool own_variables) {
+  Environment own = local_host_environment(excluded);
+  if (own_variables)
+    own.merge(forwarded_environment(parse_environment(own_environment()), {}, excluded));
+  return {.own = std::move(own),
+          .hostname = own_host_name(),
           .interface = {},
           .accelerator = has_accelerator()};
 }

@@ -31,7 +31,8 @@ std::vector<std::string> own_environment();
 /// of `excluded`.
 Environment local_host_environment(const std::vector<std::string>& excluded = {});
 
-/// Returns the facts that a host adds to its tasks' environment, without excluded variables.
-HostFacts own_host_facts(const std::vector<std::string>& excluded);
+/// Returns the facts that a host adds to its tasks' environment, without excluded variables. With
+/// `own_variables`, these have all variables of this process that a launcher would forward.
+HostFacts own_host_facts(const std::vector<std::string>& excluded, bool own_variables = false);
 
 }  // namespace dt

@@ -50,7 +50,7 @@ Result<> LocalTasks::launch(Launch wanted, Programs programs) {
     environment.insert(launch_.forwarded.begin(), launch_.forwarded.end());
   const bool one_for_all = launch_.tf_config && launch_.cluster_filter == ClusterFilter::none;
   if (one_for_all) tf_cluster_ = tf_cluster(launch_.cluster);
-  host_ = own_host_facts(launch_.excluded);
+  host_ = own_host_facts(launch_.excluded, launch_.own_variables);
   host_.interface = launch_.interface;
   tasks_.resize(launch_.tasks.size());
   if (launch_.error_files || launch_.line_buffer) errors_ = ErrorFolder::make();

@@ -3,7 +3,6 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "choices/cross_device_rules.h"
-#include "launcher/config/allocation/started_once.h"
 #include "launcher/config/cluster_options.h"
 #include "launcher/config/environment_options.h"
 #include "launcher/config/horovod_settings.h"
@@ -347,7 +346,8 @@ Result<RunConfig> make_run_config(const OptionSources& by_precedence,
   RunConfig config;
   config.command = std::move(command);
   TRY(read_external_cluster(by_precedence, environment, read_text, config));
-  if (!config.external_cluster) TRY(check_single_task(environment, on_terminal));
+  const ProcessStart start = {.environment = environment, .on_terminal = on_terminal};
+  TRY(find_step_nodes(by_precedence, start, config));
   if (!find_option(by_precedence, "role-command")) TRY(check_command(by_precedence, config));
   TRY(check_answered_options(by_precedence));
   TRY(read_mca(by_precedence, config));
@@ -362,13 +362,12 @@ Result<RunConfig> make_run_config(const OptionSources& by_precedence,
   if (!config.external_cluster) {
     TRY(read_processes(by_precedence, config.placement));
     TRY(read_hosts(by_precedence, environment, read_text, config));
+    TRY(read_nodes(by_precedence, start, config));
     TRY(read_torchrun_layout(by_precedence, config));
   }
   TRY(read_environment(by_precedence, read_text, config));
   TRY(read_strategy(by_precedence, config));
   TRY(read_roles(by_precedence, read_text, config));
-  const bool names_hosts = !config.hosts.empty() || !config.host_source.program.empty();
-  if (!config.external_cluster) TRY(check_single_node(environment, names_hosts));
   TRY(read_env_sets(by_precedence, config));
   TRY(read_cluster_filter(by_precedence, config));
   TRY(read_stdin(by_precedence, config));
@@ -388,6 +387,7 @@ Result<RunConfig> make_run_config(const OptionSources& by_precedence,
   TRY(read_flags(by_precedence, config));
   TRY(read_restart_settings(by_precedence, read_text, config));
   TRY(read_torchrun_command(by_precedence, config));
+  TRY(check_nodes_job(by_precedence, start, config));
   return config;
 }
 

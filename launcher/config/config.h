@@ -10,6 +10,7 @@
 #include "launcher/config/hosts/hosts.h"
 #include "launcher/config/hosts/port_range.h"
 #include "launcher/config/mounts/mount.h"
+#include "launcher/config/nodes/node_options.h"
 #include "launcher/config/option_source.h"
 #include "launcher/config/placement_options.h"
 #include "launcher/config/restarts/restart_options.h"
@@ -57,6 +58,7 @@ struct RunConfig {
   std::string slurm_job;    ///< SLURM_JOB_ID, if that is a Slurm job
   std::vector<std::string> srun_words;            ///< of --srun-args, for the step of that job
   bool hosts_are_pods = false;                    ///< of Kubernetes, as those of an MPIJob
+  std::optional<NodeOptions> nodes;               ///< that start by themselves; none: hosts
   std::vector<EnvironmentSetting> environment;    ///< of two with one name the later wins
   std::vector<std::string> environment_excluded;  ///< patterns of names that are not forwarded
   EnvSets env_sets = default_env_sets();

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -60,7 +59,7 @@ void offer_resources(const OptionSources& sources, RunConfig& config) {
 /// enough for MIN:MAX.
 Result<> check_nodes(const OptionSources& sources, const RunConfig& config) {
   const std::optional<NodeRange> nodes = TRY(read_node_range(sources));
-  if (!nodes || !config.host_source.program.empty()) return {};
+  if (!nodes || config.nodes || !config.host_source.program.empty()) return {};
   const auto hosts = static_cast<int64_t>(host_count(config));
   const bool is_range = nodes->least < nodes->most;
   if (hosts == nodes->least || (is_range && hosts > nodes->least)) return {};
@@ -75,12 +74,17 @@ Result<> check_nodes(const OptionSources& sources, const RunConfig& config) {
 
 Result<> check_node_rank(const OptionSources& sources, const RunConfig& config) {
   const auto given = find_option(sources, "node-rank");
-  if (!given) return {};
-  const int64_t rank = TRY(given->integer(0, std::numeric_limits<int32_t>::max()));
-  if (rank == 0 && host_count(config) == 1) return {};
+  if (!given || config.nodes) return {};
+  if (given->value() == "0" && host_count(config) == 1) return {};
+  if (host_count(config) > 1) {
+    return given->refuse(
+        "the hosts are named, so dtrain is started once, and starts the processes of all of them; "
+        "leave it out");
+  }
   return given->refuse(
-      "dtrain is started once, and starts the processes of all hosts; leave it out, and name the "
-      "hosts: -H HOST,HOST,…");
+      format("a job on one node has the rank 0 alone, not {}; where each node starts dtrain run, "
+             "give --nnodes N and --master-addr HOST, too",
+             printable(given->value())));
 }
 
 /// Reads the program that prints the hosts, and --slots-per-host.
@@ -252,6 +256,7 @@ Result<> read_hosts(const OptionSources& sources, const Environment& environment
     const bool is_alone = TRY(standalone->flag());
     if (is_alone) return {};
   }
+  if (config.nodes) return {};
   return read_allocation(allocation, input, config);
 }
 

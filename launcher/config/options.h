@@ -124,6 +124,14 @@ inline constexpr std::array own_options = {
         "How long all tries to reach a host may take together (default: ConnectTimeout of the ssh "
         "configuration, else 10s, and 2s for a host that only refuses connections; for an MPIJob "
         "nine tenths of --start-timeout)."},
+    Option{"token-file", "--token-file", OptionKind::text, "FILE", OptionGroup::hosts,
+           "The file with the token by which the nodes of --nnodes prove themselves, as `dtrain "
+           "token` prints it. Only its user may read it, unless root owns it. Without it, the "
+           "variable DTRAIN_NODES_TOKEN has the token.",
+           true, Effect::decides, "", true},
+    Option{"no-token", "--no-token", OptionKind::flag, "", OptionGroup::hosts,
+           "Accept every process that reaches the port of node 0 as a node, as torchrun does.",
+           true, Effect::decides, "", true},
 
     Option{
         "env", "-x --env", OptionKind::list, "NAME[=VALUE]", OptionGroup::workers,

@@ -32,24 +32,12 @@ std::string own_architecture() {
   return about.machine;
 }
 
-std::string suspension_text(Duration away, Duration lease) {
-  const Duration rounded = away < seconds(10) ? std::chrono::round<milliseconds>(away / 100) * 100
-                                              : Duration(std::chrono::round<seconds>(away));
-  return format("dtrain was suspended for {}, longer than the lease of {} (--dead-after)",
-                duration_text(rounded), duration_text(lease));
-}
-
 /// How long an agent that is added later may look for the resources of its host.
 constexpr Duration late_survey_patience = seconds(10);
 
 /// Names of awaited answers, for the message when one does not come.
 constexpr std::string_view hello_answer = "hello";
 constexpr std::string_view probe_answer = "probe";
-
-std::string no_answer(std::string_view what, const std::vector<std::string>& hosts = {}) {
-  return format("no {} from the agent{}{} before the start deadline; see --start-timeout", what,
-                hosts.empty() ? "" : " on ", join(hosts, ", "));
-}
 
 Result<ConnectOptions> own_connect_options(const AgentGroup::Options& wanted,
                                            const std::vector<Host>& hosts) {
@@ -161,6 +149,17 @@ Result<> AgentGroup::handle(Agent& agent, const FrameView& message) {
       report_connected();
       if (agent.need != ResourceNeed::nothing) ask_resources(agent, late_survey_patience);
       return {};
+    case MessageType::node: {
+      const auto intro = TRY(decode<NodeIntro>(message.payload));
+      if (!dialed_) return fail(Errc::protocol, "a node of no job");
+      agent.link->rename(dialed_->introduced(agent.link->host().name, intro));
+      return {};
+    }
+    case MessageType::leaving: {
+      Leaving leaving = TRY(decode<Leaving>(message.payload));
+      agent.link->lose(printable(leaving.why, 300));
+      return {};
+    }
     case MessageType::resources:
       agent.resources = TRY(decode<HostResources>(message.payload));
       return {};

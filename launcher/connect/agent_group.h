@@ -81,7 +81,9 @@ class AgentGroup {
   /// Starts an agent on one more host, a spare with the next number. Requires can_add().
   Result<> add(const Host& host, ResourceNeed need = ResourceNeed::nothing);
   /// False for a host whose agent can be started only together with all others.
-  bool can_add(const Host& host) const { return !dialed_ || !dialed_->starts(host); }
+  bool can_add(const Host& host) const {
+    return !dialed_ || !dialed_->starts(host) || dialed_->returns(host);
+  }
   /// Starts the agent of a host anew, which is lost, under its number. It reports the resources
   /// that the agent before was asked for. Requires can_add().
   Result<> reconnect(size_t agent);

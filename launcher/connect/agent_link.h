@@ -76,6 +76,8 @@ class AgentLink {
   void kill();
 
   const Host& host() const { return host_; }
+  /// The host has another name from now on.
+  void rename(std::string name) { host_.name = std::move(name); }
   bool closed() const { return closed_; }
   /// True after the magic line, until the link is closed.
   bool speaking() const { return !starting_ && !closed_; }

@@ -13,7 +13,7 @@ DialedConnection::DialedConnection(Loop& loop, Events events, Handlers handlers)
 }
 
 DialedConnection::~DialedConnection() {
-  events_.on_destroyed();
+  events_.on_destroyed(this);
 }
 
 Result<> DialedConnection::attach(Fd connection, Session session, ByteSpan verdict) {
@@ -77,6 +77,13 @@ void DialedConnection::arrived() {
 void DialedConnection::close_after_sending() {
   // Without an agent there is nothing to finish.
   if (!stream_ || !arrived_) return hang_up();
+  finished_ = events_.stays_until_dismissed;
+  if (!finished_) stream_->close_after_sending();
+}
+
+void DialedConnection::dismiss(ByteSpan frame) {
+  if (!stream_ || std::exchange(dismissed_, true)) return;
+  write(frame);
   stream_->close_after_sending();
 }
 

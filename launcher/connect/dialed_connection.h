@@ -24,7 +24,9 @@ class DialedConnection final : public AgentConnection {
   /// Changes that matter to the connections of all hosts together.
   struct Events {
     std::function<void()> on_settled;  ///< the agent speaks, or is not awaited any more
-    std::function<void()> on_destroyed;
+    std::function<void(const DialedConnection* destroyed)> on_destroyed;
+    /// Where it is that of a node: close_after_sending() leaves it open for dismiss().
+    bool stays_until_dismissed = false;
   };
   DialedConnection(Loop& loop, Events events, Handlers handlers);
   ~DialedConnection() override;
@@ -39,14 +41,23 @@ class DialedConnection final : public AgentConnection {
   /// Ends the wait for an agent, and calls on_end. Requires awaited().
   void give_up(CloseReason reason);
 
+  /// Sends the last message, if a node is connected, and closes this direction.
+  void dismiss(ByteSpan frame);
+  /// True while the node has not closed its own direction after dismiss().
+  bool dismissing() const { return dismissed_ && stream_; }
+
   void write(ByteSpan bytes) override;
   size_t unsent() const override { return stream_ ? stream_->unsent() : 0; }
   void arrived() override;
   void close_after_sending() override;
   void hang_up() override;
+  /// A node that has finished awaits dismiss().
+  void kill() override {
+    if (!finished_) hang_up();
+  }
   CloseReason so_far() override;
   std::string login() const override { return from_; }
-  bool ended() const override { return ended_; }
+  bool ended() const override { return ended_ || finished_; }
 
  private:
   size_t receive(ByteSpan bytes);
@@ -62,6 +73,8 @@ class DialedConnection final : public AgentConnection {
   Bytes opened_;  ///< the content of records that has not been consumed
   bool heard_ = false;
   bool arrived_ = false;
+  bool finished_ = false;  ///< close_after_sending() was called, and the node stays
+  bool dismissed_ = false;
   bool ended_ = false;
 };
 

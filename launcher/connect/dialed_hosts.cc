@@ -19,6 +19,8 @@ namespace {
 constexpr size_t strangers_max = 128;
 /// How long agents are awaited whose program was killed.
 constexpr Duration orphan_patience = seconds(10);
+/// How long a job of MIN:MAX nodes that has MIN of them waits after each for another one.
+constexpr Duration rest_patience = seconds(30);
 constexpr size_t stderr_lines_shown = 5;
 constexpr size_t stderr_bytes_shown = 300;
 constexpr size_t host_bytes_max = 4096;  // longer than any host's name
@@ -44,30 +46,44 @@ std::string last_lines(const std::string& text) {
 
 DialedHosts::DialedHosts(Loop& loop, Log& log, Options options, DialOrder order)
     : loop_(loop), log_(log), options_(std::move(options)), order_(std::move(order)) {
+  if (options_.nodes) places_.emplace(options_.nodes->own);
 }
 
 Result<std::unique_ptr<DialedHosts>> DialedHosts::create(Loop& loop, Log& log, Options options) {
   DialOrder order = {.patience = options.patience, .dead_after = options.dead_after};
-  order.token = TRY(Token::random());
-  order.job = TRY(random_name(8));
+  if (options.nodes) {
+    order.token = options.nodes->token;
+    order.job = options.nodes->job;
+  } else {
+    order.token = TRY(Token::random());
+    order.job = TRY(random_name(8));
+  }
   return std::unique_ptr<DialedHosts>(
       new DialedHosts(loop, log, std::move(options), std::move(order)));
 }
 
 std::unique_ptr<AgentConnection> DialedHosts::expect(const Host& host,
                                                      AgentConnection::Handlers handlers) {
-  const size_t index = expected_.size();
+  const auto known = std::ranges::find(expected_, host.name, &Expected::host);
+  const auto index = static_cast<size_t>(known - expected_.begin());
   auto connection = std::make_unique<DialedConnection>(
       loop_,
       DialedConnection::Events{.on_settled = [this] { settle(); },
                                .on_destroyed =
-                                   [this, index] {
-                                     expected_[index].connection = nullptr;
+                                   [this, index](const DialedConnection* destroyed) {
+                                     // A node that has returned has another one by now.
+                                     if (expected_[index].connection == destroyed)
+                                       expected_[index].connection = nullptr;
                                      settle();
-                                   }},
+                                   },
+                               .stays_until_dismissed = places_.has_value()},
       std::move(handlers));
-  order_.hosts.push_back(host.name);
-  expected_.push_back({.host = host.name, .connection = connection.get()});
+  if (known == expected_.end()) {
+    order_.hosts.push_back(host.name);
+    expected_.push_back({.host = host.name});
+  }
+  expected_[index].connection = connection.get();
+  expected_[index].pid = 0;
   return connection;
 }
 
@@ -75,14 +91,16 @@ Result<> DialedHosts::start() {
   where_ = TRY(options_.where());
   TRY(listen());
   for (const std::string& ip : where_.ips)
-    order_.addresses.push_back({ip, acceptor_->address().port});
+    order_.addresses.push_back({ip, where_.port});
+  give_up_at_ = loop_.now() + options_.patience * 9 / 10;
+  give_up_timer_ = loop_.at(give_up_at_, [this] { time_over(); });
+  if (places_) return {};
   const std::string order = order_.text();
   if (order.size() > DialOrder::bytes_max) {
     return fail(Errc::input, format("too many hosts for one {}: their names take {} bytes",
                                     options_.program, order.size()));
   }
   TRY(open(first_, options_.start(order_.hosts)));
-  give_up_timer_ = loop_.after(options_.patience * 9 / 10, [this] { time_over(); });
   log_.info("{} starts {} agent{}, which connect to this machine", options_.program,
             order_.hosts.size(), order_.hosts.size() == 1 ? "" : "s");
   return {};
@@ -127,12 +145,14 @@ Result<> DialedHosts::listen() {
   if (!acceptor) acceptor = listen_at("0.0.0.0");
   if (!acceptor) return fail(Errc::refused, "port of the agents: " + acceptor.error().message);
   acceptor_ = *std::move(acceptor);
+  where_.port = acceptor_->address().port;
   return {};
 }
 
 Result<DialedHosts::Expected*> DialedHosts::find_awaited(const Fd& connection,
                                                          const Handshake& handshake) {
   const TaskId& peer = handshake.peer();
+  if (places_ && peer.role == node_role) return find_place(peer);
   const auto index = static_cast<size_t>(peer.index);
   const auto own = local_address(connection.get());
   const bool foreign = own && !own->ip.empty() && !AddressSet(where_.ips).contains(own->ip);
@@ -143,21 +163,94 @@ Result<DialedHosts::Expected*> DialedHosts::find_awaited(const Fd& connection,
   return fail(Errc::refused, format("an agent of {} has connected before", expected.host));
 }
 
+Result<DialedHosts::Expected*> DialedHosts::find_place(const TaskId& node) {
+  std::vector<bool> free;
+  for (const Expected& expected : expected_)
+    free.push_back(expected.awaited());
+  const size_t place = TRY(places_->place_of(node.index, free));
+  return &expected_[place];
+}
+
+std::string DialedHosts::introduced(const std::string& host, const NodeIntro& intro) {
+  const auto found = std::ranges::find(expected_, host, &Expected::host);
+  if (!places_ || found == expected_.end()) return host;
+  const auto place = static_cast<size_t>(found - expected_.begin());
+  auto name = places_->take(place, intro);
+  if (!name) {
+    refusal_ = std::move(name).error();
+    return host;
+  }
+  const std::string warning = places_->warning(place, intro);
+  if (!warning.empty()) log_.warn("{}", warning);
+  log_.info("node {} is {}", place + 1, *name);
+  if (options_.nodes->anonymous) return host;
+  found->host = *name;
+  return *std::move(name);
+}
+
+std::vector<std::string> DialedHosts::names(bool by_address) const {
+  std::vector<const Expected*> all;
+  for (const Expected& expected : expected_)
+    all.push_back(&expected);
+  // In the text of addresses of one length, their order is that of their numbers.
+  const auto order = [](const Expected* expected) {
+    return std::pair(expected->ip.size(), expected->ip);
+  };
+  if (by_address) std::ranges::stable_sort(all, {}, order);
+  std::vector<std::string> names;
+  for (const Expected* const expected : all)
+    names.push_back(expected->host);
+  return names;
+}
+
+Result<> DialedHosts::dismiss(const Dismissed& message) {
+  constexpr Duration patience = seconds(5);
+  if (!places_) return {};
+  acceptor_.reset();
+  Bytes frame;
+  append_message(frame, MessageType::dismissed, {}, encode(message));
+  for (const Expected& expected : expected_)
+    if (expected.connection != nullptr) expected.connection->dismiss(frame);
+  const Time deadline = loop_.now() + patience;
+  const auto is_there = [](const Expected& expected) {
+    return expected.connection != nullptr && expected.connection->dismissing();
+  };
+  while (std::ranges::any_of(expected_, is_there) && loop_.now() < deadline)
+    TRY(loop_.run_once(deadline));
+  return {};
+}
+
 void DialedHosts::proved(Fd connection, Handshake handshake) {
   const auto awaited = find_awaited(connection, handshake);
   if (!awaited) return refuse(std::move(connection), std::move(handshake), awaited.error());
   (*awaited)->pid = handshake.peer_pid();
+  if (const auto from = peer_address(connection.get())) (*awaited)->ip = from->ip;
   handshake.accept_peer();
   const auto attached = (*awaited)->connection->attach(std::move(connection), handshake.session(),
                                                        handshake.take_output());
   if (!attached) log_.warn("port of the agents: {}", attached.error().message);
   copy_when_known();
+  await_rest();
+}
+
+/// A job of fewer nodes may start without the rest, which may never come.
+void DialedHosts::await_rest() {
+  if (!places_ || !options_.nodes->anonymous) return;
+  const auto here = 1 + std::ranges::count_if(
+                            expected_, [](const Expected& expected) { return expected.pid != 0; });
+  if (here < options_.nodes->least) return;
+  give_up_timer_ =
+      loop_.at(std::min(give_up_at_, loop_.now() + rest_patience), [this] { time_over(); });
 }
 
 void DialedHosts::refuse(Fd connection, Handshake handshake, const Error& why) {
-  const auto index = static_cast<size_t>(handshake.peer().index);
-  // An agent may come by two addresses at once.
-  const bool again = index < expected_.size() && expected_[index].pid == handshake.peer_pid();
+  // The place of node 1 is the first.
+  const auto index = static_cast<size_t>(handshake.peer().index - (places_ ? 1 : 0));
+  // An agent may come by two addresses at once, and a node tries again.
+  const int64_t pid = handshake.peer_pid();
+  const bool again = index < expected_.size() &&
+                     (expected_[index].pid == pid || expected_[index].refused_pid == pid);
+  if (index < expected_.size()) expected_[index].refused_pid = pid;
   if (!again) log_.warn("port of the agents: {}", why.message);
   handshake.refuse_peer(why.message);
   // A peer that is gone does not need the verdict.
@@ -168,7 +261,10 @@ void DialedHosts::settle() {
   const bool settled = std::ranges::all_of(expected_, [](const Expected& expected) {
     return expected.connection == nullptr || expected.connection->settled();
   });
-  if (settled) acceptor_.reset();
+  if (!settled) return;
+  give_up_timer_ = Timer();
+  // A node too many learns why it has no place.
+  if (!places_) acceptor_.reset();
 }
 
 void DialedHosts::read_failures(std::string_view stderr_text) {
@@ -240,6 +336,12 @@ void DialedHosts::give_up(bool lacking, const std::string& why) {
 
 /// Names the addresses, and the last lines of the program.
 void DialedHosts::time_over() {
+  if (places_) {
+    return give_up(false, format("it has not connected to port {} of this machine "
+                                 "(--start-timeout); does dtrain run start there, with its "
+                                 "--node-rank?",
+                                 where_.port));
+  }
   for (const Run* const run : {&copying_, &first_}) {
     const std::string said =
         run->process ? shown(run->process->so_far().stderr_text) : std::string();

@@ -97,4 +97,16 @@ std::string joined_failures(std::span<const HostFailure> failures) {
   return join(lines, "\n");
 }
 
+std::string suspension_text(Duration away, Duration lease) {
+  const Duration rounded = away < seconds(10) ? std::chrono::round<milliseconds>(away / 100) * 100
+                                              : Duration(std::chrono::round<seconds>(away));
+  return format("dtrain was suspended for {}, longer than the lease of {} (--dead-after)",
+                duration_text(rounded), duration_text(lease));
+}
+
+std::string no_answer(std::string_view what, const std::vector<std::string>& hosts) {
+  return format("no {} from the agent{}{} before the start deadline; see --start-timeout", what,
+                hosts.empty() ? "" : " on ", join(hosts, ", "));
+}
+
 }  // namespace dt

@@ -1,7 +1,11 @@
 #pragma once
 
+#include "base/clock.h"
+
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace dt {
 
@@ -15,5 +19,10 @@ struct HostFailure {
 /// names, stands there once, behind all names. So do further lines that they share, such as the
 /// commands that accept unknown keys. Commands of ssh become a loop over the hosts.
 std::string joined_failures(std::span<const HostFailure> failures);
+
+/// Returns why agents count as lost after this process was suspended for `away`.
+std::string suspension_text(Duration away, Duration lease);
+/// Returns why no answer to `what` came, from these hosts or from one that the caller names.
+std::string no_answer(std::string_view what, const std::vector<std::string>& hosts = {});
 
 }  // namespace dt

@@ -34,7 +34,9 @@ namespace {
   sigemptyset(&mask);
   if (options.scheduled) mask = scheduler_signal_set();
   pthread_sigmask(SIG_SETMASK, &mask, nullptr);
-  _exit(serve_as_agent({AgentLocation::launchers_host, options.scheduled}));
+  const auto location =
+      options.seen_from_afar ? AgentLocation::other_host : AgentLocation::launchers_host;
+  _exit(serve_as_agent({location, options.scheduled}));
 }
 
 Result<std::string> find_in_path(const std::string& program) {

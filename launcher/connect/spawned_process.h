@@ -29,6 +29,7 @@ inline constexpr uint64_t open_files_while_starting = 4;
 struct LocalAgent {
   uint64_t open_files_max = 0;  ///< soft limit of its tasks
   bool scheduled = false;       ///< as in AgentPlace
+  bool seen_from_afar = false;  ///< its launcher is on another host
 };
 /// Starts an agent on this machine. The agent is a fork of this process, since that need not load
 /// `dtrain agent` first. It has a session of its own, so that a terminal's signals reach only the

@@ -43,6 +43,22 @@ std::string output_tag(const Task& task, TaskStream stream) {
   return format("[{}]<{}>:", identity(task), file_name(stream));
 }
 
+TaskOutput::Options output_options(const RunConfig& config, Runtime& runtime) {
+  return {.folder = config.output_dir,
+          .results = config.result_dir,
+          .shown_local_ranks = config.shown_local_ranks,
+          .tags = !config.no_tag,
+          .quiet = config.quiet,
+          .merged = config.merge_stderr,
+          .timestamps = config.timestamp,
+          .colored_out = runtime.colored_out(),
+          .colored_err = runtime.colored_err(),
+          .loop = &runtime.loop(),
+          .restarts = config.restarts.max > 0,
+          .kept_bytes = config.keep_output.value_or(0),
+          .answered = config.stdin_target.is_read()};
+}
+
 std::string_view tag_color(const Task& task) {
   // No red, which is for errors, and no colour that is invisible on black or white.
   constexpr std::array<std::string_view, 10> colors = {"36", "33", "32", "35", "34",

@@ -4,8 +4,10 @@
 #include "base/io/log.h"
 #include "base/io/loop.h"
 #include "base/result.h"
+#include "launcher/config/config.h"
 #include "launcher/console/file_front.h"
 #include "launcher/console/line_tagger.h"
+#include "launcher/console/runtime.h"
 #include "launcher/console/sink.h"
 #include "launcher/console/tail.h"
 #include "launcher/console/task_folders.h"
@@ -154,6 +156,8 @@ class TaskOutput {
   Timer flush_timer_;
 };
 
+/// Returns the options of the output that the user wants.
+TaskOutput::Options output_options(const RunConfig& config, Runtime& runtime);
 /// Returns the SGR colour of a task's tags; successive ranks have different ones.
 std::string_view tag_color(const Task& task);
 /// Returns "[3]<stdout>:" for rank 3, "[ps:0]<stderr>:" for a task without rank: horovodrun's form.

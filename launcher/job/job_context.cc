@@ -22,7 +22,7 @@ JobContext::JobContext(const RunConfig& run_config, const Environment& environme
       record(its_record),
       start_deadline(Clock::now() + config.start_timeout),
       awaited{.deadline = start_deadline,
-              .interrupted = [this] { return runtime.interrupted() != 0; }},
+              .interrupted = [this] { return runtime.interrupted() != 0 || nodes_disagree(); }},
       own_children(existing_children()),
       own_names(dt::own_names(run_config)),
       status(runtime.loop(), {runtime.out(), runtime.err()},
@@ -36,7 +36,11 @@ JobContext::JobContext(const RunConfig& run_config, const Environment& environme
                               .log = &runtime.log(),
                               .on_connected = [this](size_t connected,
                                                      size_t all) { status.hosts(connected, all); },
-                              .names_missing = config.hosts_are_pods}) {
+                              .names_missing = config.hosts_are_pods || config.nodes}) {
+}
+
+bool JobContext::nodes_disagree() const {
+  return agents.dialed_hosts() != nullptr && agents.dialed_hosts()->refusal();
 }
 
 void JobContext::warn(const std::vector<std::string>& warnings) {

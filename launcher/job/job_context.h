@@ -32,6 +32,8 @@ struct JobContext {
   JobContext(const JobContext&) = delete;
   JobContext& operator=(const JobContext&) = delete;
 
+  /// True when the nodes do not make one job, which then cannot start.
+  bool nodes_disagree() const;
   void warn(const std::vector<std::string>& warnings);
   /// Starts the sync process, if files are sent. It finds and hashes them while agents connect.
   Result<> start_sync(const Environment& environment);

@@ -66,12 +66,34 @@ struct PlanOfHosts {
   std::vector<HostResources> resources;  ///< of `hosts`; empty: not needed
 };
 
+/// Waits for all nodes, and gives the hosts the names that these have.
+Result<> name_nodes(JobContext& context, ResolvedHosts& resolved) {
+  TRY(context.agents.await_hellos(context.awaited));
+  const bool by_address = !context.config.nodes->rank;
+  const auto names = context.agents.dialed_hosts()->names(by_address);
+  for (size_t i = 0; i < names.size(); ++i) {
+    resolved.hosts[i + 1].name = names[i];
+    if (resolved.plan) resolved.plan->hosts[i + 1].host.name = names[i];
+  }
+  return {};
+}
+
+/// The variables of a node are its own: it gets those that the user sets, and the PATH of node 0
+/// counts there.
+Environment forwarded_to_nodes(const Environment& environment, const RunConfig& config) {
+  Environment forwarded = forwarded_environment(environment, config.environment, {"*"});
+  const auto path = environment.find("PATH");
+  if (path != environment.end()) forwarded.insert(*path);
+  return forwarded;
+}
+
 /// Plans the job on all of its hosts. The agents start, unless a dry run does not need them.
 Result<PlanOfHosts> plan_on_all(JobContext& context, ResolvedHosts& resolved, ResourceNeed need,
                                 const Environment& forwarded) {
   const RunConfig& config = context.config;
   if (!config.dry_run || need != ResourceNeed::nothing) {
     TRY(context.agents.connect(resolved.hosts, resolved.spares));
+    if (config.nodes) TRY(name_nodes(context, resolved));
   }
   // Without a need the agents start while the launcher prepares everything else.
   auto reported = TRY(context.agents.resources(need, context.awaited));
@@ -109,8 +131,10 @@ Result<PlannedJob> plan_job(JobContext& context, const Environment& environment)
   const RunConfig& config = context.config;
   TRY(refuse_images(config));
   context.warn(unset_settings(environment, config.environment));
-  PlannedJob job = {.forwarded = forwarded_environment(environment, config.environment,
-                                                       config.environment_excluded)};
+  PlannedJob job = {.forwarded = config.nodes
+                                     ? forwarded_to_nodes(environment, config)
+                                     : forwarded_environment(environment, config.environment,
+                                                             config.environment_excluded)};
   ResolvedHosts resolved = TRY(resolve_hosts(config, context.own_names));
   context.warn(resolved.warnings);
   job.need = resource_need(config, resolved.hosts);

@@ -17,22 +17,6 @@ namespace dt {
 
 namespace {
 
-TaskOutput::Options output_options(const RunConfig& config, Runtime& runtime) {
-  return {.folder = config.output_dir,
-          .results = config.result_dir,
-          .shown_local_ranks = config.shown_local_ranks,
-          .tags = !config.no_tag,
-          .quiet = config.quiet,
-          .merged = config.merge_stderr,
-          .timestamps = config.timestamp,
-          .colored_out = runtime.colored_out(),
-          .colored_err = runtime.colored_err(),
-          .loop = &runtime.loop(),
-          .restarts = config.restarts.max > 0,
-          .kept_bytes = config.keep_output.value_or(0),
-          .answered = config.stdin_target.is_read()};
-}
-
 EngineSettings engine_settings(const RunConfig& config) {
   return {.encrypt_data = config.encrypt_data,
           .transport = config.transport,

@@ -11,6 +11,7 @@
 #include "launcher/job/prepare_job.h"
 #include "launcher/job/run_generations.h"
 #include "launcher/job/sync/dry_run_report.h"
+#include "launcher/nodes/node.h"
 #include "launcher/process/sweep.h"
 #include "launcher/report/report_document.h"
 #include "launcher/report/report_file.h"
@@ -43,19 +44,19 @@ Result<> find_hosts(RunConfig& config, Runtime& runtime) {
   return {};
 }
 
-/// The whole program: hosts, agents, plan, rendezvous, launch, supervision.
-Result<Outcome> run_job(RunConfig& config, const Environment& of_user, Runtime& runtime,
-                        JobRecord& record) {
-  const Environment environment =
-      config.sync ? without_token(config.sync->token, of_user) : of_user;
-  TRY(find_hosts(config, runtime));
-  auto dialed = dialed_by_srun(config, environment, runtime.log());
-  JobContext context(config, environment, runtime, record, std::move(dialed));
-  TRY(context.start_sync(of_user));
+/// How the agents of other hosts connect by themselves; none: the launcher connects to them.
+std::optional<DialedHosts::Options> dialed_hosts(const RunConfig& config,
+                                                 const Environment& environment, Log& log) {
+  return config.nodes ? dialed_by_nodes(config) : dialed_by_srun(config, environment, log);
+}
+
+/// Agents, plan, rendezvous, launch, supervision.
+Result<Outcome> run_with(JobContext& context, const Environment& environment) {
+  const RunConfig& config = context.config;
   PlannedJob planned = TRY(plan_job(context, environment));
   if (config.dry_run) {
     std::string text = TRY(dry_run_report(planned.plan, config, environment));
-    runtime.out().write(std::move(text), {});
+    context.runtime.out().write(std::move(text), {});
     return Outcome();
   }
   auto prepared = prepare_job(context, std::move(planned));
@@ -63,6 +64,19 @@ Result<Outcome> run_job(RunConfig& config, const Environment& of_user, Runtime& 
   if (!prepared) return tl::unexpected(std::move(prepared).error());
   if (prepared->failure) return *prepared->failure;
   return run_generations(context, *prepared);
+}
+
+/// The whole program.
+Result<Outcome> run_job(RunConfig& config, const Environment& of_user, Runtime& runtime,
+                        JobRecord& record) {
+  const Environment environment =
+      config.sync ? without_token(config.sync->token, of_user) : of_user;
+  TRY(find_hosts(config, runtime));
+  auto dialed = dialed_hosts(config, environment, runtime.log());
+  JobContext context(config, environment, runtime, record, std::move(dialed));
+  TRY(context.start_sync(of_user));
+  auto result = run_with(context, environment);
+  return dismiss_nodes(context.agents.dialed_hosts(), std::move(result), runtime.interrupted());
 }
 
 /// The outcome of a job that did not end by itself: an interruption before the launch, or an error.
@@ -124,6 +138,9 @@ int run(const RunConfig& given, const Environment& environment, std::optional<Ke
                                     environment);
   if (!opened) return print_failure(opened.error());
   Runtime& runtime = **opened;
+  const bool is_node = config.nodes && !config.dry_run;
+  if (is_node && !begin_as_node_0(config, runtime.log()))
+    return run_node(config, environment, runtime);
   become_subreaper();
   JobRecord record;
   record.job = *job_id;

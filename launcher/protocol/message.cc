@@ -124,6 +124,7 @@ void get(Reader& reader, Launch& message) {
   message.line_buffer = reader.number<bool>();
   message.results = reader.number<bool>();
   message.excluded = reader.texts();
+  message.own_variables = reader.number<bool>();
   message.interface = reader.text();
   message.relay = reader.number<bool>();
 }
@@ -305,7 +306,8 @@ Bytes encode(const Launch& message) {
   writer.number(message.error_files).number(message.pass_local_rank);
   writer.number(static_cast<uint8_t>(message.merge_stderr));
   writer.number(message.line_buffer).number(message.results);
-  writer.texts(message.excluded).text(message.interface).number(message.relay);
+  writer.texts(message.excluded).number(message.own_variables);
+  writer.text(message.interface).number(message.relay);
   return writer.take();
 }
 

@@ -46,6 +46,7 @@ enum class MessageType : uint8_t {
   measure = 36,
   states_wanted = 38,  ///< this and states: launcher/protocol/state_messages.h
   restart = 40,
+  dismissed = 41,  ///< to a node; this, node and leaving: launcher/protocol/node_messages.h
   // both ways
   credit = 6,  ///< u32: number of further bytes that the peer may send on this stream
   heartbeat = 10,
@@ -73,6 +74,8 @@ enum class MessageType : uint8_t {
   diagnosed = 35,
   measured = 37,
   states = 39,
+  node = 42,
+  leaving = 43,
 };
 
 /// The line that an agent writes before its first frame. Everything before it is output of a login
@@ -227,6 +230,7 @@ struct Launch {
   bool line_buffer = false;           ///< tasks write each line of stdout when it is whole
   bool results = false;               ///< tasks get a pipe for a result
   std::vector<std::string> excluded;  ///< patterns of variables that the agent must not add
+  bool own_variables = false;         ///< tasks get the agent's own variables, under `forwarded`
   std::string interface;              ///< by which other hosts reach the tasks; empty: unknown
   bool relay = false;                 ///< tasks cannot dial the rendezvous: the agent relays it
   bool operator==(const Launch&) const = default;

@@ -26,6 +26,8 @@ struct TaskId {
 inline constexpr std::string_view launcher_role = "launcher";
 /// The role of an agent in a Claim. Its index is that of its host.
 inline constexpr std::string_view agent_role = "agent";
+/// The role of a node that brings its own agent. Its index is its rank, or 0 where it has none.
+inline constexpr std::string_view node_role = "node";
 /// The role of a task that evaluates a training: it is in no cluster and has no rank.
 inline constexpr std::string_view evaluator_role = "evaluator";
 /// The longest role name. Identities must fit into the 256 bytes that are read before a peer has

@@ -201,14 +201,18 @@ test_of_the_tasks_of_srun_one_prints_why_none_starts() {
   expect_status 0
 }
 
-test_one_container_of_several_nodes_of_torchrun_is_refused() {
+test_one_container_of_several_nodes_of_torchrun_starts_no_job_of_its_own() {
   PET_NNODES=2 run_dtrain run -np 1 touch started
   expect_status 2
-  expect_stderr 'dtrain: PET_NNODES=2: torchrun would be started once on each node, and dtrain run is started once for all of them. Start it on one node, with -H HOST,HOST,…, or unset PET_NNODES for a job on this node alone'
+  expect_stderr 'dtrain: PET_NNODES: 2 nodes, but neither their hosts nor the address of node 0 are given. Start dtrain run once with -H HOST,HOST,…, or on each node with --node-rank K and --master-addr HOST'
   expect_not test -e started
-  PET_NNODES=2 run_dtrain run -H localhost:1 --no-tag echo hi
+  PET_NNODES=2 run_dtrain run -H localhost:1 touch started
+  expect_status 2
+  expect_stderr 'dtrain: -H: PET_NNODES=2 shows that each node starts this command, and with -H each would be a job of its own; leave -H out, or unset PET_NNODES'
+  expect_not test -e started
+  PET_NNODES=1 PET_NODE_RANK=0 PET_NPROC_PER_NODE=2 run_dtrain run --no-tag echo hi
   expect_status 0
-  expect_stdout hi
+  expect_stdout $'hi\nhi'
 }
 
 test_wrong_variables_and_files_are_named() {

@@ -25,7 +25,7 @@ test_every_option_and_variable_of_the_pages_exists() {
   local page option variable
   for page in "$pages"/man*/*; do text_of "$page"; done >all
   # Every spelling must be in a help text; the options of the other commands count, too.
-  for page in run job export check bench cache config ps version; do "$DTRAIN" help $page; done >known
+  for page in run job export check bench cache config ps token version; do "$DTRAIN" help $page; done >known
   while read -r option; do
     expect grep -qE -- "(^|[^a-z-])$option([^a-z-]|\$)" known
   done < <(grep -oE -- '(^|[^a-zA-Z0-9_-])--[a-z][a-z-]*([^a-z_-]|$)' all | grep -oE -- '--[a-z-]+' | sort -u)

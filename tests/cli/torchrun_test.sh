@@ -156,8 +156,8 @@ answered() {
 }
 
 test_what_dtrain_cannot_do_is_answered_in_one_line() {
-  answered '--nnodes: 2, but the job has 1 host; name all of them: -H HOST,HOST,…' --nproc_per_node 2 --nnodes 2
-  answered '--node-rank: dtrain is started once, and starts the processes of all hosts; leave it out, and name the hosts: -H HOST,HOST,…' \
+  answered '--nnodes: 2 nodes, but neither their hosts nor the address of node 0 are given. Start dtrain run once with -H HOST,HOST,…, or on each node with --node-rank K and --master-addr HOST' --nproc_per_node 2 --nnodes 2
+  answered '--node-rank: a job on one node has the rank 0 alone, not 1; where each node starts dtrain run, give --nnodes N and --master-addr HOST, too' \
     -np 2 --node-rank 1
   answered '--tee: needs a folder for the files; add --log-dir DIR' -np 2 --no-macros --tee 3
   answered '--numa-binding: socket: a socket is mostly one NUMA node; write: --numa-binding node' -np 2 --numa-binding socket

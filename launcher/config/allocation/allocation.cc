@@ -77,6 +77,13 @@ Result<std::optional<Allocation>> find_allocation(std::string_view choice,
   return std::nullopt;
 }
 
+bool shows_allocation(std::string_view choice, const Environment& environment) {
+  if (choice == "none" || environment.contains("DTRAIN_ROLE")) return false;
+  return choice != "auto" || std::ranges::any_of(schedulers, [&](const Scheduler& scheduler) {
+           return is_found(scheduler, environment);
+         });
+}
+
 std::string allocation_line(std::string_view name, const std::vector<Host>& hosts) {
   std::vector<std::string> names;
   int64_t slots = 0;

@@ -34,6 +34,9 @@ struct AllocationInput {
 Result<std::optional<Allocation>> find_allocation(std::string_view choice,
                                                   const AllocationInput& input);
 
+/// True where find_allocation finds an allocation, or fails.
+bool shows_allocation(std::string_view choice, const Environment& environment);
+
 /// Returns a line for the user: "Slurm job 21: n[1-3], 12 slots". Slots that only agents know are
 /// left out.
 std::string allocation_line(std::string_view name, const std::vector<Host>& hosts);

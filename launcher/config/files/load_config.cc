@@ -10,6 +10,7 @@
 #include "launcher/config/files/horovod_yaml.h"
 #include "launcher/config/files/stray_variables.h"
 #include "launcher/config/files/toml_text.h"
+#include "launcher/config/files/torchrun_variables.h"
 #include "launcher/config/option_value.h"
 #include "launcher/config/options.h"
 #include "launcher/config/trust.h"
@@ -180,6 +181,8 @@ Result<OptionSources> load_sources(OptionSource flags, const std::vector<std::st
   if (!job.values.empty()) sources.push_back(std::move(job));
   std::ranges::move(found.sources, std::back_inserter(sources));
   report_left_out(found, sources, notice);
+  OptionSource of_torchrun = torchrun_variables(sources, parse_environment(environment));
+  if (!of_torchrun.values.empty()) sources.push_back(std::move(of_torchrun));
   return sources;
 }
 

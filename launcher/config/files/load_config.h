@@ -34,11 +34,10 @@ struct RunRequest {
   OptionSource job = {};                          ///< of a job file: behind variables
 };
 
-/// Returns flags, variables, the job file and the configuration files, in the order of precedence.
-/// The file is
-/// --config-file. Without it the files are ./dtrain.toml and the user's, which is
-/// $XDG_CONFIG_HOME/dtrain/config.toml or ~/.config/dtrain/config.toml. It skips a file that
-/// read_found_file does not trust.
+/// Returns flags, variables, the job file, the configuration files, and torchrun's variables, in
+/// the order of precedence. The file is --config-file. Without it the files are ./dtrain.toml and
+/// the user's, which is $XDG_CONFIG_HOME/dtrain/config.toml or ~/.config/dtrain/config.toml. It
+/// skips a file that read_found_file does not trust.
 Result<OptionSources> load_sources(OptionSource flags, const std::vector<std::string>& environment,
                                    const FileNoticeSink& notice = {}, OptionSource job = {});
 

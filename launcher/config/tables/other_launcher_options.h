@@ -41,11 +41,14 @@ inline constexpr std::array rows = {
            "GPU, else for each CPU. With this or another option of torchrun, python3 -u starts a "
            "command that ends in .py, unless --no-python is given."},
     Option{"nnodes", "--nnodes", text, "N|MIN:MAX", torchrun,
-           "The number of hosts, which -H or --hostfile name. Another number is an error. With "
-           "MIN:MAX, the job starts again with as many ranks as the hosts that are there have "
-           "slots: on MIN hosts at least, and the first MAX at most."},
-    Option{"node-rank", "--node-rank --node_rank", integer, "N", torchrun,
-           "0, on one host. With several hosts dtrain is started once, and starts all of them."},
+           "The number of hosts, which -H, --hostfile or a scheduler name; another number is an "
+           "error. Without them, the number of nodes that each start this command. With MIN:MAX, "
+           "the job starts again with as many ranks as the hosts that are there have slots: on MIN "
+           "hosts at least, and the first MAX at most. PET_NNODES counts where this is not given."},
+    Option{"node-rank", "--node-rank --node_rank", text, "N|env:NAME", torchrun,
+           "The rank of this node, from 0, where each node starts this command: node 0 launches "
+           "the job. env:NAME: the number in this variable. Without it PET_NODE_RANK counts, then "
+           "SLURM_NODEID in a step of Slurm."},
     Option{"module", "-m --module", flag, "", torchrun,
            "The command is a Python module: python3 -u -m COMMAND starts it."},
     Option{"redirects", "-r --redirects", text, "0|3", torchrun,
@@ -93,19 +96,23 @@ inline constexpr std::array rows = {
     Option{"print-completion", "--print-completion --print_completion", text, "SHELL", torchrun,
            "Print a script of a shell.", false, refuses, refusal::completion},
     Option{"rdzv-backend", "--rdzv-backend --rdzv_backend", text, "NAME", torchrun,
-           "Not needed: dtrain has a rendezvous of its own.", true, agrees},
-    Option{"rdzv-endpoint", "--rdzv-endpoint --rdzv_endpoint", text, "ADDRESS", torchrun,
-           "Not needed: dtrain has a rendezvous of its own.", true, agrees},
+           "How nodes get their ranks: static, the default, by --node-rank; c10d: node 0 is the "
+           "one that has the address of --rdzv-endpoint. On one machine, or with named hosts, it "
+           "has no effect."},
+    Option{"rdzv-endpoint", "--rdzv-endpoint --rdzv_endpoint", text, "HOST[:PORT]", torchrun,
+           "The same as --master-addr HOST --master-port PORT."},
     Option{"rdzv-id", "--rdzv-id --rdzv_id", text, "ID", torchrun,
-           "Not needed: dtrain has a rendezvous of its own.", true, agrees},
+           "A name that all nodes of a job must give alike."},
     Option{"rdzv-conf", "--rdzv-conf --rdzv_conf", text, "PAIRS", torchrun,
-           "Not needed: dtrain has a rendezvous of its own.", true, agrees},
+           "Not needed: --start-timeout limits how long nodes wait for each other.", true, agrees},
     Option{"monitor-interval", "--monitor-interval --monitor_interval", number, "SECONDS", torchrun,
            "Not needed: dtrain notices the end of a process at once.", true, agrees},
     Option{"master-addr", "--master-addr --master_addr", text, "ADDRESS", torchrun,
-           "Not needed: dtrain finds the address of rank 0.", true, agrees},
+           "The host name or address of node 0, where each node starts this command. With named "
+           "hosts it has no effect. PET_MASTER_ADDR counts where this is not given."},
     Option{"master-port", "--master-port --master_port", integer, "PORT", torchrun,
-           "Not needed: dtrain finds a free port, which no other job has.", true, agrees},
+           "The port at which node 0 awaits the other nodes (default 29500; 29400 with "
+           "--rdzv-backend c10d). Workers get another port for rank 0, which is free."},
 };
 }  // namespace torchrun_table
 inline constexpr const auto& torchrun_options = torchrun_table::rows;

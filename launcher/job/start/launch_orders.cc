@@ -70,7 +70,8 @@ Result<std::vector<Bytes>> launch_orders(const RunConfig& config, const Plan& pl
                    .merge_stderr = config.merge_stderr,
                    .line_buffer = !config.no_line_buffer,
                    .results = config.result_dir.has_value(),
-                   .excluded = config.environment_excluded};
+                   .excluded = config.environment_excluded,
+                   .own_variables = config.nodes.has_value()};
   TRY(add_cluster_variables(launch, config, plan, facts.job));
   std::vector<Bytes> orders;
   for (const PlannedHost& host : plan.hosts) {

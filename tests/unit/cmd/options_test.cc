@@ -158,7 +158,7 @@ TEST_CASE("B15: an unknown or incomplete option is refused, with the probable op
        "\"python\": no such command; to start a program: dtrain run -np 4 python a.py"},
       {{"help", "vresion"}, "no help on \"vresion\"; did you mean dtrain help version?"},
       {{"help", "exit"},
-       "no help on \"exit\"; topics are run, job, export, check, bench, ps, config, cache, "
+       "no help on \"exit\"; topics are run, job, export, check, bench, ps, token, config, cache, "
        "completion, "
        "version, "
        "help, environment, report, toml, and the options of run"},

@@ -26,8 +26,9 @@ struct Fixture {
   bool hangs_up = false;
   std::unique_ptr<DialedConnection> connection = std::make_unique<DialedConnection>(
       *loop,
-      DialedConnection::Events{.on_settled = [this] { ++settled; },
-                               .on_destroyed = [this] { destroyed = true; }},
+      DialedConnection::Events{
+          .on_settled = [this] { ++settled; },
+          .on_destroyed = [this](const DialedConnection*) { destroyed = true; }},
       AgentConnection::Handlers{
           .on_bytes =
               [this](ByteSpan bytes) {

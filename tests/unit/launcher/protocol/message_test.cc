@@ -82,26 +82,6 @@ TEST_CASE("messages are read back as they were written") {
   check_round_trip(
       Probe{{{3, {{"10.0.0.1", 9}}}, {launcher_number, {}}}, milliseconds(7), milliseconds(3)});
   check_round_trip(Reached{{{3, {{"10.0.0.1", 9}}}}});
-  check_round_trip(Launch{.forwarded = {{"A", "1"}, {"B", ""}},
-                          .common = {{"C", "3"}},
-                          .cluster = {{{"ps", {{0, "a:1"}}}, {"worker", {{1, "b:2"}}}}},
-                          .tf_config = true,
-                          .cluster_filter = ClusterFilter::ps,
-                          .macros = JobMacros{.variables = {{"ps", {"A"}}},
-                                              .world_size = 2,
-                                              .master_address = "b",
-                                              .master_port = 3,
-                                              .job_id = "j"},
-                          .tasks = {{{"worker", 1}, 1, 0, {{"RANK", "1"}}, true, {0, 9}}},
-                          .role_environments = {{"ps", {{"A", "2"}}}, {"worker", {}}},
-                          .error_files = true,
-                          .pass_local_rank = true,
-                          .merge_stderr = true,
-                          .line_buffer = true,
-                          .results = true,
-                          .excluded = {"C*"},
-                          .interface = "eth0",
-                          .relay = true});
   check_round_trip(Restart{{"worker", 1}, 7, {{"A", "1"}}});
   check_round_trip(SignalAll{SIGTERM});
   check_round_trip(SignalAll{.number = SIGQUIT, .only_caught = true});
@@ -122,6 +102,30 @@ TEST_CASE("messages are read back as they were written") {
                           .own_name = "node2 is 127.0.1.1"});
   check_round_trip(Finish{.patience = seconds(7), .stays = true});
   check_round_trip(Finished{2, "sweep", {"python (pid 7)"}});
+}
+
+TEST_CASE("a launch is read back as it was written") {
+  check_round_trip(Launch{.forwarded = {{"A", "1"}, {"B", ""}},
+                          .common = {{"C", "3"}},
+                          .cluster = {{{"ps", {{0, "a:1"}}}, {"worker", {{1, "b:2"}}}}},
+                          .tf_config = true,
+                          .cluster_filter = ClusterFilter::ps,
+                          .macros = JobMacros{.variables = {{"ps", {"A"}}},
+                                              .world_size = 2,
+                                              .master_address = "b",
+                                              .master_port = 3,
+                                              .job_id = "j"},
+                          .tasks = {{{"worker", 1}, 1, 0, {{"RANK", "1"}}, true, {0, 9}}},
+                          .role_environments = {{"ps", {{"A", "2"}}}, {"worker", {}}},
+                          .error_files = true,
+                          .pass_local_rank = true,
+                          .merge_stderr = true,
+                          .line_buffer = true,
+                          .results = true,
+                          .excluded = {"C*"},
+                          .own_variables = true,
+                          .interface = "eth0",
+                          .relay = true});
 }
 
 TEST_CASE("random bytes never crash a decoder") {

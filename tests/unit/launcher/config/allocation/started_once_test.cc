@@ -27,23 +27,10 @@ TEST_CASE("check_single_task: of the tasks that srun has started, the first has 
   CHECK(error_of(check_single_task(step, false)) == "accepted");
 }
 
-TEST_CASE("check_single_node: a container of several nodes is refused, unless hosts are named") {
-  struct Case {
-    const char* nodes;
-    std::string begins;  ///< of the error
-  };
-  const Case cases[] = {{"1", "accepted"},
-                        {"2", "PET_NNODES=2: torchrun would be started once on each node"},
-                        {"1:4", "PET_NNODES=1:4: torchrun"},
-                        {"x", "accepted"}};
-  for (const Case& c : cases) {
-    CAPTURE(c.nodes);
-    CHECK(error_of(check_single_node({{"PET_NNODES", c.nodes}}, false)).starts_with(c.begins));
-  }
-  CHECK(error_of(check_single_node({}, false)) == "accepted");
-  CHECK(error_of(check_single_node({{"PET_NNODES", "2"}}, true)) == "accepted");
-  CHECK(error_of(check_single_node({{"PET_NNODES", "2"}, {"DTRAIN_ROLE", "worker"}}, false)) ==
-        "accepted");
+TEST_CASE("tasks_of_step: a number of srun's, else none") {
+  CHECK(tasks_of_step({}) == 0);
+  CHECK(tasks_of_step({{"SLURM_STEP_NUM_TASKS", "x"}}) == 0);
+  CHECK(tasks_of_step({{"SLURM_STEP_NUM_TASKS", "4"}}) == 4);
 }
 
 }  // namespace

@@ -33,14 +33,14 @@ TEST_CASE("variables that dtrain does not know are named in one warning, with a 
 
 TEST_CASE("variables of other launchers are named while no option replaces them") {
   const Environment environment = {{"HOROVOD_START_TIMEOUT", "77"},
-                                   {"PET_NPROC_PER_NODE", "4"},
+                                   {"PET_MAX_RESTARTS", "4"},
                                    {"PET_RDZV_BACKEND", "c10d"},
                                    {"HOROVOD_CYCLE_TIME", "1"}};
   CHECK(stray_variable_warnings(environment, {}) ==
-        Warnings{"HOROVOD_START_TIMEOUT (write DTRAIN_OPT_START_TIMEOUT), PET_NPROC_PER_NODE "
-                 "(write DTRAIN_OPT_NPROC_PER_NODE): not read by dtrain"});
-  CHECK(stray_variable_warnings(environment,
-                                {flags({{"np", {"4"}}}), flags({{"start-timeout", {"5"}}})})
+        Warnings{"HOROVOD_START_TIMEOUT (write DTRAIN_OPT_START_TIMEOUT), PET_MAX_RESTARTS "
+                 "(write DTRAIN_OPT_MAX_RESTARTS): not read by dtrain"});
+  CHECK(stray_variable_warnings(
+            environment, {flags({{"max-restarts", {"4"}}}), flags({{"start-timeout", {"5"}}})})
             .empty());
 }
 

@@ -50,10 +50,10 @@ TEST_CASE("an option of torchrun or mpirun that cannot be honoured is refused in
        "--nproc-per-node: expected 1..4096, gpu, cpu or auto, got \"many\""},
       {{{"nproc-per-node", {"2"}}, {"ppn", {"2"}}},
        "--nproc-per-node: conflicts with --ppn; give one of them"},
-      {{{"np", {"2"}}, {"nnodes", {"2"}}},
-       "--nnodes: 2, but the job has 1 host; name all of them: -H HOST,HOST,…"},
       {{{"np", {"2"}}, {"nnodes", {"2:4"}}},
-       "--nnodes: 2 to 4, but the job has 1 host; name all of them: -H HOST,HOST,…"},
+       "--nnodes: 2:4 nodes, but neither their hosts nor the address of node 0 are given. Start "
+       "dtrain run once with -H HOST,HOST,…, or on each node with --node-rank K and --master-addr "
+       "HOST"},
       {{{"hosts", {"a,b,c"}}, {"nnodes", {"2"}}},
        "--nnodes: 2, but the job has 3 hosts; name all of them: -H HOST,HOST,…"},
       {{{"hostfile", {"hosts"}}, {"nnodes", {"4"}}},
@@ -62,8 +62,8 @@ TEST_CASE("an option of torchrun or mpirun that cannot be honoured is refused in
        "--nnodes: expected a number of hosts from 1, or MIN:MAX with MIN up to MAX, such as 2:4, "
        "got \"x\""},
       {{{"np", {"2"}}, {"node-rank", {"1"}}},
-       "--node-rank: dtrain is started once, and starts the processes of all hosts; leave it out, "
-       "and name the hosts: -H HOST,HOST,…"},
+       "--node-rank: a job on one node has the rank 0 alone, not 1; where each node starts dtrain "
+       "run, give --nnodes N and --master-addr HOST, too"},
       {{{"np", {"2"}}, {"tee", {"3"}}, {"no-macros", {"true"}}},
        "-t: needs a folder for the files; add --log-dir DIR"},
       {{{"np", {"2"}}, {"kill-on-bad-exit", {"0"}}},

@@ -1,0 +1,140 @@
+#include "launcher/nodes/node_dial.h"
+
+#include "base/format.h"
+#include "base/io/socket.h"
+#include "launcher/connect/node_places.h"
+#include "launcher/network/handshake_dial.h"
+#include "launcher/ssh/failure.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+namespace dt {
+
+namespace {
+
+/// A silent address must not keep a try from being repeated.
+constexpr Duration try_patience = seconds(5);
+/// After this time without an answer, a user would like to know what is missing.
+constexpr Duration silent_patience = seconds(5);
+
+/// The tries of one node.
+class Tries {
+ public:
+  Tries(Runtime& runtime, const NodeOptions& nodes, const NodeDial& how)
+      : runtime_(runtime),
+        nodes_(nodes),
+        how_(how),
+        began_(runtime.loop().now()),
+        deadline_(began_ + how.patience) {}
+
+  Result<Dialed> run() {
+    for (int round = 1;; ++round) {
+      std::optional<Dialed> dialed = TRY(try_all());
+      if (dialed) return *std::move(dialed);
+      report();
+      TRY(wait(retry_delay(round, static_cast<uint64_t>(getpid()))));
+      if (runtime_.loop().now() >= deadline_) return fail(Errc::unreachable, missing_text());
+    }
+  }
+
+ private:
+  std::string target() const { return host_port(nodes_.master, nodes_.port); }
+
+  /// Tries each address of node 0 once. Returns none where another try may succeed.
+  Result<std::optional<Dialed>> try_all() {
+    const auto ips = how_.look_up(nodes_.master);
+    if (!ips) why_ = ips.error().message;
+    if (!ips) return std::nullopt;
+    for (const std::string& ip : *ips) {
+      auto dialed = TRY(try_one(ip));
+      if (dialed) return dialed;
+    }
+    return std::nullopt;
+  }
+
+  Result<std::optional<Dialed>> try_one(const std::string& ip) {
+    const Claim claim = {.token = token_of_nodes(nodes_),
+                         .job = name_of_nodes(nodes_),
+                         .self = {std::string(node_role), nodes_.rank.value_or(rankless_node)},
+                         .encrypt_data = true};
+    std::optional<Result<Dialed>> result;
+    const HandshakeDial dial(runtime_.loop(),
+                             {.address = {ip, nodes_.port},
+                              .peer = {std::string(launcher_role), 0},
+                              .deadline = runtime_.loop().now() + try_patience,
+                              .dead_after = 2 * how_.dead_after},
+                             claim,
+                             [&result](Result<Dialed> dialed) { result = std::move(dialed); });
+    while (!result) {
+      if (runtime_.interrupted() != 0) return fail(Errc::interrupted, "interrupted");
+      TRY(runtime_.loop().run_once(Time::max()));
+    }
+    if (*result) return **std::move(result);
+    why_ = result->error().message;
+    const bool may_change = result->error().code != Errc::refused ||
+                            why_.ends_with(errno_text(ECONNREFUSED)) ||
+                            why_.find(place_taken) != std::string::npos;
+    if (may_change) return std::nullopt;
+    // The peer has proved nothing, so that the text is not its own.
+    const bool is_stranger = why_.find("does not know this job's token") != std::string::npos;
+    if (is_stranger)
+      return fail(Errc::input, format("{} is no node 0 with the same secret: give all nodes one "
+                                      "DTRAIN_NODES_TOKEN, and one --rdzv-id if any",
+                                      target()));
+    return fail(Errc::input, format("node 0 at {} refuses this node: {}", target(), why_));
+  }
+
+  Result<> wait(Duration pause) {
+    const Time until = std::min(runtime_.loop().now() + pause, deadline_);
+    while (runtime_.loop().now() < until) {
+      if (runtime_.interrupted() != 0) return fail(Errc::interrupted, "interrupted");
+      TRY(runtime_.loop().run_once(until));
+    }
+    return {};
+  }
+
+  std::string advice() const {
+    if (nodes_.rank) return "";
+    return format("; if no node has the address {}, give each its rank: --node-rank",
+                  nodes_.master);
+  }
+
+  void report() {
+    if (runtime_.loop().now() < began_ + silent_patience || std::exchange(reported_, true)) return;
+    runtime_.log().print("waiting for node 0 at {}: {}{}", target(), why_, advice());
+  }
+
+  std::string missing_text() const {
+    return format("node 0 at {} did not answer for {} (--start-timeout): {}{}", target(),
+                  duration_text(how_.patience), why_, advice());
+  }
+
+  Runtime& runtime_;
+  const NodeOptions& nodes_;
+  const NodeDial& how_;
+  Time began_;
+  Time deadline_;
+  std::string why_;
+  bool reported_ = false;
+};
+
+}  // namespace
+
+std::string name_of_nodes(const NodeOptions& nodes) {
+  return "nodes/" + nodes.id;
+}
+
+Token token_of_nodes(const NodeOptions& nodes) {
+  return nodes.token.value_or(Token());
+}
+
+Result<Dialed> dial_node_0(Runtime& runtime, const NodeOptions& nodes, const NodeDial& how) {
+  return Tries(runtime, nodes, how).run();
+}
+
+}  // namespace dt

@@ -1,0 +1,99 @@
+#include "launcher/nodes/node_dial.h"
+
+#include "base/io/socket.h"
+#include "rendezvous/secure/acceptor.h"
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace dt {
+namespace {
+
+struct DialFixture {
+  std::unique_ptr<Runtime> runtime = Runtime::open({}, {}).value();
+  NodeOptions nodes = {.least = 2,
+                       .count = 2,
+                       .rank = 1,
+                       .rank_origin = "--node-rank",
+                       .master = "node0.example",
+                       .token = Token::random().value()};
+  std::unique_ptr<Acceptor> acceptor = {};
+  std::vector<std::string> asked = {};
+  int failures = 0;  ///< of the look-up, before it succeeds
+
+  /// Node 0 accepts each node, or refuses it with this text.
+  void listen(const Token& token, const std::string& refusal = {}) {
+    acceptor = Acceptor::listen(runtime->loop(),
+                                {.address = {"127.0.0.1", 0},
+                                 .claim = {.token = token,
+                                           .job = name_of_nodes(nodes),
+                                           .self = {std::string(launcher_role), 0},
+                                           .encrypt_data = true}},
+                                runtime->log(),
+                                [refusal](Fd connection, Handshake handshake) {
+                                  if (refusal.empty()) handshake.accept_peer();
+                                  if (!refusal.empty()) handshake.refuse_peer(refusal);
+                                  const Bytes verdict = handshake.take_output();
+                                  CHECK(write_all(connection.get(), verdict).has_value());
+                                })
+                   .value();
+    nodes.port = acceptor->address().port;
+  }
+  Result<Dialed> dial(Duration patience) {
+    return dial_node_0(
+        *runtime, nodes,
+        {.patience = patience,
+         .look_up = [this](const std::string& name) -> Result<std::vector<std::string>> {
+           asked.push_back(name);
+           if (failures-- > 0) return fail(Errc::not_found, "no such name");
+           return std::vector<std::string>{"127.0.0.1"};
+         }});
+  }
+};
+
+TEST_CASE_FIXTURE(DialFixture, "a node finds node 0 as soon as its name is published") {
+  listen(*nodes.token);
+  failures = 2;
+  CHECK(dial(seconds(60)).has_value());
+  CHECK(asked == std::vector<std::string>(3, "node0.example"));
+}
+
+TEST_CASE_FIXTURE(DialFixture, "a node that node 0 refuses does not try again") {
+  listen(*nodes.token, "node 1 has no place");
+  const auto refused = dial(seconds(60));
+  CHECK(refused.error().code == Errc::input);
+  CHECK(refused.error().message == "node 0 at " + host_port(nodes.master, nodes.port) +
+                                       " refuses this node: node 1 has no place");
+  CHECK(asked.size() == 1);
+}
+
+TEST_CASE_FIXTURE(DialFixture, "a node with another secret does not try again") {
+  listen(Token::random().value());
+  const auto refused = dial(seconds(60));
+  CHECK(refused.error().code == Errc::input);
+  CHECK(refused.error().message.find("give all nodes one DTRAIN_NODES_TOKEN") != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(DialFixture,
+                  "a node whose place is taken, or whose node 0 is late, tries again") {
+  listen(*nodes.token, "node 1 (pod) is there already; each node needs a rank of its own");
+  auto late = dial(milliseconds(300));
+  CHECK(late.error().code == Errc::unreachable);
+  CHECK(
+      late.error().message.find("did not answer for 300ms (--start-timeout): node 1 (pod) is there "
+                                "already") != std::string::npos);
+  CHECK(asked.size() > 1);
+  acceptor.reset();
+  nodes.rank.reset();
+  late = dial(milliseconds(300));
+  CHECK(late.error().code == Errc::unreachable);
+  CHECK(late.error().message.ends_with(
+      "Connection refused; if no node has the address node0.example, give each its rank: "
+      "--node-rank"));
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,77 @@
+#include "launcher/nodes/node.h"
+
+#include "base/io/network.h"
+#include "base/io/socket.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace dt {
+namespace {
+
+RunConfig config_of_nodes() {
+  RunConfig config;
+  config.nodes = NodeOptions{.least = 3,
+                             .count = 3,
+                             .rank = 0,
+                             .rank_origin = "PET_NODE_RANK",
+                             .master = "127.0.0.1",
+                             .port = 1,
+                             .id = "j",
+                             .processes = "gpu",
+                             .token = Token::random().value()};
+  config.hosts = {{.name = "localhost"}, {.name = "node 1"}, {.name = "node 2"}};
+  config.command = {"train"};
+  return config;
+}
+
+TEST_CASE("a node introduces itself with what nodes must have in common") {
+  const NodeIntro intro = own_intro(config_of_nodes());
+  CHECK_FALSE(intro.build.empty());
+  CHECK(intro == NodeIntro{.build = intro.build,
+                           .hostname = own_host_name(),
+                           .count = 3,
+                           .processes = "gpu",
+                           .command = {"train"}});
+}
+
+TEST_CASE("node 0 awaits the others with their secret, and those that may return") {
+  RunConfig config = config_of_nodes();
+  auto options = dialed_by_nodes(config);
+  REQUIRE((options && options->nodes));
+  CHECK(options->nodes->token == *config.nodes->token);
+  CHECK(options->nodes->job == "nodes/j");
+  CHECK_FALSE(options->nodes->may_return);
+  CHECK(options->where()->port == 1);
+  config.restarts.max = 1;
+  CHECK(dialed_by_nodes(config)->nodes->may_return);
+  config.nodes.reset();
+  CHECK_FALSE(dialed_by_nodes(config));
+}
+
+TEST_CASE("a rank decides which node is node 0, else the address of the endpoint") {
+  std::string logged;
+  Log log(Log::Level::normal, [&logged](std::string_view line) { logged += line; });
+  RunConfig config = config_of_nodes();
+  CHECK(begin_as_node_0(config, log));
+  CHECK(config.hosts.front().name == own_host_name());
+  CHECK(logged.find("node 0 of 3 (PET_NODE_RANK); waiting for 2 nodes at port 1") !=
+        std::string::npos);
+  config.nodes->rank = 2;
+  CHECK_FALSE(begin_as_node_0(config, log));
+  const Fd listener = listen_on({"127.0.0.1", 0}).value();
+  config.nodes->rank.reset();
+  // Another node of this machine is node 0.
+  config.nodes->port = local_address(listener.get())->port;
+  CHECK_FALSE(begin_as_node_0(config, log));
+  config.nodes->master = "192.0.2.77";
+  CHECK_FALSE(begin_as_node_0(config, log));
+}
+
+TEST_CASE("without nodes, nobody is dismissed") {
+  CHECK(dismiss_nodes(nullptr, Outcome{.exit_status = 7}, 0)->exit_status == 7);
+}
+
+}  // namespace
+}  // namespace dt
