@@ -17,8 +17,8 @@ case ${1-build} in
     useful="pkg-config procps iproute2 time shellcheck bash-completion zsh fish mandoc bsdextrautils openssh-client
       openssh-server tcsh zstd bindfs python3-yaml"
     if [ "$1" = ci ]; then
-      packages="$packages $useful libbenchmark-dev python3-dev python3-venv dpkg-dev lintian iptables slurmctld
-        slurmd slurm-client munge docker-compose"
+      packages="$packages $useful libbenchmark-dev python3-dev python3-venv dpkg-dev lintian iptables dnsmasq-base
+        slurmctld slurmd slurm-client munge docker-compose"
       useful=
     fi
     ;;

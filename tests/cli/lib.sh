@@ -232,6 +232,8 @@ run_one() (
   for name in ${!DTRAIN_@}; do
     [[ $name == DTRAIN_TEST_LONG ]] || unset "$name"
   done
+  # Or in a pod of several nodes, for whose job they are not.
+  for name in ${!PET_@}; do unset "$name"; done
   unset NO_COLOR CLICOLOR CLICOLOR_FORCE CI
   # The tests may run in a scheduler's job, whose hosts they are not to use.
   unset SLURM_JOB_ID SLURM_STEP_NUM_TASKS LSB_JOBID PBS_JOBID PE_HOSTFILE KUBERNETES_SERVICE_HOST K_MPI_JOB_ROLE

@@ -5,6 +5,8 @@
 . "$(dirname "$0")/../cli/lib.sh"
 # shellcheck source=../net/lib.sh
 . "$(dirname "$0")/../net/lib.sh"
+# shellcheck source=../net/manifests.sh
+. "$(dirname "$0")/../net/manifests.sh"
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 export PYTHONPATH=$scripts/../cli/kubernetes PYTHONDONTWRITEBYTECODE=1
@@ -81,23 +83,12 @@ test_an_inserted_typo_is_caught_by_the_schemas_of_kubernetes() {
   done
 }
 
-# Runs the pods of a manifest, one on each node, to their ends. Stdout is that of the first.
-# shellcheck disable=SC2031 # the library sets `out`
+# Runs the pods of pods.yaml to their ends. Stdout is that of the first.
 run_pods() {
-  local manifest=$1 count k
-  local -a pids=()
-  POD_PATH=${python%/*}:/usr/bin:/bin python3 "$scripts/../cli/kubernetes/pod_scripts.py" "$manifest" \
-    "$(printf '0%.0s' {1..64})" "$PWD" >names || fail 'no scripts of pods'
-  count=$(wc -l <names)
-  hosts_up "$count"
-  cat names >>"$out/net/hosts"
-  for ((k = 1; k <= count; ++k)); do
-    on_host "$k" timeout "$run_timeout_s" sh "$PWD/pod$k.sh" >"pod$k" 2>"errors$k" &
-    pids+=($!)
-  done
-  for k in "${!pids[@]}"; do
-    wait "${pids[k]}" || fail "pod $((k + 1)) failed:" "$(tail -n 5 "errors$((k + 1))")"
-  done
+  run_manifest pods.yaml "${python%/*}:/usr/bin:/bin"
+  local k
+  for k in "${!pod_status[@]}"; do expect test "${pod_status[k]}" = 0; done
+  # shellcheck disable=SC2031 # the library sets it
   cp pod1 "$out/stdout"
 }
 
@@ -114,14 +105,14 @@ export_training() {
 test_torchrun_trains_in_the_pods_of_an_indexed_job() {
   uses torch
   export_training --kind indexed-job --nnodes 2 --nproc-per-node 2
-  run_pods pods.yaml
+  run_pods
   expect_training_result 4
 }
 
 test_pytorch_trains_in_pods_of_one_process_without_a_launcher() {
   uses torch
   export_training --kind jobset --nnodes 3
-  run_pods pods.yaml
+  run_pods
   expect_training_result 3
 }
 
@@ -133,7 +124,7 @@ test_tensorflow_trains_in_the_pods_of_different_roles() {
     -x TF_USE_LEGACY_KERAS=1 -x TF_CPP_MIN_LOG_LEVEL=3 --sync-from code --sync-to "$PWD/in_pods" -o pods.yaml \
     -- python3 train.py
   expect_status 0
-  run_pods pods.yaml
+  run_pods
   local k
   for k in '1 0' '2 0' '3 1'; do
     expect grep -qxE "worker ${k#* } of 3: y = 2\.[0-9]+ x \+ 10\.[0-9]+" "pod${k% *}"

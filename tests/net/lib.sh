@@ -36,8 +36,8 @@ bridge_address=02:00:0a:4d:00:fe
 launcher_home() { echo "$out/net/launcher/home"; }
 home_of() { echo "$out/net/node$1/home"; }
 
-hosts_up() {
-  host_count=$1
+# Makes the namespace "launcher" with the bridge, for hosts_up and for tests/net/pods.sh.
+bridge_up() {
   if [[ $(id -u) -ne 0 ]]; then skip 'network namespaces need root'; fi
   if ! ip netns add "$net-l" 2>/dev/null; then skip 'no network namespaces here'; fi
   trap 'hosts_down; end_marked_processes' EXIT
@@ -48,14 +48,19 @@ hosts_up() {
   if ! ip netns exec "$net-l" unshare -m -u sh -c 'mount --make-rprivate / && hostname x' 2>/dev/null; then
     skip 'no mount namespaces here'
   fi
-  # At SHLVL=5, bash reads no rc file, which may be slow.
-  export SHLVL=5
-  mkdir -p "$out/net" /run/sshd
-  local k
   ip -n "$net-l" link set lo up
   ip -n "$net-l" link set bridge up
   ip -n "$net-l" address add 10.77.0.254/24 dev bridge
   ip -n "$net-l" address add fd77::254/64 dev bridge nodad 2>/dev/null || true
+}
+
+hosts_up() {
+  host_count=$1
+  bridge_up
+  # At SHLVL=5, bash reads no rc file, which may be slow.
+  export SHLVL=5
+  mkdir -p "$out/net" /run/sshd
+  local k
   ssh-keygen -q -t ed25519 -N '' -f "$out/net/user_key"
   echo '127.0.0.1 localhost' >"$out/net/hosts"
   echo '::1 localhost' >>"$out/net/hosts"

@@ -120,6 +120,40 @@ test_salloc_and_an_interactive_step_run_jobs_too() {
   expect_no_processes
 }
 
+test_srun_starts_the_nodes_of_a_job_where_nnodes_counts_them() {
+  slurm_up 3
+  "$DTRAIN" token >shared
+  chmod 600 shared
+  cat >nodes.sh <<JOB
+#!/bin/bash
+head=\$(scontrol show hostnames "\$SLURM_JOB_NODELIST" | head -n 1)
+srun --ntasks-per-node=1 "$DTRAIN" run --nnodes "\$SLURM_NNODES" --rdzv-backend c10d --rdzv-endpoint "\$head:29500" \\
+  --token-file "$PWD/shared" --nproc-per-node 2 --no-tag "\$@" sh -c 'echo \$(hostname) \$RANK/\$WORLD_SIZE \$LOCAL_RANK'
+JOB
+  chmod +x nodes.sh
+  run_batch -N3 -n3 <<<"exec $PWD/nodes.sh"
+  expect_status 0
+  expect_stderr_contains 'dtrain: node 0 of 3 (SLURM_NODEID); waiting for 2 nodes at port 29500'
+  # srun passes on what node 0 prints for all ranks, and what the others print for their own.
+  # shellcheck disable=SC2031  # set by the library
+  sort -u "$out/stdout" >lines
+  expect_file lines "$(printf '%s\n' 'n1 0/6 0' 'n1 1/6 1' 'n2 2/6 0' 'n2 3/6 1' 'n3 4/6 0' 'n3 5/6 1')"
+  # shellcheck disable=SC2031
+  expect test "$(wc -l <"$out/stdout")" -eq 10
+  expect_no_processes
+  # Without --nnodes, each task would be a job of its own.
+  run_batch -N2 -n2 <<<"srun --ntasks-per-node=1 $DTRAIN run touch $PWD/started"
+  expect_status 2
+  expect_stderr_contains 'srun has started dtrain run 2 times'
+  expect_not test -e started
+  # Two tasks on a node are no two nodes.
+  run_batch -N1 -n2 <<<"DTRAIN_NODES_TOKEN=\$(cat shared) srun -n2 $DTRAIN run --nnodes 2 --master-addr n1 touch $PWD/started"
+  expect_status 2
+  expect_stderr_contains 'srun has started 2 tasks on 1 node, and dtrain run is started once on each node'
+  expect_not test -e started
+  expect_no_processes
+}
+
 test_a_shell_on_a_node_runs_jobs_too() {
   slurm_up 2
   command -v script >/dev/null || skip 'no script(1): bsdutils'

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Jobs of nodes in the pods of manifests that dtrain export kubernetes writes.
+# shellcheck source=../cli/lib.sh
+. "$(dirname "$0")/../cli/lib.sh"
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=manifests.sh
+. "$(dirname "$0")/manifests.sh"
+
+needs_yaml() { python3 -c 'import yaml' 2>/dev/null || skip 'no python3-yaml here, which reads the manifests'; }
+
+# Exports a job of three nodes with two ranks each as this kind, and runs its pods.
+run_job_as() {
+  mkdir bin
+  ln -s "$DTRAIN" bin/dtrain
+  # shellcheck disable=SC2016 # for the ranks
+  run_dtrain export kubernetes --kind "$1" --image i --nnodes 3 --nproc-per-node 2 --no-tag -x 'NOTE=$(RANK) $$' \
+    -x PORT=4 -o pods.yaml "${@:3}" -- sh -c "$2"
+  expect_status 0
+  run_manifest pods.yaml "$PWD/bin:/usr/bin:/bin"
+}
+
+# Node 0 prints all ranks, every other node those of its own.
+expect_six_ranks() {
+  needs_yaml
+  # shellcheck disable=SC2016 # for the ranks
+  run_job_as "$1" 'echo "rank $RANK of $WORLD_SIZE on node $GROUP_RANK: $NOTE $PORT ${DTRAIN_NODES_TOKEN-none}"'
+  expect_pod_statuses 0 0 0
+  local rank node
+  for rank in 0 1 2 3 4 5; do
+    node=$((rank / 2))
+    # shellcheck disable=SC2016 # as the ranks print it
+    echo "rank $rank of 6 on node $node: "'$(RANK) $$ 4 none' | tee -a "wanted$((node + 1))" >>all
+  done
+  mv all wanted1
+  for node in 1 2 3; do expect diff "wanted$node" <(sort "pod$node"); done
+  expect_no_processes
+}
+
+test_an_indexed_job_is_one_job_of_all_its_pods() { expect_six_ranks indexed-job; }
+test_a_job_set_is_one_job_of_all_its_pods() { expect_six_ranks jobset; }
+test_a_train_job_is_one_job_of_all_its_pods() { expect_six_ranks trainjob; }
+
+test_the_failure_of_a_rank_is_that_of_each_pod() {
+  needs_yaml
+  # shellcheck disable=SC2016 # for the ranks
+  run_job_as jobset 'test $RANK != 3 || exit 7; exec sleep 60'
+  expect_pod_statuses 7 7 7
+  expect_no_processes
+}
+
+run_tests "$@"

@@ -1,0 +1,312 @@
+#!/usr/bin/env bash
+# Jobs of nodes: each pod starts the same command by itself, in any order, and nobody can log in.
+# shellcheck source=../cli/lib.sh
+. "$(dirname "$0")/../cli/lib.sh"
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=pods.sh
+. "$(dirname "$0")/pods.sh"
+
+test_three_pods_with_torchruns_words_are_one_job() {
+  pods_up 3
+  new_token
+  start_nodes --nproc-per-node 2 --no-tag "${show_rank[@]}"
+  finish_pods
+  expect_pods 0 0 0
+  expect_all_ranks 3 2
+  expect_pod 0 stderr 'dtrain: node 0 of 3 (--node-rank); waiting for 2 nodes at port 29500'
+  local k
+  for k in 0 1 2; do expect_pod_lacks "$k" stderr "$token"; done
+  expect_no_processes
+}
+
+test_the_variables_of_a_trainjob_are_enough() {
+  pods_up 2
+  new_token
+  publish 0
+  local k
+  for k in 0 1; do
+    pod_variable "$k" PET_NNODES=2
+    pod_variable "$k" "PET_NODE_RANK=$k"
+    pod_variable "$k" PET_NPROC_PER_NODE=2
+    pod_variable "$k" "PET_MASTER_ADDR=$(pod_name 0)"
+    pod_variable "$k" PET_MASTER_PORT=29400
+  done
+  start_pods "$DTRAIN" run --no-tag -- "${show_rank[@]}"
+  finish_pods
+  expect_pods 0 0
+  expect_all_ranks 2 2
+  expect_pod 0 stderr 'dtrain: node 0 of 2 (PET_NODE_RANK); waiting for 1 node at port 29400'
+  expect_no_processes
+}
+
+# The published lines, with `dtrain run` in the place of torchrun.
+test_the_lines_of_skypilot_and_dstack_run() {
+  pods_up 2
+  new_token
+  local k line
+  # shellcheck disable=SC2016
+  local lines=(
+    'dtrain run --nnodes=$SKYPILOT_NUM_NODES --nproc_per_node=$SKYPILOT_NUM_GPUS_PER_NODE --node_rank=${SKYPILOT_NODE_RANK}
+      --master_addr=$(echo "$SKYPILOT_NODE_IPS" | tr " " "\n" | head -n1) --master_port=12375 main.py --epochs 2'
+    'dtrain run --nproc-per-node=$DSTACK_GPUS_PER_NODE --node-rank=$DSTACK_NODE_RANK --nnodes=$DSTACK_NODES_NUM
+      --master-addr=$DSTACK_MASTER_NODE_IP --master-port=12345 main.py --epochs 2')
+  mkdir bin
+  ln -s "$DTRAIN" bin/dtrain
+  for k in 0 1; do
+    pod_variable "$k" "PATH=$PWD/bin:$PATH"
+    pod_variable "$k" "SKYPILOT_NODE_IPS=$(pod_address 0) $(pod_address 1)"
+    for line in SKYPILOT_NUM_NODES=2 SKYPILOT_NUM_GPUS_PER_NODE=2 "SKYPILOT_NODE_RANK=$k" DSTACK_GPUS_PER_NODE=2 \
+      "DSTACK_NODE_RANK=$k" DSTACK_NODES_NUM=2 "DSTACK_MASTER_NODE_IP=$(pod_address 0)"; do
+      pod_variable "$k" "$line"
+    done
+    echo 'import os, sys; print(os.environ["RANK"], "of", os.environ["WORLD_SIZE"], sys.argv[1:])' >"$(pod_folder $k)/home/main.py"
+  done
+  for line in "${lines[@]}"; do
+    start_pods sh -c "${line//$'\n'/ }"
+    finish_pods
+    expect_pods 0 0
+    expect_pod_lines 0 "[0]<stdout>:0 of 4 ['--epochs', '2']" "[1]<stdout>:1 of 4 ['--epochs', '2']" \
+      "[2]<stdout>:2 of 4 ['--epochs', '2']" "[3]<stdout>:3 of 4 ['--epochs', '2']"
+    expect_pod_lines 1 "[2]<stdout>:2 of 4 ['--epochs', '2']" "[3]<stdout>:3 of 4 ['--epochs', '2']"
+  done
+  expect_no_processes
+}
+
+test_the_rank_of_an_indexed_job_is_its_index_where_that_is_named() {
+  pods_up 2
+  new_token
+  local k
+  for k in 0 1; do pod_variable "$k" "JOB_COMPLETION_INDEX=$k"; done
+  start_pods "$DTRAIN" run --nnodes 2 --node-rank env:JOB_COMPLETION_INDEX --master-addr "$(pod_address 0)" --no-tag "${show_rank[@]}"
+  finish_pods
+  expect_pods 0 0
+  expect_all_ranks 2 1
+  # Without that word, the index is never a rank.
+  start_pods "$DTRAIN" run --nnodes 2 --master-addr "$(pod_address 0)" touch started
+  finish_pods
+  expect_pods 2 2
+  expect_pod 1 stderr 'dtrain: --nnodes: 2 nodes, but the rank of this one is missing: give --node-rank K of 0..1'
+}
+
+test_c10d_makes_the_pod_with_the_address_node_0() {
+  pods_up 3
+  new_token
+  start_pods "$DTRAIN" run --nnodes 3 --rdzv-backend c10d --rdzv-endpoint "$(pod_address 1)" --nproc-per-node 2 --no-tag \
+    sh -c 'echo "$RANK"'
+  finish_pods
+  expect_pods 0 0 0
+  expect_pod_lines 1 0 1 2 3 4 5
+  expect_pod 1 stderr 'waiting for 2 nodes at port 29400'
+  # The order of addresses gives the others their ranks.
+  expect_pod_lines 0 2 3
+  expect_pod_lines 2 4 5
+  expect_no_processes
+}
+
+test_the_pods_may_start_in_any_order() {
+  pods_up 3
+  new_token
+  local order k
+  for order in '0 1 2' '2 1 0' '1 2 0' '1 0 2' '2 0 1'; do
+    for k in $order; do
+      start_node "$k" --no-tag "${show_rank[@]}"
+      sleep 0.7
+    done
+    finish_pods
+    expect_pods 0 0 0
+    expect_all_ranks 3 1
+  done
+  expect_no_processes
+}
+
+test_a_name_that_dns_publishes_late_is_awaited() {
+  pods_up 2
+  new_token
+  dns_up
+  start_pods "$DTRAIN" run --nnodes 2 --node-rank env:K --master-addr "$(pod_name 0)" touch started
+  finish_pods
+  expect_pods 2 2
+  local k
+  for k in 0 1; do pod_variable "$k" "K=$k"; done
+  start_pods "$DTRAIN" run --nnodes 2 --node-rank env:K --master-addr "$(pod_name 0)" --no-tag "${show_rank[@]}"
+  # Longer than the 5 s after which a node names what it waits for.
+  wait_for_pod 1 stderr "dtrain: waiting for node 0 at $(pod_name 0):29500: "
+  dns_publish 0
+  finish_pods
+  expect_pods 0 0
+  expect_all_ranks 2 1
+  expect_no_processes
+}
+
+test_each_node_exits_with_the_status_of_the_job() {
+  pods_up 3
+  new_token
+  start_nodes --no-tag sh -c '[ $RANK != 2 ] || exit 5; exec sleep 60'
+  finish_pods
+  expect_pods 5 5 5
+  expect_pod 0 stderr 'exit status 5'
+  expect_no_processes
+}
+
+test_each_node_has_its_own_variables_and_then_those_of_x() {
+  pods_up 2
+  new_token
+  pod_variable 0 SHARED=zero
+  pod_variable 1 SHARED=one
+  pod_variable 1 OWN=secret-of-one
+  # shellcheck disable=SC2016
+  start_nodes --no-tag -x FROM_X=x sh -c 'echo "$RANK $SHARED ${OWN-none} $FROM_X"; env | grep -c NODES_TOKEN || true'
+  finish_pods
+  expect_pod_lines 0 '0 zero none x' 0 '1 one secret-of-one x' 0
+  expect_no_processes
+}
+
+test_quiet_nodes_print_no_lines_of_ranks() {
+  pods_up 2
+  new_token
+  start_nodes --quiet echo hi
+  finish_pods
+  expect_pods 0 0
+  local k
+  for k in 0 1; do expect test ! -s "$(pod_folder $k)/stdout"; done
+}
+
+test_a_filter_of_local_ranks_holds_on_all_nodes() {
+  pods_up 2
+  new_token
+  # shellcheck disable=SC2016  # for the ranks
+  start_nodes --nproc-per-node 2 --local-ranks-filter 1 --no-tag sh -c 'echo "rank $RANK"'
+  finish_pods
+  expect_pods 0 0
+  expect_pod_lines 0 'rank 1' 'rank 3'
+  expect_pod_lines 1 'rank 3'
+}
+
+test_a_mounted_secret_is_the_token() {
+  pods_up 2
+  local k
+  "$DTRAIN" token >shared
+  for k in 0 1; do
+    mkdir -p "$(pod_folder $k)/home/secret"
+    cp shared "$(pod_folder $k)/home/secret/token"
+    chmod 644 "$(pod_folder $k)/home/secret/token"
+  done
+  start_nodes --token-file secret/token --no-tag "${show_rank[@]}"
+  finish_pods
+  expect_pods 0 0
+  expect_all_ranks 2 1
+}
+
+test_nodes_without_a_token_join_only_those_that_want_none() {
+  pods_up 2
+  start_nodes --no-token --no-tag "${show_rank[@]}"
+  finish_pods
+  expect_pods 0 0
+  expect_all_ranks 2 1
+  expect_pod 0 stderr 'warning: --no-token: each process that reaches port 29500'
+  new_token
+  start_node 0 --start-timeout 8s touch started
+  start_pod 1 env -u DTRAIN_NODES_TOKEN "$DTRAIN" run --nnodes 2 --node-rank 1 --master-addr "$(pod_address 0)" --no-token \
+    --start-timeout 8s touch started
+  finish_pods
+  expect test "${pod_status[0]}" -ne 0
+  expect test "${pod_status[1]}" -ne 0
+  expect_not test -e "$(pod_folder 0)/home/started" -o -e "$(pod_folder 1)/home/started"
+}
+
+test_workers_have_another_master_port_than_the_nodes() {
+  pods_up 2
+  new_token
+  # shellcheck disable=SC2016
+  start_nodes --no-tag sh -c 'echo "$MASTER_PORT"'
+  finish_pods
+  expect_pods 0 0
+  expect test "$(sort -u "$(pod_folder 0)/stdout" | wc -l)" = 1
+  expect_pod_lacks 0 stdout 29500
+  expect grep -qxE '[0-9]+' "$(pod_folder 1)/stdout"
+}
+
+test_fewer_nodes_than_the_most_start_without_the_rest() {
+  pods_up 3
+  new_token
+  local k
+  for k in 0 1; do
+    start_pod "$k" "$DTRAIN" run --nnodes 2:3 --node-rank "$k" --master-addr "$(pod_address 0)" --start-timeout 50s --no-tag \
+      "${show_rank[@]}"
+  done
+  finish_pods
+  expect test "${pod_status[*]}" = '0 0'
+  expect_all_ranks 2 1
+  expect_no_processes
+}
+
+test_ranks_of_nodes_sum_together() {
+  pods_up 3
+  new_token
+  start_nodes --nproc-per-node 2 "$(dirname "$DTRAIN")/tests/programs/collective_worker" -1 none none
+  finish_pods
+  expect_pods 0 0 0
+  expect_no_processes
+}
+
+test_another_command_is_one_warning() {
+  pods_up 2
+  new_token
+  start_node 0 --no-tag echo zero
+  start_node 1 --no-tag echo one
+  finish_pods
+  expect_pods 0 0
+  expect_pod_lines 0 zero one
+  expect_pod_lines 1 one
+  expect_pod 0 stderr 'train-1 runs its own command: echo one; node 0 runs: echo zero'
+  expect test "$(grep -c warning "$(pod_folder 0)/stderr")" = 1
+}
+
+test_a_signal_to_node_0_ends_all() {
+  pods_up 2
+  new_token
+  start_nodes --no-tag "${up[@]}"
+  local k
+  for k in 0 1; do wait_for_pod "$k" stdout up; done
+  signal_pod 0 TERM
+  finish_pods
+  expect_pods 143 143
+  expect_no_processes
+}
+
+test_a_failed_rank_starts_all_nodes_again() {
+  pods_up 2
+  new_token
+  # shellcheck disable=SC2016
+  start_nodes --max-restarts 1 --no-tag sh -c 'echo $RANK in $DTRAIN_GENERATION; [ $RANK$DTRAIN_GENERATION != 11 ] || exit 7'
+  finish_pods
+  expect_pods 0 0
+  expect_pod 0 stdout '0 in 2'
+  expect_pod 1 stdout '1 in 1'
+  expect_pod 1 stdout '1 in 2'
+  expect_pod 0 stderr 'restart 1 of 1 after rank 1 on train-1: exit status 7'
+  expect_pod_lacks 1 stdout '0 in'
+  expect_no_processes
+}
+
+test_a_pod_that_comes_back_takes_its_place_again() {
+  pods_up 3
+  new_token
+  # shellcheck disable=SC2016
+  local command=(--max-restarts 1 --no-tag sh -c 'echo $RANK in $DTRAIN_GENERATION; [ $DTRAIN_GENERATION = 2 ] || exec sleep 600')
+  start_nodes "${command[@]}"
+  local k
+  for k in 0 1 2; do wait_for_pod "$k" stdout "$k in 1"; done
+  signal_pod 1 TERM
+  wait "${pod_pid[1]}" || expect test $? -eq 143
+  start_node 1 "${command[@]}"
+  finish_pods
+  expect_pods 0 0 0
+  for k in 0 1 2; do expect_pod "$k" stdout "$k in 2"; done
+  expect_pod_lacks 1 stdout '1 in 1'
+  expect_pod 0 stderr 'restart 1 of 1'
+  expect_no_processes
+}
+
+run_tests "$@"
