@@ -168,10 +168,12 @@ test_a_wrong_file_is_refused_with_its_line() {
 test_a_job_uses_pieces_of_a_file() {
   mkdir -p home/dtrain
   printf '%s\n' '[env.hello]' 'GREETING = "hello"' 'NAME = "piece"' '[roles.helper]' 'replicas = 1' \
-    'command = "echo helper; sleep 60"' >home/dtrain/pieces.toml
+    'command = "echo helper; touch ready; sleep 60"' >home/dtrain/pieces.toml
   chmod 0644 home/dtrain/pieces.toml
+  # The end of the worker is that of the job, also for a helper that has not begun.
   # shellcheck disable=SC2016 # the variables are those of the processes
-  printf '%s\n' 'schema = 1' 'use = ["env.hello", "roles.helper"]' 'no_tag = true' 'command = "echo $GREETING $NAME"' \
+  printf '%s\n' 'schema = 1' 'use = ["env.hello", "roles.helper"]' 'no_tag = true' \
+    'command = "until test -e ready; do sleep 0.02; done; echo $GREETING $NAME"' \
     'env = { NAME = "job" }' '[roles.worker]' 'replicas = 1' >job.toml
   run env XDG_CONFIG_HOME="$PWD/home" "$DTRAIN" job run job.toml
   expect_status 0
