@@ -66,6 +66,13 @@ Result<Outcome> run_with(JobContext& context, const Environment& environment) {
   return run_generations(context, *prepared);
 }
 
+/// The outcome of a job that did not end by itself: an interruption before the launch, or an error.
+Outcome outcome_of(Result<Outcome> result, int interrupted) {
+  if (result) return *std::move(result);
+  if (result.error().code == Errc::interrupted) return interrupted_outcome(interrupted);
+  return {.exit_status = exit_status_of(result.error().code), .reason = result.error().message};
+}
+
 /// The whole program.
 Result<Outcome> run_job(RunConfig& config, const Environment& of_user, Runtime& runtime,
                         JobRecord& record) {
@@ -76,14 +83,10 @@ Result<Outcome> run_job(RunConfig& config, const Environment& of_user, Runtime& 
   JobContext context(config, environment, runtime, record, std::move(dialed));
   TRY(context.start_sync(of_user));
   auto result = run_with(context, environment);
-  return dismiss_nodes(context.agents.dialed_hosts(), std::move(result), runtime.interrupted());
-}
-
-/// The outcome of a job that did not end by itself: an interruption before the launch, or an error.
-Outcome outcome_of(Result<Outcome> result, int interrupted) {
-  if (result) return *std::move(result);
-  if (result.error().code == Errc::interrupted) return interrupted_outcome(interrupted);
-  return {.exit_status = exit_status_of(result.error().code), .reason = result.error().message};
+  if (context.nodes_disagree()) result = tl::unexpected(*context.agents.dialed_hosts()->refusal());
+  Outcome outcome = outcome_of(std::move(result), runtime.interrupted());
+  dismiss_nodes(context.agents.dialed_hosts(), outcome);
+  return outcome;
 }
 
 void count_lost_output(const RunConfig& config, const Runtime& runtime, Outcome& outcome) {

@@ -115,22 +115,11 @@ bool begin_as_node_0(RunConfig& config, Log& log) {
   return true;
 }
 
-Result<Outcome> dismiss_nodes(DialedHosts* nodes, Result<Outcome> result, int interrupted) {
-  if (nodes == nullptr || !nodes->has_nodes()) return result;
-  if (nodes->refusal()) result = tl::unexpected(*nodes->refusal());
-  Dismissed message;
-  if (result) {
-    message.status = result->exit_status;
-    message.reason = result->failure ? failure_text(*result->failure, {}) : result->reason;
-  } else if (result.error().code == Errc::interrupted) {
-    message.status = interrupted_outcome(interrupted).exit_status;
-    message.reason = interrupted_outcome(interrupted).reason;
-  } else {
-    message = {exit_status_of(result.error().code), result.error().message};
-  }
+void dismiss_nodes(DialedHosts* nodes, const Outcome& outcome) {
+  if (nodes == nullptr || !nodes->has_nodes()) return;
+  const std::string reason = outcome.failure ? failure_text(*outcome.failure, {}) : outcome.reason;
   // A node that does not hear of it notices the end of its connection.
-  static_cast<void>(nodes->dismiss(message));
-  return result;
+  static_cast<void>(nodes->dismiss({.status = outcome.exit_status, .reason = reason}));
 }
 
 int run_node(const RunConfig& config, const Environment& environment, Runtime& runtime) {

@@ -18,9 +18,9 @@ NodeIntro own_intro(const RunConfig& config);
 /// How node 0 awaits the other nodes; none where the job is not one of nodes.
 std::optional<DialedHosts::Options> dialed_by_nodes(const RunConfig& config);
 
-/// Tells all nodes how the job has ended, or why it could not start. Returns the job's result,
-/// which is an error where the nodes do not agree. `nodes` is null where the job has none.
-Result<Outcome> dismiss_nodes(DialedHosts* nodes, Result<Outcome> result, int interrupted);
+/// Tells all nodes how the job has ended, or why it could not start. `nodes` is null where the job
+/// has none.
+void dismiss_nodes(DialedHosts* nodes, const Outcome& outcome);
 
 /// Finds out whether this is node 0: by its rank, else by its addresses or its host name. One that
 /// has no rank, and whose port another process of this machine holds, is an ordinary node. Node 0

@@ -70,7 +70,7 @@ TEST_CASE("a rank decides which node is node 0, else the address of the endpoint
 }
 
 TEST_CASE("without nodes, nobody is dismissed") {
-  CHECK(dismiss_nodes(nullptr, Outcome{.exit_status = 7}, 0)->exit_status == 7);
+  CHECK_NOTHROW(dismiss_nodes(nullptr, Outcome{.exit_status = 7}));
 }
 
 }  // namespace
