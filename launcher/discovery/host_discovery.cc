@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -80,6 +81,17 @@ void HostDiscovery::start_program() {
 void HostDiscovery::finish(Result<HostList> list) {
   const OnRead on_read = std::exchange(on_read_, nullptr);
   on_read(std::move(list));
+}
+
+Result<HostList> read_once(Loop& loop, const HostSource& source,
+                           const std::function<bool()>& interrupted) {
+  std::optional<Result<HostList>> found;
+  HostDiscovery discovery(loop, source);
+  discovery.read([&found](Result<HostList> list) { found = std::move(list); });
+  while (!found && !interrupted())
+    TRY(loop.run_once(Time::max()));
+  if (!found) return fail(Errc::interrupted, "interrupted");
+  return *std::move(found);
 }
 
 Result<HostList> parse_discovered_hosts(const std::string& output, const std::string& program,

@@ -39,6 +39,11 @@ class HostDiscovery {
   Timer timer_;
 };
 
+/// Reads the hosts once, and runs the loop meanwhile. Fails as HostDiscovery does, and with
+/// Errc::interrupted when `interrupted` becomes true, which an event of the loop must cause.
+Result<HostList> read_once(Loop& loop, const HostSource& source,
+                           const std::function<bool()>& interrupted);
+
 /// Parses the output of a program that prints hosts, named `program`. Hosts without slots get
 /// `slots_per_host`, unless that is 0.
 Result<HostList> parse_discovered_hosts(const std::string& output, const std::string& program,

@@ -13,9 +13,8 @@
 #include "launcher/job/sync/dry_run_report.h"
 #include "launcher/nodes/node.h"
 #include "launcher/process/sweep.h"
-#include "launcher/report/report_document.h"
+#include "launcher/report/conclusion.h"
 #include "launcher/report/report_file.h"
-#include "launcher/report/task_list.h"
 #include "launcher/slurm/dialed_by_srun.h"
 #include "launcher/slurm/signal_note.h"
 #include "launcher/sync/source/git_token.h"
@@ -31,13 +30,8 @@ namespace {
 /// Finds the hosts of the first start that a program prints.
 Result<> find_hosts(RunConfig& config, Runtime& runtime) {
   if (config.host_source.program.empty()) return {};
-  std::optional<Result<HostList>> found;
-  HostDiscovery discovery(runtime.loop(), config.host_source);
-  discovery.read([&found](Result<HostList> list) { found = std::move(list); });
-  while (!found && runtime.interrupted() == 0)
-    TRY(runtime.loop().run_once(Time::max()));
-  if (!found) return fail(Errc::interrupted, "interrupted");
-  HostList list = TRY(*std::move(found));
+  const auto interrupted = [&runtime] { return runtime.interrupted() != 0; };
+  HostList list = TRY(read_once(runtime.loop(), config.host_source, interrupted));
   config.hosts = std::move(list.hosts);
   for (const std::string& warning : list.warnings)
     runtime.log().warn("{}", warning);
@@ -89,19 +83,6 @@ Result<Outcome> run_job(RunConfig& config, const Environment& of_user, Runtime& 
   return outcome;
 }
 
-void count_lost_output(const RunConfig& config, const Runtime& runtime, Outcome& outcome) {
-  const auto& lost = runtime.lost_output();
-  if (lost && config.ends_on_lost_output()) count_lost_output(outcome, *lost);
-}
-
-/// Writes the document of --report.
-Result<> write_report(const RunConfig& config, ReportFile& file, const JobRecord& record,
-                      const Outcome& outcome) {
-  if (!config.report || config.dry_run) return {};
-  const Json document = report_document(record, config.command, outcome, Clock::now());
-  return file.write(document.text(2) + "\n");
-}
-
 /// Prints what the configuration has for the user before the job starts.
 void print_notes(const RunConfig& config, const Environment& environment, Log& log) {
   for (const std::string& warning : config.warnings)
@@ -110,16 +91,6 @@ void print_notes(const RunConfig& config, const Environment& environment, Log& l
   for (const std::string& note : config.notes)
     log.print("{}", note);
   if (const auto note = signal_note(config, environment)) log.print("{}", *note);
-}
-
-/// Prints why the job failed, unless that is known already.
-void print_reason(const RunConfig& config, const JobRecord& record, const Outcome& outcome,
-                  Log& log) {
-  const bool unknown = !outcome.reason.empty() && !outcome.reason_reported;
-  if (unknown && outcome.exit_status == 0) log.print("{}", outcome.reason);
-  if (unknown && outcome.exit_status != 0) log.error("{}", outcome.reason);
-  if (!config.continue_on_failure || !outcome.failure) return;
-  if (const auto more = more_failures_text(record, *outcome.failure)) log.error("{}", *more);
 }
 
 /// For a failure before there is a Runtime.
@@ -154,18 +125,8 @@ int run(const RunConfig& given, const Environment& environment, std::optional<Ke
   auto report = ReportFile::open(config.dry_run ? std::nullopt : config.report);
   Result<Outcome> result = !report ? Result<Outcome>(tl::unexpected(report.error()))
                                    : run_job(config, environment, runtime, record);
-  Outcome outcome = outcome_of(std::move(result), runtime.interrupted());
-  count_lost_output(config, runtime, outcome);
-  print_reason(config, record, outcome, runtime.log());
-  if (report) {
-    const auto written = write_report(config, *report, record, outcome);
-    if (!written) runtime.log().error("{}", written.error().message);
-    if (!written && outcome.exit_status == 0) outcome.exit_status = 1;
-  }
-  const bool ended_well = outcome.exit_status == 0;
-  runtime.drain(outcome.reason.empty() ? Time::max() : Clock::now() + drain_patience);
-  count_lost_output(config, runtime, outcome);
-  if (ended_well && outcome.exit_status != 0) runtime.log().error("{}", outcome.reason);
+  const Outcome outcome = conclude(config, runtime, record,
+                                   outcome_of(std::move(result), runtime.interrupted()), report);
   if (folder) folder->end(outcome);
   return outcome.exit_status;
 }

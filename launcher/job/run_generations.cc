@@ -1,5 +1,6 @@
 #include "launcher/job/run_generations.h"
 
+#include "base/clock.h"
 #include "base/crypto.h"
 #include "base/io/log.h"
 #include "launcher/console/runtime.h"
@@ -10,6 +11,7 @@
 #include "launcher/job/prepare_again.h"
 #include "launcher/job/start/reach.h"
 #include "launcher/job/start/rendezvous.h"
+#include "launcher/report/conclusion.h"
 
 #include <cstdint>
 #include <functional>

@@ -1,15 +1,11 @@
 #pragma once
 
-#include "base/clock.h"
 #include "base/result.h"
 #include "launcher/job/job_context.h"
 #include "launcher/job/prepare_job.h"
 #include "launcher/report/outcome.h"
 
 namespace dt {
-
-/// How long the launcher waits for a slow console after the job is to end.
-inline constexpr Duration drain_patience = seconds(2);
 
 /// Runs one generation after the other, until one ends well or for good. Returns the outcome of the
 /// last one as that of the job. Where a series of short ones ends a job without a limit of

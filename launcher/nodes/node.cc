@@ -8,6 +8,7 @@
 #include "launcher/nodes/node_dial.h"
 #include "launcher/nodes/node_relay.h"
 #include "launcher/process/sweep.h"
+#include "launcher/report/conclusion.h"
 #include "launcher/report/report.h"
 
 #include <algorithm>
@@ -16,9 +17,6 @@
 namespace dt {
 
 namespace {
-
-/// How long a node that ends tries to write its last lines.
-constexpr Duration last_lines_patience = seconds(2);
 
 bool names_path(const RunConfig& config) {
   return std::ranges::any_of(
@@ -127,12 +125,12 @@ int run_node(const RunConfig& config, const Environment& environment, Runtime& r
   auto status = serve(config, environment, runtime);
   end_leftovers(runtime);
   const bool ended_well = status && *status == 0;
-  runtime.drain(ended_well ? Time::max() : Clock::now() + last_lines_patience);
+  runtime.drain(ended_well ? Time::max() : Clock::now() + drain_patience);
   if (status) return *status;
   if (status.error().code == Errc::interrupted)
     return interrupted_outcome(runtime.interrupted()).exit_status;
   runtime.log().error("{}", status.error().message);
-  runtime.drain(Clock::now() + last_lines_patience);
+  runtime.drain(Clock::now() + drain_patience);
   return exit_status_of(status.error().code);
 }
 

@@ -57,6 +57,18 @@ TEST_CASE_FIXTURE(DiscoveryFixture, "HostDiscovery reads a hostfile anew each ti
   CHECK(text_of(read(discovery)).starts_with(path + ": no hosts in this file"));
 }
 
+TEST_CASE_FIXTURE(DiscoveryFixture, "read_once returns the hosts, or what has come instead") {
+  write_program("echo a:2");
+  const HostSource source = {.program = path};
+  CHECK(text_of(read_once(*loop, source, [] { return false; })) == "a:2");
+  write_program("exec sleep 600");
+  bool is_over = false;
+  const Timer timer = loop->after(Duration::zero(), [&is_over] { is_over = true; });
+  const auto list = read_once(*loop, source, [&is_over] { return is_over; });
+  REQUIRE_FALSE(list.has_value());
+  CHECK(list.error().code == Errc::interrupted);
+}
+
 TEST_CASE_FIXTURE(DiscoveryFixture, "HostDiscovery waits for no pipe in the place of a hostfile") {
   REQUIRE(mkfifo(path.c_str(), 0600) == 0);
   HostDiscovery fifo(*loop, {.hostfile = path});
