@@ -134,9 +134,14 @@ struct RankText {
   std::string origin;
 };
 
-/// Finds the text of this node's rank; none: nothing has one.
+/// Returns the number that Slurm gives this node of the step; empty outside of one.
+std::string number_in_step(const Environment& environment) {
+  return tasks_of_step(environment) < 1 ? "" : value_in(environment, "SLURM_NODEID");
+}
+
+/// Finds the text of this node's rank; none: nothing has one, or Slurm's number only orders it.
 Result<std::optional<RankText>> find_rank(const OptionSources& sources,
-                                          const Environment& environment) {
+                                          const Environment& environment, bool by_address) {
   constexpr std::string_view of_variable = "env:";
   const auto given = find_option(sources, "node-rank");
   if (given && !is_variable(given) && given->value().starts_with(of_variable)) {
@@ -151,14 +156,21 @@ Result<std::optional<RankText>> find_rank(const OptionSources& sources,
     return RankText{.text = value, .origin = name};
   }
   if (given) return RankText{.text = given->value(), .origin = given->origin};
-  const std::string of_step = value_in(environment, "SLURM_NODEID");
-  if (of_step.empty() || tasks_of_step(environment) < 1) return std::nullopt;
+  const std::string of_step = number_in_step(environment);
+  if (of_step.empty() || by_address) return std::nullopt;
   return RankText{.text = of_step, .origin = "SLURM_NODEID"};
 }
 
-Result<> read_rank(const OptionSources& sources, const Environment& environment,
+/// Reads the rank of this node. With `by_address`, only a given rank is one: Slurm's first node
+/// need not be the one that the others dial.
+Result<> read_rank(const OptionSources& sources, const Environment& environment, bool by_address,
                    NodeOptions& nodes) {
-  const std::optional<RankText> found = TRY(find_rank(sources, environment));
+  const std::optional<RankText> found = TRY(find_rank(sources, environment, by_address));
+  if (!found && by_address) {
+    const auto order = parse_integer(number_in_step(environment));
+    if (order && *order >= 0 && *order <= std::numeric_limits<int>::max())
+      nodes.order = static_cast<int>(*order);
+  }
   if (!found) return {};
   const auto rank = parse_integer(found->text);
   if (!rank || *rank < 0 || *rank >= nodes.count) {
@@ -339,7 +351,7 @@ Result<> read_nodes(const OptionSources& sources, const ProcessStart& start, Run
   NodeOptions& nodes = *config.nodes;
   const bool by_address = TRY(has_ranks_by_address(sources));
   TRY(read_master(sources, by_address ? c10d_port : static_port, nodes));
-  TRY(read_rank(sources, start.environment, nodes));
+  TRY(read_rank(sources, start.environment, by_address, nodes));
   if (!nodes.rank && !by_address) {
     return find_option(sources, "nnodes")
         ->refuse(format("{} nodes, but the rank of this one is missing: give --node-rank K of "

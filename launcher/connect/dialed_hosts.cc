@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
+#include <tuple>
 #include <utility>
 
 namespace dt {
@@ -185,18 +186,19 @@ std::string DialedHosts::introduced(const std::string& host, const NodeIntro& in
   log_.info("node {} is {}", place + 1, *name);
   if (options_.nodes->anonymous) return host;
   found->host = *name;
+  found->order = intro.order;
   return *std::move(name);
 }
 
-std::vector<std::string> DialedHosts::names(bool by_address) const {
+std::vector<std::string> DialedHosts::names(bool without_rank) const {
   std::vector<const Expected*> all;
   for (const Expected& expected : expected_)
     all.push_back(&expected);
   // In the text of addresses of one length, their order is that of their numbers.
   const auto order = [](const Expected* expected) {
-    return std::pair(expected->ip.size(), expected->ip);
+    return std::tuple(expected->order < 0, expected->order, expected->ip.size(), expected->ip);
   };
-  if (by_address) std::ranges::stable_sort(all, {}, order);
+  if (without_rank) std::ranges::stable_sort(all, {}, order);
   std::vector<std::string> names;
   for (const Expected* const expected : all)
     names.push_back(expected->host);

@@ -99,8 +99,9 @@ class DialedHosts {
   std::string introduced(const std::string& host, const NodeIntro& intro);
   /// Why the nodes do not make one job, if they do not.
   const std::optional<Error>& refusal() const { return refusal_; }
-  /// Returns the names of the hosts, in the order of expect(), or of their addresses.
-  std::vector<std::string> names(bool by_address = false) const;
+  /// Returns the names of the hosts, in the order of expect(). Nodes without rank are in
+  /// the order of their introductions, or else of their addresses.
+  std::vector<std::string> names(bool without_rank = false) const;
   /// Tells all nodes that the job is over, and waits until they have closed their connections, up
   /// to 5 s.
   Result<> dismiss(const Dismissed& message);
@@ -115,6 +116,7 @@ class DialedHosts {
   struct Expected {
     std::string host;
     std::string ip = {};                     ///< from which its agent has connected
+    int order = -1;                          ///< of its node; -1: its address decides
     DialedConnection* connection = nullptr;  ///< null: destroyed
     int64_t pid = 0;                         ///< of the agent that has connected
     int64_t refused_pid = 0;                 ///< of the last one that was refused

@@ -69,8 +69,8 @@ struct PlanOfHosts {
 /// Waits for all nodes, and gives the hosts the names that these have.
 Result<> name_nodes(JobContext& context, ResolvedHosts& resolved) {
   TRY(context.agents.await_hellos(context.awaited));
-  const bool by_address = !context.config.nodes->rank;
-  const auto names = context.agents.dialed_hosts()->names(by_address);
+  const bool without_rank = !context.config.nodes->rank;
+  const auto names = context.agents.dialed_hosts()->names(without_rank);
   for (size_t i = 0; i < names.size(); ++i) {
     resolved.hosts[i + 1].name = names[i];
     if (resolved.plan) resolved.plan->hosts[i + 1].host.name = names[i];

@@ -76,7 +76,8 @@ NodeIntro own_intro(const RunConfig& config) {
           .hostname = own_host_name(),
           .count = config.nodes->count,
           .processes = config.nodes->processes,
-          .command = config.command};
+          .command = config.command,
+          .order = config.nodes->order.value_or(-1)};
 }
 
 std::optional<DialedHosts::Options> dialed_by_nodes(const RunConfig& config) {

@@ -7,7 +7,7 @@ namespace dt {
 Bytes encode(const NodeIntro& message) {
   Writer writer;
   writer.text(message.build).text(message.hostname).number(int32_t{message.count});
-  writer.text(message.processes).texts(message.command);
+  writer.text(message.processes).texts(message.command).number(int32_t{message.order});
   return writer.take();
 }
 
@@ -20,6 +20,7 @@ Result<NodeIntro> decode(ByteSpan payload) {
   message.count = reader.number<int32_t>();
   message.processes = reader.text();
   message.command = reader.texts();
+  message.order = reader.number<int32_t>();
   TRY(reader.finish("node"));
   return message;
 }

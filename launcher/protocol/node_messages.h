@@ -16,6 +16,7 @@ struct NodeIntro {
   int count = 0;                     ///< nodes of the job, as its --nnodes says
   std::string processes;             ///< of its --nproc-per-node, as written
   std::vector<std::string> command;  ///< that its tasks run
+  int order = -1;                    ///< among the nodes without rank; -1: its address decides
   bool operator==(const NodeIntro&) const = default;
 };
 

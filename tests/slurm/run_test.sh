@@ -133,13 +133,22 @@ JOB
   chmod +x nodes.sh
   run_batch -N3 -n3 <<<"exec $PWD/nodes.sh"
   expect_status 0
-  expect_stderr_contains 'dtrain: node 0 of 3 (SLURM_NODEID); waiting for 2 nodes at port 29500'
+  expect_stderr_contains 'dtrain: node 0 of 3 (it has the address n1); waiting for 2 nodes at port 29500'
   # srun passes on what node 0 prints for all ranks, and what the others print for their own.
   # shellcheck disable=SC2031  # set by the library
   sort -u "$out/stdout" >lines
   expect_file lines "$(printf '%s\n' 'n1 0/6 0' 'n1 1/6 1' 'n2 2/6 0' 'n2 3/6 1' 'n3 4/6 0' 'n3 5/6 1')"
   # shellcheck disable=SC2031
   expect test "$(wc -l <"$out/stdout")" -eq 10
+  expect_no_processes
+  # The second node of the step is node 0 where the endpoint names it. The others keep Slurm's order.
+  sed -i 's/head -n 1/sed -n 2p/' nodes.sh
+  run_batch -N3 -n3 <<<"exec $PWD/nodes.sh"
+  expect_status 0
+  expect_stderr_contains 'dtrain: node 0 of 3 (it has the address n2); waiting for 2 nodes at port 29500'
+  # shellcheck disable=SC2031  # set by the library
+  sort -u "$out/stdout" >lines
+  expect_file lines "$(printf '%s\n' 'n1 2/6 0' 'n1 3/6 1' 'n2 0/6 0' 'n2 1/6 1' 'n3 4/6 0' 'n3 5/6 1')"
   expect_no_processes
   # Without --nnodes, each task would be a job of its own.
   run_batch -N2 -n2 <<<"srun --ntasks-per-node=1 $DTRAIN run touch $PWD/started"

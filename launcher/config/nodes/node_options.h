@@ -14,6 +14,8 @@ struct NodeOptions {
   int least = 0;            ///< MIN of --nnodes MIN:MAX
   int count = 0;            ///< MAX, or N of --nnodes N; from 2
   std::optional<int> rank;  ///< of this node; none: its addresses decide (c10d)
+  /// SLURM_NODEID of a node without rank: the others follow node 0 in the order of these.
+  std::optional<int> order;
   std::string rank_origin;  ///< "--node-rank", "PET_NODE_RANK", "SLURM_NODEID"; empty without rank
   std::string master;       ///< host name or address of node 0
   uint16_t port = 0;        ///< at which node 0 awaits the others

@@ -48,6 +48,7 @@ std::string node_text(const Result<RunConfig>& config) {
   if (nodes.least != nodes.count) text += std::to_string(nodes.least) + "..";
   text += std::to_string(nodes.count);
   if (!nodes.rank_origin.empty()) text += " (" + nodes.rank_origin + ")";
+  if (nodes.order) text += " (order " + std::to_string(*nodes.order) + ")";
   return text + " at " + nodes.master + ":" + std::to_string(nodes.port);
 }
 
@@ -90,7 +91,8 @@ TEST_CASE("a job of nodes: ranks and addresses of all sources") {
       {{with({{"rdzv-endpoint", {"n0"}}, {"master-addr", {"n0"}}, {"master-port", {"5"}}})},
        "node 1 of 2 (--node-rank) at n0:5"},
       {{flags(c10d)}, "node ? of 2 at n0:29400"},
-      {{flags(c10d)}, "node 1 of 2 (SLURM_NODEID) at n0:29400", step},
+      {{flags(c10d)}, "node ? of 2 (order 1) at n0:29400", step},
+      {{flags(c10d)}, "node ? of 2 at n0:29400", {{"SLURM_NODEID", "1"}}},
       {{flags(c10d), pet_source({{"node-rank", {"0"}}})},
        "node 0 of 2 (PET_NODE_RANK) at n0:29400",
        step},

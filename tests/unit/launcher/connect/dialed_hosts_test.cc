@@ -235,6 +235,26 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(hosts->ended());
 }
 
+TEST_CASE("DialedHosts: nodes without rank follow each other as their steps number them") {
+  const std::unique_ptr<Loop> loop = Loop::create().value();
+  Log log(Log::Level::normal, [](std::string_view) {});
+  DialedHosts::Options options = {.program = "dtrain run"};
+  options.nodes = DialedHosts::Nodes{
+      .token = Token(), .job = "nodes/", .own = {.hostname = "first", .count = 4}, .least = 4};
+  const auto hosts = DialedHosts::create(*loop, log, std::move(options)).value();
+  std::vector<std::unique_ptr<AgentConnection>> links;
+  for (const char* const name : {"node 1", "node 2", "node 3"})
+    links.push_back(hosts->expect({.name = name}, {}));
+  const auto introduce = [&hosts](const std::string& place, const std::string& name, int order) {
+    CHECK(hosts->introduced(place, {.hostname = name, .count = 4, .order = order}) == name);
+  };
+  introduce("node 1", "c", -1);
+  introduce("node 2", "b", 7);
+  introduce("node 3", "a", 0);
+  CHECK(hosts->names() == std::vector<std::string>{"c", "b", "a"});
+  CHECK(hosts->names(true) == std::vector<std::string>{"a", "b", "c"});
+}
+
 TEST_CASE("DialedHosts that cannot start the program has the reason") {
   const auto loop = Loop::create().value();
   Log quiet(Log::Level::quiet, [](std::string_view) {});

@@ -34,6 +34,9 @@ TEST_CASE("a node introduces itself with what nodes must have in common") {
                            .count = 3,
                            .processes = "gpu",
                            .command = {"train"}});
+  RunConfig in_step = config_of_nodes();
+  in_step.nodes->order = 2;
+  CHECK(own_intro(in_step).order == 2);
 }
 
 TEST_CASE("node 0 awaits the others with their secret, and those that may return") {

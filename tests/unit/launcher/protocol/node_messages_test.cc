@@ -6,7 +6,7 @@ namespace dt {
 namespace {
 
 TEST_CASE("messages of nodes are read back, and only whole") {
-  check_round_trip(NodeIntro{"0.9", "trainer-1", 4, "gpu", {"python", "train.py", ""}});
+  check_round_trip(NodeIntro{"0.9", "trainer-1", 4, "gpu", {"python", "train.py", ""}, 2});
   check_round_trip(Dismissed{143, "interrupted by SIGTERM"});
   check_round_trip(Leaving{"it got SIGTERM"});
 }
