@@ -165,10 +165,15 @@ Result<DialedHosts::Expected*> DialedHosts::find_awaited(const Fd& connection,
 }
 
 Result<DialedHosts::Expected*> DialedHosts::find_place(const TaskId& node) {
-  std::vector<bool> free;
+  const auto state = [this](const Expected& expected) {
+    if (expected.awaited()) return PlaceState::awaited;
+    const bool is_lost = expected.connection == nullptr || expected.connection->ended();
+    return is_lost && may_return() ? PlaceState::left_out : PlaceState::taken;
+  };
+  std::vector<PlaceState> places;
   for (const Expected& expected : expected_)
-    free.push_back(expected.awaited());
-  const size_t place = TRY(places_->place_of(node.index, free));
+    places.push_back(state(expected));
+  const size_t place = TRY(places_->place_of(node.index, places));
   return &expected_[place];
 }
 

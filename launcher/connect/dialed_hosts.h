@@ -99,8 +99,8 @@ class DialedHosts {
   std::string introduced(const std::string& host, const NodeIntro& intro);
   /// Why the nodes do not make one job, if they do not.
   const std::optional<Error>& refusal() const { return refusal_; }
-  /// Returns the names of the hosts, in the order of expect(). Nodes without rank are in
-  /// the order of their introductions, or else of their addresses.
+  /// Returns the names of the hosts, in the order of expect(). Nodes without rank have the order of
+  /// their introductions, or else that of their addresses.
   std::vector<std::string> names(bool without_rank = false) const;
   /// Tells all nodes that the job is over, and waits until they have closed their connections, up
   /// to 5 s.

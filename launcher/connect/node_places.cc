@@ -21,10 +21,12 @@ NodePlaces::NodePlaces(NodeIntro own)
   names_[0] = own_.hostname;
 }
 
-Result<size_t> NodePlaces::place_of(int rank, const std::vector<bool>& free) const {
+Result<size_t> NodePlaces::place_of(int rank, const std::vector<PlaceState>& places) const {
   if (rank == rankless_node) {
-    const auto first = std::ranges::find(free, true);
-    if (first != free.end()) return static_cast<size_t>(first - free.begin());
+    const auto first = std::ranges::find(places, PlaceState::awaited);
+    if (first != places.end()) return static_cast<size_t>(first - places.begin());
+    if (std::ranges::count(places, PlaceState::left_out) > 0)
+      return fail(Errc::refused, format("this node {}", place_later));
     return fail(Errc::refused, format("each of the {} nodes {}", own_.count, place_taken));
   }
   if (rank < 0 || rank >= own_.count) {
@@ -33,10 +35,13 @@ Result<size_t> NodePlaces::place_of(int rank, const std::vector<bool>& free) con
                                       rank, own_.count, own_.count - 1));
   }
   const auto place = static_cast<size_t>(rank - 1);
-  if (free[place]) return place;
+  if (places[place] == PlaceState::awaited) return place;
   const std::string& name = names_[static_cast<size_t>(rank)];
-  return fail(Errc::refused, format("node {}{} {}; each node needs a rank of its own", rank,
-                                    name.empty() ? "" : format(" ({})", name), place_taken));
+  const std::string node =
+      name.empty() ? format("node {}", rank) : format("node {} ({})", rank, name);
+  if (places[place] == PlaceState::left_out)
+    return fail(Errc::refused, format("{} {}", node, place_later));
+  return fail(Errc::refused, format("{} {}; each node needs a rank of its own", node, place_taken));
 }
 
 Result<std::string> NodePlaces::take(size_t place, const NodeIntro& intro) {

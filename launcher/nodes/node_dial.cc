@@ -34,10 +34,14 @@ class Tries {
 
   Result<Dialed> run() {
     for (int round = 1;; ++round) {
+      is_spare_ = false;
       std::optional<Dialed> dialed = TRY(try_all());
       if (dialed) return *std::move(dialed);
       report();
+      // The job runs without a spare, and may do so for long.
+      if (is_spare_) deadline_ = Time::max();
       TRY(wait(retry_delay(round, static_cast<uint64_t>(getpid()))));
+      if (is_spare_) deadline_ = runtime_.loop().now() + how_.patience;
       if (runtime_.loop().now() >= deadline_) return fail(Errc::unreachable, missing_text());
     }
   }
@@ -76,7 +80,8 @@ class Tries {
     }
     if (*result) return **std::move(result);
     why_ = result->error().message;
-    const bool may_change = result->error().code != Errc::refused ||
+    is_spare_ = why_.find(place_later) != std::string::npos;
+    const bool may_change = result->error().code != Errc::refused || is_spare_ ||
                             why_.ends_with(errno_text(ECONNREFUSED)) ||
                             why_.find(place_taken) != std::string::npos;
     if (may_change) return std::nullopt;
@@ -120,6 +125,7 @@ class Tries {
   Time began_;
   Time deadline_;
   std::string why_;
+  bool is_spare_ = false;  ///< by the answer of this round
   bool reported_ = false;
 };
 

@@ -26,7 +26,8 @@ struct NodeDial {
 };
 
 /// Connects this node to node 0, and tries again until it is there: pods start in any order, and
-/// their names are published late. Prints a line after 5 s, with the reason of the last try.
+/// their names are published late. Prints a line after 5 s, with the reason of the last try. The
+/// patience begins anew while node 0 says that the job runs without this node.
 ///
 /// Fails with Errc::input when node 0 refuses this node, or does not know its token. Fails with
 /// Errc::unreachable after the patience, and with Errc::interrupted after a stop signal.

@@ -309,4 +309,29 @@ test_a_pod_that_comes_back_takes_its_place_again() {
   expect_no_processes
 }
 
+# The job has gone on without it, and it tries for longer than its --start-timeout.
+test_a_pod_that_comes_back_late_waits_for_the_next_restart() {
+  pods_up 3
+  new_token
+  # shellcheck disable=SC2016
+  local command=(--start-timeout 10s --max-restarts 3 --no-tag sh -c 'echo $RANK of $WORLD_SIZE in $DTRAIN_GENERATION
+    [ $DTRAIN_GENERATION = 3 ] || if [ $RANK = 0 ]; then until [ -e ~/go-$DTRAIN_GENERATION ]; do sleep 0.1; done; exit 7
+    else exec sleep 600; fi')
+  local k
+  start() { start_pod "$1" "$DTRAIN" run --nnodes 2:3 --node-rank "$1" --master-addr "$(pod_address 0)" "${command[@]}"; }
+  for k in 0 1 2; do start "$k"; done
+  for k in 0 1 2; do wait_for_pod "$k" stdout "$k of 3 in 1"; done
+  signal_pod 2 KILL
+  wait "${pod_pid[2]}" || true
+  wait_for_pod 0 stdout '1 of 2 in 2'
+  start 2
+  wait_for_pod 0 stderr 'node 2 (train-2) takes its place at the next restart'
+  sleep 11
+  touch "$(pod_folder 0)/home/go-2"
+  finish_pods
+  expect_pods 0 0 0
+  for k in 0 1 2; do expect_pod "$k" stdout "$k of 3 in 3"; done
+  expect_no_processes
+}
+
 run_tests "$@"

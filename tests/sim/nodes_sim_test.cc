@@ -163,6 +163,11 @@ class Meeting {
     CHECK(begin(rank, true).refusal().find(place_taken) != std::string::npos);
   }
 
+  /// Before node 0 awaits the place again.
+  void come_as_spare(int rank) {
+    CHECK(begin(rank, true).refusal().find(place_later) != std::string::npos);
+  }
+
   void come_with_rank(int rank) {
     CHECK(begin(rank, true).refusal().find("has no place") != std::string::npos);
   }
@@ -186,7 +191,7 @@ class Meeting {
     const auto place = static_cast<size_t>(node.rank - 1);
     node.link.reset();
     run_until([&] { return bool(lost_[place]); });
-    if (random_.percent(50)) come_as_twin(node.rank);  // before node 0 awaits it again
+    if (random_.percent(50)) come_as_spare(node.rank);
     expect(place);
     return node.rank;
   }

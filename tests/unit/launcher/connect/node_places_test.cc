@@ -18,24 +18,29 @@ NodeIntro intro(std::string hostname) {
 
 TEST_CASE("a node's rank is its place, and one without rank gets the first that is free") {
   const NodePlaces places(intro("first"));
-  CHECK(places.place_of(1, {true, true}).value() == 0);
-  CHECK(places.place_of(2, {true, true}).value() == 1);
-  CHECK(places.place_of(rankless_node, {false, true}).value() == 1);
+  CHECK(places.place_of(1, {PlaceState::awaited, PlaceState::awaited}).value() == 0);
+  CHECK(places.place_of(2, {PlaceState::awaited, PlaceState::awaited}).value() == 1);
+  CHECK(places.place_of(rankless_node, {PlaceState::left_out, PlaceState::awaited}).value() == 1);
 }
 
 TEST_CASE("a node without a place learns why") {
   NodePlaces places(intro("first"));
-  const auto refused = [&places](int rank, const std::vector<bool>& free) {
-    return places.place_of(rank, free).error().message;
+  using enum PlaceState;
+  const auto refused = [&places](int rank, const std::vector<PlaceState>& states) {
+    return places.place_of(rank, states).error().message;
   };
-  CHECK(refused(3, {true, true}) ==
+  CHECK(refused(3, {awaited, awaited}) ==
         "node 3 has no place: node 0 has --nnodes 3, so that ranks of nodes are 0 to 2");
-  CHECK(refused(-1, {true, true}).starts_with("node -1 has no place"));
-  CHECK(refused(2, {true, false}) == "node 2 is there already; each node needs a rank of its own");
-  CHECK(refused(rankless_node, {false, false}) == "each of the 3 nodes is there already");
+  CHECK(refused(-1, {awaited, awaited}).starts_with("node -1 has no place"));
+  CHECK(refused(2, {awaited, taken}) ==
+        "node 2 is there already; each node needs a rank of its own");
+  CHECK(refused(rankless_node, {taken, taken}) == "each of the 3 nodes is there already");
+  CHECK(refused(rankless_node, {taken, left_out}) ==
+        "this node takes its place at the next restart");
   REQUIRE(places.take(1, intro("second")).has_value());
-  CHECK(refused(2, {true, false}) ==
+  CHECK(refused(2, {awaited, taken}) ==
         "node 2 (second) is there already; each node needs a rank of its own");
+  CHECK(refused(2, {awaited, left_out}) == "node 2 (second) takes its place at the next restart");
 }
 
 TEST_CASE("hosts have the names of their nodes, and each its own") {

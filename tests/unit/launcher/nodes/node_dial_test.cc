@@ -24,22 +24,25 @@ struct DialFixture {
   std::vector<std::string> asked = {};
   int failures = 0;  ///< of the look-up, before it succeeds
 
-  /// Node 0 accepts each node, or refuses it with this text.
-  void listen(const Token& token, const std::string& refusal = {}) {
-    acceptor = Acceptor::listen(runtime->loop(),
-                                {.address = {"127.0.0.1", 0},
-                                 .claim = {.token = token,
-                                           .job = name_of_nodes(nodes),
-                                           .self = {std::string(launcher_role), 0},
-                                           .encrypt_data = true}},
-                                runtime->log(),
-                                [refusal](Fd connection, Handshake handshake) {
-                                  if (refusal.empty()) handshake.accept_peer();
-                                  if (!refusal.empty()) handshake.refuse_peer(refusal);
-                                  const Bytes verdict = handshake.take_output();
-                                  CHECK(write_all(connection.get(), verdict).has_value());
-                                })
-                   .value();
+  /// Node 0 accepts each node, or refuses it with this text, up to so many times.
+  void listen(const Token& token, const std::string& refusal = {}, int refusals_max = 1000) {
+    acceptor =
+        Acceptor::listen(runtime->loop(),
+                         {.address = {"127.0.0.1", 0},
+                          .claim = {.token = token,
+                                    .job = name_of_nodes(nodes),
+                                    .self = {std::string(launcher_role), 0},
+                                    .encrypt_data = true}},
+                         runtime->log(),
+                         [refusal, refusals_max](Fd connection, Handshake handshake) mutable {
+                           if (refusal.empty() || refusals_max-- == 0)
+                             handshake.accept_peer();
+                           else
+                             handshake.refuse_peer(refusal);
+                           const Bytes verdict = handshake.take_output();
+                           CHECK(write_all(connection.get(), verdict).has_value());
+                         })
+            .value();
     nodes.port = acceptor->address().port;
   }
   Result<Dialed> dial(Duration patience) {
@@ -75,6 +78,13 @@ TEST_CASE_FIXTURE(DialFixture, "a node with another secret does not try again") 
   const auto refused = dial(seconds(60));
   CHECK(refused.error().code == Errc::input);
   CHECK(refused.error().message.find("give all nodes one DTRAIN_NODES_TOKEN") != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(DialFixture, "a node without which the job runs waits without a limit") {
+  // Without the renewal, the patience would end after the first try.
+  listen(*nodes.token, "node 1 (pod) takes its place at the next restart", 6);
+  CHECK(dial(milliseconds(60)).has_value());
+  CHECK(asked.size() == 7);
 }
 
 TEST_CASE_FIXTURE(DialFixture,
