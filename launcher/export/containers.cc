@@ -145,11 +145,13 @@ Container ContainerMaker::make(const Task& task) const {
     container.environment[name] = value;
   for (const std::string& name : user_variables(config_, role).passed)
     container.environment[name] = std::nullopt;
-  for (const auto& [name, value] : added(task)) {
+  // TF_CONFIG has the addresses of all tasks.
+  Environment own = added(task);
+  for (auto& [name, value] : own) {
     if (yields_to_user(name)) {
-      container.environment.try_emplace(name, value);
+      container.environment.try_emplace(name, std::move(value));
     } else {
-      container.environment[name] = value;
+      container.environment[name] = std::move(value);
     }
   }
   container.environment.try_emplace("PYTHONUNBUFFERED", "1");
@@ -215,6 +217,7 @@ Result<Containers> containers_of(const ExportJob& job, const ContainerNaming& na
   TRY(check_targets(config, containers.plan));
   containers.warnings = TRY(check_cluster_variables(config, containers.plan));
   const ContainerMaker maker = TRY(ContainerMaker::begin(job, config, containers.plan, name_of));
+  containers.all.reserve(containers.plan.tasks.size());
   for (const Task& task : containers.plan.tasks)
     containers.all.push_back(maker.make(task));
   return containers;

@@ -77,8 +77,9 @@ bool fits_single_quotes(std::string_view text) {
 std::string single_quoted(std::string_view text) {
   std::string quoted = "'";
   for (const char c : text)
-    quoted += c == '\'' ? "''" : std::string(1, c);
-  return quoted + "'";
+    quoted.append(c == '\'' ? 2 : 1, c);
+  quoted += '\'';
+  return quoted;
 }
 
 /// True for characters that may stand in a quoted text as they are.
@@ -110,7 +111,8 @@ std::string double_quoted(std::string_view text) {
     }
     text.remove_prefix(next.bytes);
   }
-  return quoted + "\"";
+  quoted += '"';
+  return quoted;
 }
 
 std::string scalar_text(const YamlValue& value) {

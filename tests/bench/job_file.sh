@@ -17,6 +17,8 @@ cd "$folder"
 printf '%s\n' 'schema = 1' 'np = 4' 'command = ["true"]' >true.toml
 printf '%s\n' 'schema = 1' 'np = 4' 'image = "debian"' 'command = ["true"]' >image.toml
 printf '%s\n' 'schema = 1' 'image = "debian"' 'nnodes = "64"' 'command = ["true"]' '[code]' 'path = "code"' >pods.toml
+printf '%s\n' 'schema = 1' 'image = "debian"' 'command = ["true"]' '[roles.ps]' 'replicas = 64' '[roles.worker]' \
+  'replicas = 192' >roles.toml
 head -c 90000 "$here/job_file.sh" >code/train.py
 printf '%s\n' 'schema = 1' 'np = 1' 'quiet = true' 'command = ["seq", "5000000"]' >lines.toml
 
@@ -43,13 +45,14 @@ for ((round = 0; round < rounds; ++round)); do
   measure 'dtrain job status' "$dtrain" job status
   measure 'dtrain export compose' "$dtrain" export compose image.toml
   measure 'dtrain export slurm' "$dtrain" export slurm true.toml
-  measure 'dtrain export kubernetes' "$dtrain" export kubernetes pods.toml --kind jobset
+  measure 'dtrain export kubernetes, 64 nodes' "$dtrain" export kubernetes pods.toml --kind jobset
+  measure 'dtrain export kubernetes, 256 tasks' "$dtrain" export kubernetes roles.toml --kind jobset
 done
 
 printf '| command | median ms | quartiles | min | max |\n|---|---|---|---|---|\n'
 for name in 'dtrain run' 'dtrain job run' '5,000,000 lines, --output-dir' '5,000,000 lines, job run' \
   'dtrain job list (30 jobs)' 'dtrain job status' 'dtrain export compose' 'dtrain export slurm' \
-  'dtrain export kubernetes'; do
+  'dtrain export kubernetes, 64 nodes' 'dtrain export kubernetes, 256 tasks'; do
   sort -n "times/$name" | awk -v name="$name" '{ ms[NR] = $1 }
     function at(part) { return ms[int(1 + part * (NR - 1) + 0.5)] }
     END { printf "| %s | %.1f | %.1f - %.1f | %.1f | %.1f |\n", name, at(0.5), at(0.25), at(0.75), ms[1], ms[NR] }'

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -39,7 +40,8 @@ RoleTasks tasks_of(const Containers& containers, const Role& role) {
   return tasks;
 }
 
-Result<std::string> text_of_tasks(const RoleTasks& tasks, const std::vector<std::string>& texts,
+Result<std::string> text_of_tasks(const RoleTasks& tasks,
+                                  const std::vector<std::string_view>& texts,
                                   std::string_view what) {
   auto pattern = task_pattern(texts, tasks.numbers);
   if (pattern) return *std::move(pattern);
@@ -53,9 +55,10 @@ Result<std::vector<std::string>> command_of_tasks(const RoleTasks& tasks) {
   std::vector<std::string> command;
   const size_t words = tasks.containers.front()->command.size();
   for (size_t at = 0; at < words; ++at) {
-    std::vector<std::string> texts;
+    std::vector<std::string_view> texts;
     for (const Container* const container : tasks.containers)
-      texts.push_back(at < container->command.size() ? container->command[at] : "");
+      texts.push_back(at < container->command.size() ? std::string_view(container->command[at])
+                                                     : std::string_view());
     std::string word = TRY(text_of_tasks(tasks, texts, format("word {} of its command", at + 1)));
     command.push_back(std::move(word));
   }
@@ -71,11 +74,11 @@ std::set<std::string> variable_names(const RoleTasks& tasks) {
 }
 
 Result<PodVariable> variable_of_tasks(const RoleTasks& tasks, const std::string& name) {
-  std::vector<std::string> texts;
+  std::vector<std::string_view> texts;
   for (const Container* const container : tasks.containers) {
     const auto found = container->environment.find(name);
     const bool is_set = found != container->environment.end() && found->second;
-    texts.push_back(is_set ? *found->second : "");
+    texts.push_back(is_set ? std::string_view(*found->second) : std::string_view());
   }
   const std::string text = TRY(text_of_tasks(tasks, texts, name));
   return variable_of_text(name, text);

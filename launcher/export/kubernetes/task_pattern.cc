@@ -28,9 +28,9 @@ std::vector<std::string_view> digit_runs(std::string_view text) {
 
 /// Returns the length of a beginning that all texts share. A number or an escape may not begin in
 /// it and end behind it.
-size_t shared_length(const std::vector<std::string>& texts) {
+size_t shared_length(const std::vector<std::string_view>& texts) {
   std::string_view shared = texts.front();
-  for (const std::string& text : texts) {
+  for (const std::string_view text : texts) {
     if (text.starts_with(shared)) continue;
     const auto [end, other] = std::ranges::mismatch(shared, text);
     shared = std::string_view(shared.begin(), end);
@@ -56,20 +56,20 @@ std::optional<std::string> column_pattern(const Column& column,
 
 }  // namespace
 
-std::optional<std::string> task_pattern(const std::vector<std::string>& texts,
+std::optional<std::string> task_pattern(const std::vector<std::string_view>& texts,
                                         const std::vector<TaskNumber>& numbers) {
-  const auto is_first = [&texts](const std::string& text) { return text == texts.front(); };
+  const auto is_first = [&texts](std::string_view text) { return text == texts.front(); };
   if (std::ranges::all_of(texts, is_first)) return literal_text(texts.front());
   const size_t shared = shared_length(texts);
   std::vector<std::string> literals;
-  for (const std::string& text : texts)
-    literals.push_back(literal_text(std::string_view(text).substr(shared)));
+  for (const std::string_view text : texts)
+    literals.push_back(literal_text(text.substr(shared)));
   std::vector<std::vector<std::string_view>> all;
   for (const std::string& text : literals)
     all.push_back(digit_runs(text));
   const auto has_as_many = [&all](const auto& runs) { return runs.size() == all.front().size(); };
   if (!std::ranges::all_of(all, has_as_many)) return std::nullopt;
-  std::string pattern = literal_text(std::string_view(texts.front()).substr(0, shared));
+  std::string pattern = literal_text(texts.front().substr(0, shared));
   for (size_t at = 0; at < all.front().size(); ++at) {
     Column column;
     for (const auto& runs : all)

@@ -16,7 +16,7 @@ struct TaskNumber {
 /// Returns one text for the pods of all tasks, in which Kubernetes replaces $(NAME) by the task's
 /// own number. The first of several numbers that fit counts. Returns none where the texts differ in
 /// another way. Requires a text for each task.
-std::optional<std::string> task_pattern(const std::vector<std::string>& texts,
+std::optional<std::string> task_pattern(const std::vector<std::string_view>& texts,
                                         const std::vector<TaskNumber>& numbers);
 
 }  // namespace dt

@@ -11,7 +11,7 @@ const std::vector<TaskNumber> index_and_rank = {{.variable = "I", .numbers = {0,
                                                 {.variable = "R", .numbers = {9, 10, 11}}};
 
 TEST_CASE("texts that differ by the tasks' numbers become one text with their variables") {
-  using Texts = std::vector<std::string>;
+  using Texts = std::vector<std::string_view>;
   struct Case {
     Texts texts;
     const char* pattern;
@@ -46,7 +46,7 @@ TEST_CASE("indices above 9 count as numbers, not as digits") {
     texts.push_back(format("w{}.1", task));
     index.numbers.push_back(task);
   }
-  CHECK(task_pattern(texts, {index}) == "w$(I).1");
+  CHECK(task_pattern({texts.begin(), texts.end()}, {index}) == "w$(I).1");
 }
 
 }  // namespace
