@@ -41,6 +41,31 @@ test_an_indexed_job_is_one_job_of_all_its_pods() { expect_six_ranks indexed-job;
 test_a_job_set_is_one_job_of_all_its_pods() { expect_six_ranks jobset; }
 test_a_train_job_is_one_job_of_all_its_pods() { expect_six_ranks trainjob; }
 
+# The launcher prints all ranks. The workers print nothing, and their sessions have none of the launcher's variables.
+test_the_launcher_of_an_mpi_job_starts_ranks_on_its_workers() {
+  needs_yaml
+  # shellcheck disable=SC2016 # for the ranks
+  run_job_as mpijob 'echo "rank $RANK of $WORLD_SIZE on $(hostname): $NOTE $PORT ${K_MPI_JOB_ROLE-none}"'
+  expect_pod_statuses 0
+  local rank
+  for rank in 0 1 2 3 4 5; do
+    # shellcheck disable=SC2016 # as the ranks print it
+    echo "rank $rank of 6 on dtrain-worker-$((rank / 2)): "'$(RANK) $$ 4 none' >>wanted
+  done
+  expect diff wanted <(sort pod1)
+  expect grep -qF 'dtrain: MPIJob: dtrain-worker-[0-2].dtrain.default.svc, 6 slots' errors1
+  for rank in 2 3 4; do expect test ! -s "pod$rank"; done
+  expect_no_processes
+}
+
+test_the_failure_of_a_rank_is_that_of_an_mpi_jobs_launcher() {
+  needs_yaml
+  # shellcheck disable=SC2016 # for the ranks
+  run_job_as mpijob 'test $RANK != 3 || exit 7; exec sleep 60'
+  expect_pod_statuses 7
+  expect_no_processes
+}
+
 test_the_failure_of_a_rank_is_that_of_each_pod() {
   needs_yaml
   # shellcheck disable=SC2016 # for the ranks

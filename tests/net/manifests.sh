@@ -6,12 +6,13 @@
 #   expect_pod_statuses S…   those of pods 1, 2, …
 #
 # A pod has its host name, which all others know, and only its own variables. tests/cli/kubernetes/ reads the manifest.
+# Pod 1 of an MPIJob is its launcher. The others are deleted when it has ended, as the MPI Operator does it.
 net_tests=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 pod_status=()
 
 # shellcheck disable=SC2031 # the library sets `out`
 run_manifest() {
-  local count k token
+  local count k token is_mpi=false
   local -a pids=()
   token=$(od -An -v -tx1 -N32 /dev/urandom | tr -d ' \n')
   POD_PATH=$2 PYTHONDONTWRITEBYTECODE=1 python3 "$net_tests/../cli/kubernetes/pod_scripts.py" "$1" "$token" "$PWD" \
@@ -19,6 +20,7 @@ run_manifest() {
   count=$(wc -l <names)
   hosts_up "$count"
   cat names >>"$out/net/hosts"
+  if grep -qx 'kind: MPIJob' "$1"; then is_mpi=true && mpi_image "$count"; fi
   for ((k = 1; k <= count; ++k)); do
     on_host "$k" timeout "$run_timeout_s" sh "$PWD/pod$k.sh" >"pod$k" 2>"errors$k" &
     pids[k]=$!
@@ -26,7 +28,31 @@ run_manifest() {
   for k in "${!pids[@]}"; do
     pod_status[k]=0
     wait "${pids[k]}" || pod_status[k]=$?
+    if ((k == 1)) && $is_mpi; then delete_workers "$count"; fi
   done
+}
+
+# mpi_image N: what N pods of an MPIJob have from their image and from the operator: an SSH server and client at port
+# 2222, and one key for all of them.
+mpi_image() {
+  local k folder
+  ssh-keygen -q -t ecdsa -b 521 -m PEM -N '' -f operator_key
+  printf '%s\n' 'Host *' 'Port 2222' 'StrictHostKeyChecking no' 'UserKnownHostsFile /dev/null' >ssh_config
+  for ((k = 1; k <= $1; ++k)); do
+    folder=$(home_of "$k")/.ssh
+    cp operator_key "$folder/id_rsa"
+    cp operator_key.pub "$folder/id_rsa.pub"
+    cp operator_key.pub "$folder/authorized_keys"
+    printf '%s\n' 'Port 2222' "HostKey $PWD/operator_key" "PidFile $PWD/sshd$k.pid" 'StrictModes no' 'UsePAM no' \
+      "SetEnv SHLVL=5 TEST_MARKER=$TEST_MARKER" >"sshd_config$k"
+    host_setup "$k" "mount --bind $PWD/ssh_config /etc/ssh/ssh_config &&
+      mount --bind $PWD/sshd_config$k /etc/ssh/sshd_config"
+  done
+}
+
+delete_workers() {
+  local k
+  for ((k = 2; k <= $1; ++k)); do kill "$(cat "sshd$k.pid")"; done
 }
 
 expect_pod_statuses() {

@@ -165,13 +165,14 @@ def pods_of_mpi_job(job, config_maps, token):
     for role, replica in spec["mpiReplicaSpecs"].items():
         for index in range(replica["replicas"]):
             host = f"{name}-launcher" if role == "Launcher" else f"{name}-worker-{index}"
-            place = {"role": role.lower(), "host": host, "domain": name, "token": token}
+            place = {"role": role.lower(), "host": host, "domain": f"{name}.default.svc", "token": token}
             pod = read_pod(replica["template"], place, config_maps)
             if role == "Launcher":
                 workers = range(spec["mpiReplicaSpecs"]["Worker"]["replicas"])
                 slots = spec["slotsPerWorker"]
                 lines = "".join(f"{name}-worker-{at}.{name}.default.svc slots={slots}\n" for at in workers)
                 pod["files"]["/etc/mpi/hostfile"] = [base64.b64encode(lines.encode()).decode(), 0o444]
+                pod["environment"]["OMPI_MCA_orte_keep_fqdn_hostnames"] = "true"
                 pod["environment"]["OMPI_MCA_orte_default_hostfile"] = "/etc/mpi/hostfile"
                 pod["environment"]["K_MPI_JOB_ROLE"] = "launcher"
             else:

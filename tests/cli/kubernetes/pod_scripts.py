@@ -3,7 +3,7 @@
 Pod K, from 1, is node K of tests/net/lib.sh, at 10.77.0.K; its script is FOLDER/podK.sh. A pod begins with its own
 variables only, and with those that each container has: PATH (from POD_PATH), HOME, and the address of the cluster's
 API. Files of ConfigMaps are written at their paths, which must be below the current folder: nodes share the files of
-the machine.
+the machine. So ./etc/mpi has the place of the MPI Operator's folder.
 """
 
 import base64
@@ -14,6 +14,13 @@ import sys
 from kubernetes_pods import load, read_pods
 
 
+MPI_FOLDER = "/etc/mpi/"
+
+
+def own_mpi_folder():
+    return os.getcwd() + MPI_FOLDER
+
+
 def script_of(pod):
     own = {
         "PATH": os.environ["POD_PATH"],
@@ -21,7 +28,8 @@ def script_of(pod):
         "KUBERNETES_SERVICE_HOST": "10.96.0.1",
         "TEST_MARKER": os.environ["TEST_MARKER"],
     }
-    words = [f"{name}={value}" for name, value in {**own, **pod["environment"]}.items()]
+    variables = {name: value.replace(MPI_FOLDER, own_mpi_folder()) for name, value in pod["environment"].items()}
+    words = [f"{name}={value}" for name, value in {**own, **variables}.items()]
     lines = ["#!/bin/sh", "set -e", f"hostname {pod['host']}"]
     if pod["folder"]:
         lines.append(f"cd {shlex.quote(pod['folder'])}")
@@ -31,8 +39,7 @@ def script_of(pod):
 
 def write_files(pod):
     for path, (text, mode) in pod["files"].items():
-        if path.startswith("/etc/mpi/"):
-            continue
+        path = path.replace(MPI_FOLDER, own_mpi_folder())
         assert path.startswith(os.getcwd() + "/"), f"{path} is not below this folder"
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as file:
