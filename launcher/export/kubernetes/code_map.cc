@@ -41,8 +41,9 @@ bool is_volume_path(std::string_view path) {
 
 }  // namespace
 
-CodeMap code_map(const std::vector<CodeFile>& files, const std::string& name) {
+CodeMap code_map(const std::vector<CodeFile>& files, const std::string& job) {
   constexpr int64_t executable_mode = 0555;
+  const std::string name = job + "-code";
   CodeMap map;
   YamlValue texts = YamlValue::map();
   YamlValue binaries = YamlValue::map();
@@ -66,7 +67,7 @@ CodeMap code_map(const std::vector<CodeFile>& files, const std::string& name) {
   }
   map.object = YamlValue::map({{"apiVersion", YamlValue::text("v1")},
                                {"kind", YamlValue::text("ConfigMap")},
-                               {"metadata", object_metadata(name)}});
+                               {"metadata", object_metadata({.name = name, .job = job})}});
   if (!texts.items().empty()) map.object.set("data", std::move(texts));
   if (!binaries.items().empty()) map.object.set("binaryData", std::move(binaries));
   const YamlValue source =

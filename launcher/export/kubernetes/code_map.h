@@ -20,7 +20,7 @@ struct CodeMap {
   std::vector<std::string> left_out;  ///< paths that a volume cannot have
 };
 
-/// Returns the ConfigMap of this name. Files that are no UTF-8 are in it in base64.
-CodeMap code_map(const std::vector<CodeFile>& files, const std::string& name);
+/// Returns the ConfigMap JOB-code. Files that are no UTF-8 are in it in base64.
+CodeMap code_map(const std::vector<CodeFile>& files, const std::string& job);
 
 }  // namespace dt

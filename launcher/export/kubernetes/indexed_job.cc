@@ -14,7 +14,8 @@ namespace {
 
 /// The pods of a headless Service have names before they are ready: node 0 answers only later.
 YamlValue service_of_nodes(const KubernetesJob& job) {
-  YamlValue service = object_of("v1", "Service", object_metadata(job.name));
+  YamlValue service =
+      object_of("v1", "Service", object_metadata({.name = job.name, .job = job.name}));
   service.set("spec",
               YamlValue::map({{"clusterIP", YamlValue::text("None")},
                               {"publishNotReadyAddresses", YamlValue::flag(true)},

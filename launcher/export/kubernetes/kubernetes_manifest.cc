@@ -93,7 +93,8 @@ void list_common_left_out(const KubernetesJob& job, std::vector<std::string>& le
 
 /// Returns the Secret of --with-secret.
 YamlValue secret_object(const KubernetesJob& job, const std::string& token) {
-  YamlValue secret = object_of("v1", "Secret", object_metadata(secret_name(job.job, job.options)));
+  const std::string name = secret_name(job.job, job.options);
+  YamlValue secret = object_of("v1", "Secret", object_metadata({.name = name, .job = job.name}));
   secret.set("type", YamlValue::text("Opaque"));
   secret.set("stringData", YamlValue::map({{"token", YamlValue::text(token)}}));
   return secret;

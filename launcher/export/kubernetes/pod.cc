@@ -105,8 +105,9 @@ YamlValue variable_list(const std::vector<PodVariable>& variables) {
   return all;
 }
 
-YamlValue object_metadata(std::string_view name) {
-  return YamlValue::map({{"name", YamlValue::text(name)}, {"labels", labels_of(name)}});
+YamlValue object_metadata(const ObjectName& object) {
+  return YamlValue::map(
+      {{"name", YamlValue::text(object.name)}, {"labels", labels_of(object.job)}});
 }
 
 YamlValue pod_template(const Pod& pod, const PodSurroundings& surroundings) {

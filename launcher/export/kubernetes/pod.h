@@ -68,8 +68,13 @@ struct Pod {
 };
 
 YamlValue variable_list(const std::vector<PodVariable>& variables);
-/// Returns the metadata of an object of the job.
-YamlValue object_metadata(std::string_view name);
+/// An object, and the job to which it belongs. The name of an object may be too long for a label.
+struct ObjectName {
+  std::string_view name;
+  std::string_view job;
+};
+/// Returns the metadata of an object, with the job's name as a label.
+YamlValue object_metadata(const ObjectName& object);
 /// Returns the template of a pod, with the job's name as a label.
 YamlValue pod_template(const Pod& pod, const PodSurroundings& surroundings);
 

@@ -84,16 +84,21 @@ void add_code(const ExportJob& job, PodVolumes& volumes) {
                job.code->bytes, code_bytes_max, printable(target)));
     return;
   }
-  CodeMap map = code_map(job.code->files, kubernetes_name(job) + "-code");
+  CodeMap map = code_map(job.code->files, kubernetes_name(job));
   volumes.objects.push_back(std::move(map.object));
   volumes.all.push_back({.source = std::move(map.volume), .target = target, .read_only = true});
   for (const std::string& path : map.left_out)
     volumes.left_out.push_back(format("the file {} of the code", printable(path)));
 }
 
-Result<> check_targets_differ(const std::vector<PodVolume>& volumes) {
+Result<> check_targets(const std::vector<PodVolume>& volumes) {
   std::set<std::string> targets;
   for (const PodVolume& volume : volumes) {
+    if (volume.target.find(':') != std::string::npos) {
+      return fail(Errc::input, format("the mount at {}: Kubernetes takes no : in the place of a "
+                                      "mount; give another folder",
+                                      printable(volume.target)));
+    }
     if (targets.insert(volume.target).second) continue;
     return fail(Errc::input, format("two mounts have the target {}", printable(volume.target)));
   }
@@ -111,7 +116,7 @@ Result<PodVolumes> pod_volumes(const ExportJob& job, const KubernetesOptions& op
   }
   for (const Mount& mount : job.config.mounts)
     TRY(add_job_mount(mount, volumes));
-  TRY(check_targets_differ(volumes.all));
+  TRY(check_targets(volumes.all));
   return volumes;
 }
 

@@ -19,7 +19,7 @@ struct PodVolumes {
 };
 
 /// Returns the volumes for the job's mounts, claims and code. Fails with Errc::input for claims
-/// with names that Kubernetes refuses, and for two volumes at one target.
+/// with names that Kubernetes refuses, for targets with a colon, and for two volumes at one target.
 Result<PodVolumes> pod_volumes(const ExportJob& job, const KubernetesOptions& options);
 
 }  // namespace dt

@@ -45,7 +45,8 @@ YamlValue runtime_of(const KubernetesJob& job, const Pod& pod) {
                                         {"replicatedJobs", YamlValue::list({nodes})}});
   const YamlValue policy = YamlValue::map(
       {{"numNodes", YamlValue::number(job.shape.nodes)}, {"torch", YamlValue::map()}});
-  YamlValue runtime = object_of(trainer_version, runtime_kind, object_metadata(job.name));
+  YamlValue runtime = object_of(trainer_version, runtime_kind,
+                                object_metadata({.name = job.name, .job = job.name}));
   runtime.set("spec", YamlValue::map(
                           {{"mlPolicy", policy}, {"template", YamlValue::map({{"spec", set}})}}));
   return runtime;

@@ -12,13 +12,13 @@ TEST_CASE("code is a ConfigMap whose keys stand for paths") {
                                 {.path = ".hidden", .content = ""},
                                 {.path = "net.bin", .content = "\xff\x01"},
                                 {.path = "..odd", .content = "z"}},
-                               "job-code");
+                               "job");
   CHECK(yaml_text(map.object).value() == R"(apiVersion: v1
 kind: ConfigMap
 metadata:
   name: job-code
   labels:
-    app.kubernetes.io/name: job-code
+    app.kubernetes.io/name: job
 data:
   pkg.a.py: |
     import b

@@ -44,13 +44,18 @@ hostPath:
   CHECK(volumes.warnings[0].starts_with("the mount of /srv/b is a folder of each node"));
 }
 
-TEST_CASE("two mounts at one place, and claims with odd names, are refused") {
+TEST_CASE("two mounts at one place, and odd names of claims and places, are refused") {
   KubernetesOptions options;
   REQUIRE(add_claim(options.claims, "disk:/a"));
   CHECK(!pod_volumes(job_with_mounts("[[mounts]]\nsource = '/srv'\ntarget = '/a'\n"), options));
   KubernetesOptions odd;
   REQUIRE(add_claim(odd.claims, "My_Disk:/a"));
   CHECK(!pod_volumes(job_with_mounts(""), odd));
+  const auto colon =
+      pod_volumes(job_with_mounts("[[mounts]]\nsource = '/srv'\ntarget = '/a:b'\n"), {});
+  REQUIRE(!colon);
+  CHECK(colon.error().message ==
+        "the mount at /a:b: Kubernetes takes no : in the place of a mount; give another folder");
 }
 
 TEST_CASE("code that a ConfigMap cannot hold must be in the image") {
