@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 tests=$(realpath "$(dirname "$0")")
 examples=$(realpath "$tests/../../examples/kubernetes")
-export PYTHONPATH=$tests/kubernetes PYTHONDONTWRITEBYTECODE=1
+export PYTHONPATH=$tests/kubernetes:$tests PYTHONDONTWRITEBYTECODE=1
 
 needs_yaml() { python3 -c 'import yaml' 2>/dev/null || skip 'no python3-yaml here, which reads the manifests'; }
 kinds=(indexed-job jobset trainjob mpijob)
@@ -62,18 +62,23 @@ test_every_kind_with_every_option_fits_its_schema() {
   needs_yaml
   write_whole_job
   write_role_job
-  export_all_kinds --queue team --claim disk:/out --secret shared.token
-  expect python3 "$tests/kubernetes/kubernetes_schema.py" ./*.yaml
-  rm ./*.yaml
-  export_all_kinds --without-dtrain
-  expect python3 "$tests/kubernetes/kubernetes_schema.py" ./*.yaml
-  run_dtrain export kubernetes roles.toml --kind jobset -o roles.yaml
-  expect_status 0
-  run_dtrain export kubernetes job.toml --kind trainjob --runtime torch-distributed -o of_cluster.yaml
-  expect_status 0
-  run_dtrain export kubernetes --nnodes 2 --kind indexed-job --image i --with-secret -o secret.yaml -- true
-  expect_status 0
-  expect python3 "$tests/kubernetes/kubernetes_schema.py" roles.yaml of_cluster.yaml secret.yaml
+  local options count=0
+  # shellcheck disable=SC2086 # one word an option
+  for options in '' '--queue team' '--claim disk:/out --claim read:/in:ro' '--secret shared.token' --with-secret \
+    --without-dtrain '--queue team --claim disk:/out --with-secret' '--queue team --claim disk:/out --without-dtrain'; do
+    export_all_kinds $options
+    mkdir $((++count))
+    mv ./*.yaml $count
+  done
+  for options in '' '--queue team' --without-dtrain; do
+    # shellcheck disable=SC2086
+    run_dtrain export kubernetes job.toml --kind trainjob --runtime torch-distributed $options -o $((++count)).yaml
+    expect_status 0
+    # shellcheck disable=SC2086
+    run_dtrain export kubernetes roles.toml --kind jobset $options -o roles$count.yaml
+    expect_status 0
+  done
+  expect python3 "$tests/kubernetes/kubernetes_schema.py" ./*.yaml ./*/*.yaml
 }
 
 test_an_inserted_typo_is_caught() {
@@ -306,11 +311,30 @@ test_faults_are_named_before_anything_is_written() {
   refused '4 processes on 3 nodes' job.toml --kind jobset --nnodes 3 -np 4
   refused 'role worker: a pod needs an image' --kind jobset --nnodes 2 -- x
   refused '--kind: "job-set" is none of its kinds; did you mean jobset?' job.toml --kind job-set
+  refused 'the mount at /a:b: Kubernetes takes no :' job.toml --kind jobset --mount /srv:/a:b
   refused 'two mounts have the target /data' job.toml --kind jobset --claim a:/data --mount /srv:/data
   refused '--claim "A": Kubernetes takes' job.toml --kind jobset --claim A:/data
   run_dtrain export kubernetes job.toml --kind jobset --mount /srv:/data
   expect_status 0
   expect_stderr_contains 'the mount of /srv is a folder of each node, by hostPath'
+}
+
+# Objects beside the job have longer names than its label may have.
+test_names_of_any_length_are_refused_here_or_by_no_cluster() {
+  needs_yaml
+  write_whole_job
+  local kind bytes refused accepted=0
+  for kind in "${kinds[@]}"; do
+    refused=0
+    for bytes in 40 43 46 49 52 55 58 61 63 64; do
+      run_dtrain export kubernetes job.toml --kind "$kind" --with-secret --name "$(printf 'a%.0s' $(seq $bytes))" \
+        -o "$kind$bytes.yaml"
+      if [[ -e $kind$bytes.yaml ]]; then expect_status 0 && accepted=$((accepted + 1)); else expect_status 2 && refused=1; fi
+    done
+    expect test $refused = 1
+  done
+  expect test $accepted -ge 15
+  expect python3 "$tests/kubernetes/kubernetes_schema.py" ./*.yaml
 }
 
 test_nodes_may_come_from_hosts_and_from_variables() {

@@ -1,42 +1,55 @@
 """Validates JSON documents by a schema: schema.py SCHEMA DOCUMENT…
 
-Knows the keywords that dtrain's schemas use, and fails for others. So it needs no package.
+Knows the keywords of dtrain's schemas and of those of Kubernetes' custom kinds, and fails for others. So it needs no
+package. kubernetes/kubernetes_schema.py judges manifests by it.
 """
 
 import json
+import re
 import sys
 
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
-NOTES = {"$schema", "title", "description"}
-KNOWN = NOTES | {"type", "properties", "required", "additionalProperties", "items"}
 
 
 def has_type(value, name):
-    if name == "integer":
-        return isinstance(value, int) and not isinstance(value, bool)
-    if name == "number":
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    if name in ("integer", "number"):
+        numbers = int if name == "integer" else (int, float)
+        return isinstance(value, numbers) and not isinstance(value, bool)
     return isinstance(value, TYPES[name])
 
 
+# Each keyword's fault of a value; a keyword for other types of values finds none.
+RULES = {
+    "type": lambda v, s: not any(has_type(v, one) for one in ([s] if isinstance(s, str) else s)),
+    "const": lambda v, s: v != s,
+    "enum": lambda v, s: v not in s,
+    "pattern": lambda v, s: isinstance(v, str) and not re.search(s, v),
+    "minimum": lambda v, s: has_type(v, "number") and v < s,
+    "maxItems": lambda v, s: isinstance(v, list) and len(v) > s,
+    "minItems": lambda v, s: isinstance(v, list) and len(v) < s,
+    "maxLength": lambda v, s: isinstance(v, str) and len(v) > s,
+    "minLength": lambda v, s: isinstance(v, str) and len(v) < s,
+    "minProperties": lambda v, s: isinstance(v, dict) and len(v) < s,
+    "required": lambda v, s: isinstance(v, dict) and any(name not in v for name in s),
+}
+OTHERS = {"$schema", "title", "description", "default", "format", "properties", "additionalProperties", "items"}
+
+
 def faults(value, schema, place):
-    unknown = set(schema) - KNOWN
-    assert not unknown, f"{place}: unknown keywords {unknown}"
-    names = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-    if not any(has_type(value, name) for name in names):
-        yield f"{place}: {json.dumps(value)} is none of {names}"
-    elif isinstance(value, dict):
-        properties, other = schema.get("properties", {}), schema.get("additionalProperties", True)
-        for name in schema.get("required", []):
-            if name not in value:
-                yield f"{place}: no member {name}"
+    """What of a value does not fit a schema."""
+    for keyword, wanted in schema.items():
+        assert keyword in RULES or keyword in OTHERS, f"{place}: unknown keyword {keyword}"
+        if keyword in RULES and RULES[keyword](value, wanted):
+            yield f"{place}: {keyword} {wanted}: {json.dumps(value)[:200]}"
+    if isinstance(value, dict):
+        properties, others = schema.get("properties", {}), schema.get("additionalProperties", True)
         for name, member in value.items():
-            of_member = properties.get(name, other)
+            of_member = properties.get(name, others)
             if of_member is False:
                 yield f"{place}: unknown member {name}"
             elif of_member is not True:
                 yield from faults(member, of_member, f"{place}.{name}")
-    elif isinstance(value, list) and "items" in schema:
+    if isinstance(value, list) and "items" in schema:
         for number, item in enumerate(value):
             yield from faults(item, schema["items"], f"{place}[{number}]")
 
@@ -57,4 +70,5 @@ def main():
     sys.exit("\n".join(found) or 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -2,7 +2,7 @@
 
 Custom kinds must fit tests/cli/kubernetes/schemas, which are strict. So must an indexed Job: JobSet's schema has that of a Job.
 Service, ConfigMap and Secret must have the members that exports write; kubernetes-validate judges these in whole
-(tests/frameworks/kubernetes_test.sh). Knows the keywords of the schemas, and fails for others: it needs only PyYAML.
+(tests/frameworks/kubernetes_test.sh). Needs only PyYAML.
 """
 
 import json
@@ -11,8 +11,8 @@ import re
 import sys
 
 from kubernetes_pods import load
+from schema import faults
 
-TYPES = {"object": dict, "array": list, "string": str, "boolean": bool}
 SCHEMAS = {
     "JobSet": "jobset-v1alpha2",
     "MPIJob": "mpijob-v2beta1",
@@ -24,50 +24,6 @@ PLAIN = {
     "ConfigMap": {"data": None, "binaryData": None},
     "Secret": {"type": None, "stringData": {"token"}},
 }
-
-
-def has_type(value, name):
-    if name in ("integer", "number"):
-        numbers = int if name == "integer" else (int, float)
-        return isinstance(value, numbers) and not isinstance(value, bool)
-    return isinstance(value, TYPES[name])
-
-
-# Each keyword's fault of a value; a keyword for other types of values finds none.
-RULES = {
-    "type": lambda v, s: not any(has_type(v, one) for one in ([s] if isinstance(s, str) else s)),
-    "const": lambda v, s: v != s,
-    "enum": lambda v, s: v not in s,
-    "pattern": lambda v, s: isinstance(v, str) and not re.search(s, v),
-    "minimum": lambda v, s: has_type(v, "number") and v < s,
-    "maxItems": lambda v, s: isinstance(v, list) and len(v) > s,
-    "minItems": lambda v, s: isinstance(v, list) and len(v) < s,
-    "maxLength": lambda v, s: isinstance(v, str) and len(v) > s,
-    "minLength": lambda v, s: isinstance(v, str) and len(v) < s,
-    "minProperties": lambda v, s: isinstance(v, dict) and len(v) < s,
-    "required": lambda v, s: isinstance(v, dict) and any(name not in v for name in s),
-}
-NOTES = {"$schema", "default", "format", "properties", "additionalProperties", "items"}
-
-
-def faults(value, schema, place):
-    """What of a value does not fit a schema."""
-    for keyword, wanted in schema.items():
-        if keyword in NOTES:
-            continue
-        if RULES[keyword](value, wanted):
-            yield f"{place}: {keyword} {wanted}: {json.dumps(value)[:200]}"
-    if isinstance(value, dict):
-        properties, others = schema.get("properties", {}), schema.get("additionalProperties", True)
-        for name, member in value.items():
-            of_member = properties.get(name, others)
-            if of_member is False:
-                yield f"{place}: unknown member {name}"
-            elif of_member is not True:
-                yield from faults(member, of_member, f"{place}.{name}")
-    if isinstance(value, list) and "items" in schema:
-        for number, item in enumerate(value):
-            yield from faults(item, schema["items"], f"{place}[{number}]")
 
 
 def schema_of(name):
@@ -98,8 +54,20 @@ def plain_faults(document, place):
         yield f"{place}: apiVersion {document.get('apiVersion')}"
 
 
+def name_faults(metadata, place):
+    """Names and labels that Kubernetes refuses, whatever their object is."""
+    part = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+    name = metadata.get("name", "")
+    if len(name) > 253 or not re.fullmatch(rf"{part}(\.{part})*", name):
+        yield f"{place}: the name {name}"
+    for label, value in metadata.get("labels", {}).items():
+        if len(value) > 63 or not re.fullmatch("([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?", value):
+            yield f"{place}: the label {label} {value}"
+
+
 def document_faults(document, place):
     kind = document.get("kind")
+    yield from name_faults(document.get("metadata", {}), place)
     if kind in PLAIN:
         yield from plain_faults(document, place)
     elif kind == "Job":
