@@ -124,25 +124,32 @@ END_OF_PYTHON
   expect python3 typos.py ./*.yaml
 }
 
-test_pods_of_every_kind_get_the_words_and_variables_of_the_job() {
+test_pods_of_every_kind_get_the_words_variables_and_files_of_the_job() {
   needs_yaml
   cat >texts.py <<'END_OF_PYTHON'
-import json, random, sys
+import json, os, random, shutil, sys
 random.seed(int(sys.argv[1]))
 signs = "ab1 0.-_~:#'\"\\$$$$(((X))@`%&*!|>?{}[],=<\n\t\r\x1b\x7f\x85\xa0ä€\u2028\ufeff\U0001f600/yesnoNULL"
 odd = ["$(X)", "$$(X)", "$", "$$", "$(", "$ä", "$$$€", "$(A0)", "no", "1e3", "", " ", "a\nb\n", "a\n\nb", "\n", " a\nb\n", "---"]
 texts = odd + ["".join(random.choice(signs) for _ in range(random.randrange(1, 14))) for _ in range(100)]
 quote = lambda text: json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 lines = ["schema = 1", 'image = "i"', 'nnodes = "2"', 'nproc_per_node = "1"', "no_macros = true"]
-lines += ["command = [" + ",\n".join(['"x"', *map(quote, texts)]) + "]", "[env]"]
+lines += ["command = [" + ",\n".join(['"x"', *map(quote, texts)]) + "]", "[code]", 'path = "code"', "[env]"]
 lines += [f"A{at} = {quote(text)}" for at, text in enumerate(texts)]
+shutil.rmtree("code", ignore_errors=True)
+for at, text in enumerate(texts):
+    folder = f"code/{at}{text.replace('/', '')}"
+    os.makedirs(folder)
+    open(f"{folder}/{text.replace('/', '').lstrip('.')}a", "w", newline="").write(text)
 open("job.toml", "w").write("\n".join(lines) + "\n")
 json.dump(texts, open("texts.json", "w"))
 END_OF_PYTHON
   cat >judge.py <<'END_OF_PYTHON'
-import json, sys
+import base64, json, os, sys
 from kubernetes_pods import load, read_pods
 texts = json.load(open("texts.json"))
+files = {f"/{folder}/{name}": open(f"{folder}/{name}", "rb").read() for folder, _, names in os.walk("code") for name in names}
+assert len(files) == len(texts), files
 for file in sys.argv[1:]:
     pods = [pod for pod in read_pods(load(file), "t") if pod["role"] != "worker" or "x" in pod["command"]]
     assert pods, file
@@ -151,6 +158,8 @@ for file in sys.argv[1:]:
         assert words == texts, [pair for pair in zip(words, texts) if pair[0] != pair[1]][:5]
         values = [pod["environment"][f"A{at}"] for at in range(len(texts))]
         assert values == texts, [pair for pair in zip(values, texts) if pair[0] != pair[1]][:5]
+        found = {path: base64.b64decode(text) for path, (text, _) in pod["files"].items() if path.startswith("/code/")}
+        assert found == files, list(set(found.items()) ^ set(files.items()))[:5]
 END_OF_PYTHON
   local round
   for round in 1 2 3; do

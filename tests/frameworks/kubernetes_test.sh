@@ -43,6 +43,8 @@ write_manifests() {
   done
   run_dtrain export kubernetes roles.toml --kind jobset -o roles.yaml
   expect_status 0
+  run_dtrain export kubernetes job.toml --kind trainjob --runtime torch-distributed --secret token -o runtime.yaml
+  expect_status 0
   run_dtrain export kubernetes --nnodes 3 --nproc-per-node 1 --kind indexed-job --image i --without-dtrain -o one.yaml \
     -- python train.py
   expect_status 0
@@ -115,6 +117,51 @@ test_pytorch_trains_in_pods_of_one_process_without_a_launcher() {
   run_pods
   expect_training_result 3
 }
+
+# run_in_pods_of KIND SCRIPT: three pods, each with a rank that dtrain starts. Stdout is that of the first, without the
+# lines of Gloo.
+run_in_pods_of() {
+  mkdir bin
+  ln -s "$DTRAIN" bin/dtrain
+  run_dtrain export kubernetes --kind "$1" --image i --nnodes 3 --nproc-per-node 1 --no-tag -o pods.yaml -- "$python" "$2"
+  expect_status 0
+  run_manifest pods.yaml "$PWD/bin:/usr/bin:/bin"
+  # The workers of an MPIJob have no end of their own.
+  if [[ $1 == mpijob ]]; then expect_pod_statuses 0; else expect_pod_statuses 0 0 0; fi
+  # shellcheck disable=SC2031
+  grep -v '^\[Gloo\] ' pod1 >"$out/stdout"
+  expect_no_processes
+}
+
+pytorch_trains_in_pods_of() {
+  uses torch
+  run_in_pods_of "$1" "$examples/pytorch_ddp/train.py"
+  expect_training_result 3
+}
+test_pytorch_trains_in_the_pods_of_an_indexed_job() { pytorch_trains_in_pods_of indexed-job; }
+test_pytorch_trains_in_the_pods_of_a_job_set() { pytorch_trains_in_pods_of jobset; }
+test_pytorch_trains_in_the_pods_of_a_train_job() { pytorch_trains_in_pods_of trainjob; }
+test_pytorch_trains_in_the_pods_of_an_mpi_job() { pytorch_trains_in_pods_of mpijob; }
+
+horovod_trains_in_pods_of() {
+  uses horovod-torch
+  run_in_pods_of "$1" "$examples/horovod_torch/train.py"
+  expect_training_result 3
+}
+test_horovod_trains_in_the_pods_of_an_indexed_job() { horovod_trains_in_pods_of indexed-job; }
+test_horovod_trains_in_the_pods_of_a_job_set() { horovod_trains_in_pods_of jobset; }
+test_horovod_trains_in_the_pods_of_a_train_job() { horovod_trains_in_pods_of trainjob; }
+test_horovod_trains_in_the_pods_of_an_mpi_job() { horovod_trains_in_pods_of mpijob; }
+
+jax_gathers_in_pods_of() {
+  uses jax
+  run_in_pods_of "$1" "$examples/jax_allgather/gather.py"
+  expect_stdout_lines 'process '{0,1,2}' of 3: the squares are [0, 1, 4]'
+}
+test_jax_gathers_in_the_pods_of_an_indexed_job() { jax_gathers_in_pods_of indexed-job; }
+test_jax_gathers_in_the_pods_of_a_job_set() { jax_gathers_in_pods_of jobset; }
+test_jax_gathers_in_the_pods_of_a_train_job() { jax_gathers_in_pods_of trainjob; }
+test_jax_gathers_in_the_pods_of_an_mpi_job() { jax_gathers_in_pods_of mpijob; }
 
 test_tensorflow_trains_in_the_pods_of_different_roles() {
   uses tensorflow

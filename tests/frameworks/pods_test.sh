@@ -10,24 +10,12 @@
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# As Kubeflow's Trainer sets them in each pod of a TrainJob.
-variables_of_a_trainjob() {
-  local k
-  for ((k = 0; k < pod_count; ++k)); do
-    pod_variable "$k" "PET_NNODES=$pod_count"
-    pod_variable "$k" "PET_NODE_RANK=$k"
-    pod_variable "$k" "PET_NPROC_PER_NODE=$1"
-    pod_variable "$k" "PET_MASTER_ADDR=$(pod_name 0)"
-    pod_variable "$k" PET_MASTER_PORT=29400
-  done
-  publish 0
-}
-
 test_pytorch_computes_the_same_gradients_in_a_trainjob() {
   uses debian-torch
   pods_up 3
   new_token
-  variables_of_a_trainjob 1
+  publish 0
+  train_job_variables 1
   start_pods "$DTRAIN" run --no-tag -- "$python" "$scripts/pytorch_gradients.py"
   finish_pods
   expect_pods 0 0 0

@@ -24,14 +24,7 @@ test_the_variables_of_a_trainjob_are_enough() {
   pods_up 2
   new_token
   publish 0
-  local k
-  for k in 0 1; do
-    pod_variable "$k" PET_NNODES=2
-    pod_variable "$k" "PET_NODE_RANK=$k"
-    pod_variable "$k" PET_NPROC_PER_NODE=2
-    pod_variable "$k" "PET_MASTER_ADDR=$(pod_name 0)"
-    pod_variable "$k" PET_MASTER_PORT=29400
-  done
+  train_job_variables 2
   start_pods "$DTRAIN" run --no-tag -- "${show_rank[@]}"
   finish_pods
   expect_pods 0 0
@@ -70,6 +63,26 @@ test_the_lines_of_skypilot_and_dstack_run() {
       "[2]<stdout>:2 of 4 ['--epochs', '2']" "[3]<stdout>:3 of 4 ['--epochs', '2']"
     expect_pod_lines 1 "[2]<stdout>:2 of 4 ['--epochs', '2']" "[3]<stdout>:3 of 4 ['--epochs', '2']"
   done
+  expect_no_processes
+}
+
+# The SDK has the source of a function in the command of the pods, and `torchrun` behind it.
+test_the_command_of_kubeflows_sdk_runs() {
+  pods_up 2
+  new_token
+  publish 0
+  train_job_variables 2
+  mkdir bin
+  ln -s "$DTRAIN" bin/dtrain
+  pod_variable all "PATH=$PWD/bin:$PATH"
+  local lines=("read -r -d '' SCRIPT << EOM" '' 'def train(steps):' '    import os'
+    '    print(os.environ["RANK"], "of", os.environ["WORLD_SIZE"], steps)' '' "train(**{'steps': 3})" '' EOM
+    'printf "%s" "$SCRIPT" > "train_of_sdk.py"' 'dtrain run "train_of_sdk.py"')
+  start_pods bash -c $'\n'"$(printf '%s\n' "${lines[@]}")"
+  finish_pods
+  expect_pods 0 0
+  expect_pod_lines 0 '[0]<stdout>:0 of 4 3' '[1]<stdout>:1 of 4 3' '[2]<stdout>:2 of 4 3' '[3]<stdout>:3 of 4 3'
+  expect_pod_lines 1 '[2]<stdout>:2 of 4 3' '[3]<stdout>:3 of 4 3'
   expect_no_processes
 }
 

@@ -10,6 +10,7 @@
 #   pod_host K HOST DOMAIN        its host name is HOST from now on, and all pods find it as HOST.DOMAIN
 #   dns_up, dns_publish K  answers the pods' questions for names from now on; a name is known once it is published
 #   pod_variable K NAME=VALUE     for the commands that start later; K may be "all"
+#   train_job_variables G  gives all pods the variables of a TrainJob whose nodes have G processes each
 #   new_token              gives all pods the same token, and sets $token
 #   start_pod K CMD…       starts it in the pod; its output goes to $out/pods/K/stdout and stderr
 #   start_pods CMD…        the same in each of $pod_order, which is 0 … N-1 unless the test sets it
@@ -107,6 +108,17 @@ pod_variable() {
   local k
   for k in $(if [[ $1 == all ]]; then seq 0 $((pod_count - 1)); else echo "$1"; fi); do
     echo "$2" >>"$(pod_folder "$k")/variables"
+  done
+}
+
+train_job_variables() {
+  local k
+  for ((k = 0; k < pod_count; ++k)); do
+    pod_variable "$k" "PET_NNODES=$pod_count"
+    pod_variable "$k" "PET_NODE_RANK=$k"
+    pod_variable "$k" "PET_NPROC_PER_NODE=$1"
+    pod_variable "$k" "PET_MASTER_ADDR=$(pod_name 0)"
+    pod_variable "$k" PET_MASTER_PORT=29400
   done
 }
 
