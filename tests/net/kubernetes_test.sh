@@ -41,6 +41,15 @@ test_an_indexed_job_is_one_job_of_all_its_pods() { expect_six_ranks indexed-job;
 test_a_job_set_is_one_job_of_all_its_pods() { expect_six_ranks jobset; }
 test_a_train_job_is_one_job_of_all_its_pods() { expect_six_ranks trainjob; }
 
+test_pods_without_a_token_are_one_job_where_the_user_wants_none() {
+  needs_yaml
+  run_job_as jobset true --no-token
+  expect_pod_statuses 0 0 0
+  expect grep -qF -- '--no-token' errors1
+  expect_not grep -q secretKeyRef pods.yaml
+  expect_no_processes
+}
+
 # The launcher prints all ranks. The workers print nothing, and their sessions have none of the launcher's variables.
 test_the_launcher_of_an_mpi_job_starts_ranks_on_its_workers() {
   needs_yaml

@@ -1,6 +1,8 @@
 #include "launcher/export/kubernetes/kubernetes_job.h"
 
 #include "base/format.h"
+#include "launcher/config/option_value.h"
+#include "launcher/config/options.h"
 #include "launcher/config/role.h"
 #include "launcher/export/kubernetes/object_names.h"
 
@@ -10,6 +12,19 @@
 #include <utility>
 
 namespace dt {
+namespace {
+
+/// True for a job whose nodes have their token from a file, or need none.
+bool needs_no_secret(const ExportJob& job) {
+  return std::ranges::any_of(job.options, [](const DecidedOption& one) {
+    const OptionValue given = {
+        .name = one.option->name, .values = &one.values, .origin = one.origin};
+    if (one.option->name == "no-token") return given.flag().value_or(false);
+    return one.option->name == "token-file";
+  });
+}
+
+}  // namespace
 
 bool has_roles(const ExportJob& job) {
   return job.config.roles.size() > 1 || job.config.roles.front().name != Role().name;
@@ -17,7 +32,8 @@ bool has_roles(const ExportJob& job) {
 
 bool needs_token(const KubernetesJob& job) {
   const bool is_launched = !job.options.without_dtrain && !has_roles(job.job);
-  return is_launched && job.shape.nodes > 1 && job.options.kind != KubernetesKind::mpijob;
+  return is_launched && job.shape.nodes > 1 && job.options.kind != KubernetesKind::mpijob &&
+         !needs_no_secret(job.job);
 }
 
 void add_suspend(const KubernetesJob& job, YamlValue& spec) {

@@ -26,7 +26,7 @@ struct KubernetesJob {
 
 /// True for a job whose pods differ by their roles. They have no launcher.
 bool has_roles(const ExportJob& job);
-/// True where nodes prove to each other that they belong to the job.
+/// True where nodes prove to each other that they belong to the job, by the token of a Secret.
 bool needs_token(const KubernetesJob& job);
 
 /// Adds "suspend: true" for a queue, which then starts the job.

@@ -19,6 +19,13 @@ TEST_CASE("nodes need a token where dtrain joins several of them") {
   CHECK(!needs({}, 1));
   CHECK(!needs({.without_dtrain = true}, 2));
   CHECK(!needs({.kind = KubernetesKind::mpijob}, 2));
+  const auto needs_with = [](const char* option) {
+    const ExportJob other = pods_job(option, "");
+    return needs_token({.job = other, .options = {}, .shape = {.nodes = 2}});
+  };
+  CHECK(!needs_with("no-token = true\n"));
+  CHECK(needs_with("no-token = false\n"));
+  CHECK(!needs_with("token-file = '/run/token'\n"));
 }
 
 }  // namespace
