@@ -5,6 +5,8 @@
 . "$(dirname "$0")/../cli/lib.sh"
 # shellcheck source=../net/lib.sh
 . "$(dirname "$0")/../net/lib.sh"
+# shellcheck source=../net/pods.sh
+. "$(dirname "$0")/../net/pods.sh"
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 repository=$(realpath "$scripts/../..")
@@ -408,6 +410,33 @@ test_horovods_script_with_no_line_changed() {
   run_dtrain run -np 2 --no-tag "$python" -m dtrain.horovod "$examples/horovod_torch/train.py"
   expect_status 0
   expect_training_result 2
+}
+
+# shellcheck disable=SC2031  # the library sets them
+test_horovods_script_with_no_line_changed_on_pods() {
+  local k script
+  uses_wheel torch
+  script=("$python" -m dtrain.horovod "$examples/horovod_torch/train.py")
+  pods_up 3
+  new_token
+  start_nodes --no-tag "${script[@]}"
+  finish_pods
+  expect_pods 0 0 0
+  cp "$(pod_folder 0)/stdout" "$out/stdout"
+  expect_training_result 3
+  publish 0
+  for k in 0 1 2; do
+    pod_variable "$k" PET_NNODES=3
+    pod_variable "$k" "PET_NODE_RANK=$k"
+    pod_variable "$k" PET_NPROC_PER_NODE=1
+    pod_variable "$k" "PET_MASTER_ADDR=$(pod_name 0)"
+  done
+  start_pods "$DTRAIN" run --no-tag -- "${script[@]}"
+  finish_pods
+  expect_pods 0 0 0
+  cp "$(pod_folder 0)/stdout" "$out/stdout"
+  expect_training_result 3
+  expect_no_processes
 }
 
 test_horovods_script_continues_from_its_checkpoint_after_restarts() {
