@@ -32,8 +32,8 @@ FLOORS = {
                  "export", "connect", "slurm", "console", "discovery", "report", "nodes", "kept", "job", "check"),
     "launcher/ssh": ("config", "keys", ""), "launcher/export": ("", "kubernetes"),
     "launcher/job": ("start", "generations", "supervision", "sync", ""),
-    "launcher/config": ("words", "hosts", "allocation", "restarts", "resources", "tables", "sync", "mounts", "nodes", "",
-                        "files", "jobs"),
+    "launcher/config": ("words", "hosts", "allocation", "restarts", "resources", "tables", "sync", "mounts", "nodes",
+                        "output", "", "files", "jobs"),
     "launcher/sync": ("", "source", "store", "setup", "fetch", "host", "server"),
 }
 

@@ -12,6 +12,7 @@
 #include "launcher/config/mounts/mount.h"
 #include "launcher/config/nodes/node_options.h"
 #include "launcher/config/option_source.h"
+#include "launcher/config/output/local_streams.h"
 #include "launcher/config/placement_options.h"
 #include "launcher/config/restarts/restart_options.h"
 #include "launcher/config/role.h"
@@ -118,6 +119,7 @@ struct RunConfig {
   std::string name;                    ///< of the job, for people; empty: none
   std::string image;                   ///< of roles without one, for exports; empty: none
   std::vector<int> shown_local_ranks;  ///< whose output the console shows; empty: all
+  LocalStreams redirected;             ///< which the console does not show
   bool quiet = false;
   bool verbose = false;
   bool dry_run = false;

@@ -155,6 +155,10 @@ Result<> read_processes(const OptionSources& sources, PlacementOptions& placemen
                                           : SlotUnit::gpu_or_cpu;
     return {};
   }
+  if (word == "xpu") {
+    return given->refuse(
+        "dtrain counts GPUs of NVIDIA alone, and no devices of torch.xpu; give their number");
+  }
   const auto count = parse_integer(word);
   if (!count || *count < 1 || *count > slots_max)
     return given->expected(format("1..{}, gpu, cpu or auto", slots_max));

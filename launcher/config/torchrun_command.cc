@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "launcher/config/hosts/hosts.h"
 #include "launcher/config/option_value.h"
+#include "launcher/config/output/local_streams.h"
 #include "launcher/config/tables/other_launcher_options.h"
 
 #include <algorithm>
@@ -26,9 +27,16 @@ bool is_set(const OptionSources& sources, std::string_view name) {
   return given && given->flag().value_or(true);
 }
 
+/// Returns the interpreter of Python that PYTHON_EXEC names, as torchrun takes it from there.
+std::string python_of(const Environment& environment) {
+  const auto named = environment.find("PYTHON_EXEC");
+  return named == environment.end() || named->second.empty() ? "python3" : named->second;
+}
+
 /// As torchrun does, starts a module, or a script whatever its mode, by an unbuffered Python.
 /// A script may be on the hosts alone, so this does not check for the file.
-Result<> add_python(const OptionSources& sources, std::vector<std::string>& command) {
+Result<> add_python(const OptionSources& sources, const Environment& environment,
+                    std::vector<std::string>& command) {
   for (const std::string_view name : {"module", "no-python"}) {
     if (const auto given = find_option(sources, name)) TRY(given->flag());
   }
@@ -39,12 +47,12 @@ Result<> add_python(const OptionSources& sources, std::vector<std::string>& comm
       return given->refuse(
           format("conflicts with {}; give one of them", find_option(sources, "no-python")->origin));
     }
-    command.insert(command.begin(), {"python3", "-u", "-m"});
+    command.insert(command.begin(), {python_of(environment), "-u", "-m"});
     return {};
   }
   const bool is_script = !command.empty() && command.front().ends_with(".py");
   if (is_script && !as_it_is && is_torchrun(sources))
-    command.insert(command.begin(), {"python3", "-u"});
+    command.insert(command.begin(), {python_of(environment), "-u"});
   return {};
 }
 
@@ -52,11 +60,13 @@ Result<> add_python(const OptionSources& sources, std::vector<std::string>& comm
 Result<> read_files(const OptionSources& sources, std::string_view name, RunConfig& config) {
   const auto given = find_option(sources, name);
   if (!given) return {};
-  const auto chosen = given->choice();
-  if (!chosen && name == "tee" && parse_duration(given->value()))
-    return fail(Errc::input, chosen.error().message + ": a time limit is --timeout TIME");
-  if (!chosen) return tl::unexpected(chosen.error());
-  if (*chosen == "0") return {};
+  const auto chosen = parse_local_streams(given->value());
+  if (!chosen) {
+    const bool is_time = name == "tee" && parse_duration(given->value());
+    return given->refuse(chosen.error().message +
+                         (is_time ? ": a time limit is --timeout TIME" : ""));
+  }
+  if (!chosen->any()) return {};
   if (!config.output_dir && !config.no_macros) {
     config.output_dir = "/tmp/dtrain-logs-{job_id}";
     config.warnings.push_back(
@@ -64,7 +74,9 @@ Result<> read_files(const OptionSources& sources, std::string_view name, RunConf
                *config.output_dir));
   }
   if (!config.output_dir) return given->refuse("needs a folder for the files; add --log-dir DIR");
-  if (name == "redirects") config.quiet = true;
+  if (name == "tee") return {};
+  if (chosen->all == StreamChoice{.output = true, .error = true}) config.quiet = true;
+  config.redirected = *chosen;
   return {};
 }
 
@@ -100,11 +112,13 @@ bool changes_nothing(const OptionSources& sources, const OptionValue& given) {
   if (given.name != "log-line-prefix-template") return false;
   // torchrun writes the prefix only before lines that --tee copies.
   const auto tee = find_option(sources, "tee");
-  return !tee || tee->value() == "0";
+  const auto copied = tee ? parse_local_streams(tee->value()) : LocalStreams();
+  return copied && !copied->any();
 }
 
-Result<> read_torchrun_command(const OptionSources& sources, RunConfig& config) {
-  TRY(add_python(sources, config.command));
+Result<> read_torchrun_command(const OptionSources& sources, const Environment& environment,
+                               RunConfig& config) {
+  TRY(add_python(sources, environment, config.command));
   TRY(read_files(sources, "redirects", config));
   TRY(read_files(sources, "tee", config));
   return read_local_ranks(sources, config);

@@ -47,6 +47,7 @@ TaskOutput::Options output_options(const RunConfig& config, Runtime& runtime) {
   return {.folder = config.output_dir,
           .results = config.result_dir,
           .shown_local_ranks = config.shown_local_ranks,
+          .redirected = config.redirected,
           .tags = !config.no_tag,
           .quiet = config.quiet,
           .merged = config.merge_stderr,
@@ -119,7 +120,9 @@ Result<> TaskOutput::use(const Plan& plan) {
   for (size_t i = 0; i < tasks_.size(); ++i) {
     const Role* const role = find_role(plan.roles, plan.tasks[i].id.role);
     tasks_[i]->restarts = options_.restarts || (role != nullptr && role->restarts > 0);
-    tasks_[i]->shown = shows(plan.tasks[i]);
+    const StreamChoice shown = shown_of(plan.tasks[i]);
+    tasks_[i]->streams[TaskStream::output].shown = shown.output;
+    tasks_[i]->streams[TaskStream::error].shown = shown.error;
   }
   return {};
 }
@@ -142,9 +145,12 @@ Result<std::unique_ptr<TaskOutput::TaskChannels>> TaskOutput::make_channels(
   return channels;
 }
 
-bool TaskOutput::shows(const Task& task) const {
+StreamChoice TaskOutput::shown_of(const Task& task) const {
   const std::vector<int>& ranks = options_.shown_local_ranks;
-  return !options_.quiet && (ranks.empty() || std::ranges::count(ranks, task.local_rank) > 0);
+  const bool is_chosen = ranks.empty() || std::ranges::count(ranks, task.local_rank) > 0;
+  if (options_.quiet || !is_chosen) return {};
+  const StreamChoice redirected = options_.redirected.of(task.local_rank);
+  return {.output = !redirected.output, .error = !redirected.error};
 }
 
 bool TaskOutput::exists(TaskStream stream) const {
@@ -166,14 +172,14 @@ void TaskOutput::add(size_t task, TaskStream stream, ByteSpan bytes,
   its.count.lost_bytes += lost;
   drop_oldest(its);
   std::string lines;
-  if (its.shown) {
+  if (to.shown) {
     join_line(to, stream);
     to.tagger.add(as_text(bytes), lines, time());
     flush_later({&its, stream});
   }
   // The task may have another index, or none, in the generation that writes the chunk.
   show(to, stream, std::move(lines),
-       [this, &its, stream, shown = its.shown, rest = bytes.size() - lost,
+       [this, &its, stream, shown = to.shown, rest = bytes.size() - lost,
         on_done = std::move(on_done)] {
          const bool dropped = shown && sink(stream).is_broken();
          if (dropped) its.count.lost_bytes += rest;

@@ -5,6 +5,7 @@
 #include "base/io/loop.h"
 #include "base/result.h"
 #include "launcher/config/config.h"
+#include "launcher/config/output/local_streams.h"
 #include "launcher/console/file_front.h"
 #include "launcher/console/line_tagger.h"
 #include "launcher/console/runtime.h"
@@ -50,6 +51,7 @@ class TaskOutput {
     std::optional<std::string> folder;        ///< --output-dir
     std::optional<std::string> results;       ///< --result-dir; none: tasks have no result
     std::vector<int> shown_local_ranks = {};  ///< the console has these only; empty: all
+    LocalStreams redirected = {};             ///< which the console lacks
     bool tags = true;
     bool quiet = false;       ///< writes nothing to the console
     bool merged = false;      ///< tasks have one stream, which counts as their stdout
@@ -97,6 +99,7 @@ class TaskOutput {
     uint64_t lost = 0;  ///< bytes that the file lacks
     bool ended = false;
     bool in_line = false;          ///< the file ends within a line
+    bool shown = true;             ///< on the console
     std::optional<Time> flush_at;  ///< when the bytes that wait for their line's end are written
   };
   struct TaskChannels {
@@ -104,7 +107,6 @@ class TaskOutput {
     Tail tail;
     OutputCount count;
     bool restarts = false;  ///< its streams may continue after their end
-    bool shown = true;      ///< on the console
   };
   /// By rank or role and index. Each stays in its place until the end of the job: callbacks, the
   /// sinks and lists below point to it, whatever the current plan is.
@@ -122,7 +124,7 @@ class TaskOutput {
   Result<std::unique_ptr<TaskChannels>> make_channels(const Task& task) const;
   /// False for the stderr of merged streams, and for results that nobody wants.
   bool exists(TaskStream stream) const;
-  bool shows(const Task& task) const;
+  StreamChoice shown_of(const Task& task) const;
   std::string lead(const Task& task, TaskStream stream) const;
   std::string time() const;
   void restart(TaskChannels& task);

@@ -48,6 +48,24 @@ test_redirects_without_a_folder_name_theirs() {
   rm -r "$folder"
 }
 
+test_redirects_of_local_ranks_hold_on_the_console() {
+  # shellcheck disable=SC2016  # for the ranks
+  run_dtrain run --nproc-per-node 2 -r 0:1,1:2 --log-dir logs --no-tag sh -c 'echo "out $RANK"; echo "err $RANK" >&2'
+  expect_status 0
+  expect_stdout 'out 1'
+  expect_stderr 'err 0'
+  expect_file logs/rank.0/stdout 'out 0'
+  expect_file logs/rank.1/stderr 'err 1'
+}
+
+test_a_variable_names_the_interpreter() {
+  printf '#!/bin/sh\necho "by $*"\n' >interpreter
+  chmod +x interpreter
+  run env PYTHON_EXEC="$PWD/interpreter" "$DTRAIN" run --nproc-per-node 1 --no-tag train.py --lr 1
+  expect_status 0
+  expect_stdout 'by -u train.py --lr 1'
+}
+
 test_a_module_is_started_by_python() {
   echo 'import sys; print("module", sys.argv[1:], sys.stdout.write_through)' >train.py
   run_dtrain run --nproc-per-node 1 -x PYTHONUNBUFFERED= --no-tag -m train --lr 1

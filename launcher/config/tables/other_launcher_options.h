@@ -51,11 +51,13 @@ inline constexpr std::array rows = {
            "SLURM_NODEID in a step of Slurm."},
     Option{"module", "-m --module", flag, "", torchrun,
            "The command is a Python module: python3 -u -m COMMAND starts it."},
-    Option{"redirects", "-r --redirects", text, "0|3", torchrun,
-           "3: write the output of all processes to files only, as --quiet with --output-dir; "
-           "without a folder, below /tmp."},
-    Option{"tee", "-t --tee", text, "0|1|2|3", torchrun,
-           "1 to 3: write it to files, too, as --output-dir always does for both streams."},
+    Option{"redirects", "-r --redirects", text, "0|1|2|3|LIST", torchrun,
+           "Write standard output (1), standard error (2) or both (3) to files only; without "
+           "--output-dir, below /tmp. 0:1,1:3 gives numbers to local ranks; that of others goes to "
+           "the console, too."},
+    Option{"tee", "-t --tee", text, "0|1|2|3|LIST", torchrun,
+           "1 to 3, or a list as for --redirects: write it to files, too, as --output-dir always "
+           "does for both streams of all processes."},
     Option{"genv", "-genv -env", list, "NAME VALUE", torchrun,
            "Set a variable for the workers, as -x NAME=VALUE."},
     Option{"standalone", "--standalone", flag, "", torchrun,

@@ -48,6 +48,50 @@ TEST_CASE("a command line of torchrun runs as typed") {
   CHECK(files.output_dir == "/tmp/dtrain-logs-{job_id}");
 }
 
+TEST_CASE("redirected streams are not on the console, by local rank") {
+  const auto redirected = [](const char* text) {
+    const RunConfig config =
+        decide({flags({{"np", {"2"}}, {"redirects", {text}}, {"output-dir", {"logs"}}})}).value();
+    CHECK_FALSE(config.quiet);
+    return config.redirected;
+  };
+  constexpr StreamChoice only_output = {.output = true, .error = false};
+  CHECK(redirected("1").all == only_output);
+  CHECK(redirected("0:1,1:0").of(0) == only_output);
+  CHECK_FALSE(redirected("0:1,1:0").of(1).any());
+  const auto folder_of = [](const char* name, const char* text) {
+    return decide({flags({{"np", {"2"}}, {name, {text}}})}).value().output_dir;
+  };
+  CHECK(folder_of("tee", "1:2") == "/tmp/dtrain-logs-{job_id}");
+  CHECK_FALSE(folder_of("tee", "0:0,1:0"));
+  CHECK_FALSE(folder_of("redirects", "0:0"));
+  const Refusal refused[] = {
+      {{{"np", {"2"}}, {"redirects", {"0:4"}}},
+       "--redirects: expected 0, 1, 2 or 3, or a list of local ranks with these, such as "
+       "0:1,1:3, got \"0:4\""},
+      {{{"np", {"2"}}, {"tee", {"60s"}}},
+       "--tee: expected 0, 1, 2 or 3, or a list of local ranks with these, such as 0:1,1:3, got "
+       "\"60s\": a time limit is --timeout TIME"}};
+  expect_refused(refused);
+}
+
+TEST_CASE("PYTHON_EXEC is the interpreter where dtrain starts one, as in torchrun") {
+  const auto typed = [](const OptionValues& values, std::vector<std::string> command,
+                        const std::string& python) {
+    return make_run_config({flags(values)}, std::move(command), few_files,
+                           {{"PYTHON_EXEC", python}})
+        .value()
+        .command;
+  };
+  const OptionValues alone = {{"standalone", {"true"}}};
+  CHECK(typed(alone, {"train.py"}, "/opt/python") ==
+        std::vector<std::string>{"/opt/python", "-u", "train.py"});
+  CHECK(typed({{"module", {"true"}}}, {"train"}, "/opt/python") ==
+        std::vector<std::string>{"/opt/python", "-u", "-m", "train"});
+  CHECK(typed(alone, {"train.py"}, "") == std::vector<std::string>{"python3", "-u", "train.py"});
+  CHECK(typed(alone, {"./train"}, "/opt/python") == std::vector<std::string>{"./train"});
+}
+
 TEST_CASE("any option of torchrun makes a .py a script of Python, whatever its mode") {
   const auto command = [](OptionValues values) {
     values["np"] = {"2"};
@@ -155,6 +199,7 @@ TEST_CASE("torchrun's prefix of lines is refused where --tee would write it") {
                                    {"log-line-prefix-template", {"${rank}: "}}})}));
   };
   CHECK(error("0") == "accepted");
+  CHECK(error("0:0") == "accepted");
   CHECK(error("3") ==
         "--log-line-prefix-template: dtrain's own tag, such as [3]<stdout>:, has the rank; leave "
         "it out, or write --no-tag");

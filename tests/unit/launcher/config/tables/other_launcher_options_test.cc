@@ -48,6 +48,9 @@ TEST_CASE("an option of torchrun or mpirun that cannot be honoured is refused in
   const Refusal cases[] = {
       {{{"nproc-per-node", {"many"}}},
        "--nproc-per-node: expected 1..4096, gpu, cpu or auto, got \"many\""},
+      {{{"nproc-per-node", {"xpu"}}},
+       "--nproc-per-node: dtrain counts GPUs of NVIDIA alone, and no devices of torch.xpu; give "
+       "their number"},
       {{{"nproc-per-node", {"2"}}, {"ppn", {"2"}}},
        "--nproc-per-node: conflicts with --ppn; give one of them"},
       {{{"np", {"2"}}, {"nnodes", {"2:4"}}},
