@@ -6,6 +6,7 @@
 #include "base/io/socket.h"
 #include "base/version.h"
 #include "launcher/nodes/node_dial.h"
+#include "launcher/nodes/node_output.h"
 #include "launcher/nodes/node_relay.h"
 #include "launcher/process/sweep.h"
 #include "launcher/report/conclusion.h"
@@ -126,7 +127,7 @@ int run_node(const RunConfig& config, const Environment& environment, Runtime& r
   auto status = serve(config, environment, runtime);
   end_leftovers(runtime);
   const bool ended_well = status && *status == 0;
-  runtime.drain(ended_well ? Time::max() : Clock::now() + drain_patience);
+  runtime.drain(Clock::now() + (ended_well ? own_reader_patience : drain_patience));
   if (status) return *status;
   if (status.error().code == Errc::interrupted)
     return interrupted_outcome(runtime.interrupted()).exit_status;

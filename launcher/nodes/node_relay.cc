@@ -2,8 +2,6 @@
 
 #include "base/format.h"
 #include "base/io/signals.h"
-#include "base/text.h"
-#include "launcher/plan/plan.h"
 #include "launcher/process/open_files.h"
 
 #include <csignal>
@@ -13,28 +11,23 @@ namespace dt {
 
 namespace {
 
-/// More output than this waits for its reader only at the tasks.
-constexpr size_t unwritten_max = size_t{1} << 20;
 /// How long a node whose agent has finished waits for the end of the job on other nodes.
 constexpr Duration end_patience = seconds(60);
-
-/// The tasks of this node, as their output needs them.
-Plan plan_of(const Launch& wanted) {
-  Plan plan;
-  plan.hosts.push_back({.host = {.name = "localhost", .here = true}});
-  for (const TaskLaunch& task : wanted.tasks) {
-    const auto index = static_cast<uint32_t>(plan.tasks.size());
-    plan.add(
-        {.id = task.id, .rank = task.rank, .local_rank = task.local_rank, .local_index = index});
-  }
-  return plan;
-}
 
 AgentConnection::CloseReason end_of_agent(const ProcessConnection::Facts& facts) {
   return {.why = facts.status ? facts.status->text() : std::string("its connection ended")};
 }
 
 }  // namespace
+
+NodeRelay::NodeRelay(Runtime& runtime, Options options)
+    : runtime_(runtime),
+      options_(std::move(options)),
+      output_({runtime.loop(), runtime.log(), runtime.out(), runtime.err()}, options_.output,
+              own_reader_patience,
+              {.on_taken = [this](uint32_t stream, size_t bytes) { taken(stream, bytes); },
+               .on_room = [this] { grant_held(); }}) {
+}
 
 Result<> NodeRelay::open(Dialed node_0) {
   SpawnedProcess process =
@@ -60,6 +53,9 @@ Result<> NodeRelay::open(Dialed node_0) {
 Result<int> NodeRelay::run() {
   const Runtime::SignalHandlerScope signals(runtime_, [this](int number) { signalled(number); });
   while (!status_ || !agent_->ended())
+    TRY(runtime_.loop().run_once(Time::max()));
+  output_.close();
+  while (*status_ == 0 && output_.waits())
     TRY(runtime_.loop().run_once(Time::max()));
   return *status_;
 }
@@ -102,7 +98,7 @@ Result<> NodeRelay::from_node_0(const FrameView& message) {
       return launch(message);
     case MessageType::restart: {
       const auto wanted = TRY(decode<Restart>(message.payload));
-      if (const auto task = index_of(wanted.task)) output_->restarted(*task);
+      output_.restarted(wanted.task);
       to_agent(message);
       return {};
     }
@@ -113,7 +109,7 @@ Result<> NodeRelay::from_node_0(const FrameView& message) {
       return {};
     }
     case MessageType::credit:
-      if (unwritten_ > unwritten_max) {
+      if (output_.is_full()) {
         append_message(held_credit_, MessageType::credit, message.header, message.payload);
       } else {
         to_agent(message);
@@ -147,17 +143,7 @@ Result<> NodeRelay::prepare(const FrameView& message) {
 Result<> NodeRelay::launch(const FrameView& message) {
   auto wanted = TRY(decode<Launch>(message.payload));
   if (!options_.path.empty()) wanted.forwarded.erase("PATH");
-  const Plan plan = plan_of(wanted);
-  tasks_ = plan.tasks;
-  if (output_) {
-    TRY(output_->begin_generation(plan, ""));
-  } else {
-    TaskOutput::Options options = options_.output;
-    options.loop = &runtime_.loop();
-    options.merged = wanted.merge_stderr;
-    output_ = TRY(
-        TaskOutput::open(plan, std::move(options), runtime_.out(), runtime_.err(), runtime_.log()));
-  }
+  TRY(output_.begin(wanted));
   Bytes frames;
   append_message(frames, MessageType::launch, message.header, encode(wanted));
   agent_->write(frames);
@@ -209,19 +195,12 @@ size_t NodeRelay::receive_from_agent(ByteSpan bytes) {
 }
 
 void NodeRelay::from_agent(const FrameView& message) {
-  const std::optional<StreamId> stream = StreamId::parse(message.header.stream);
   switch (static_cast<MessageType>(message.header.type)) {
     case MessageType::output:
-      if (stream && stream->local_index < tasks_.size() && stream->stream != TaskStream::result) {
-        const size_t bytes = message.payload.size();
-        unwritten_ += bytes;
-        output_->add(stream->local_index, stream->stream, message.payload,
-                     [this, bytes, number = message.header.stream] { written(number, bytes); });
-      }
+      output_.add(message.header.stream, message.payload);
       break;
     case MessageType::output_end:
-      if (stream && stream->local_index < tasks_.size())
-        output_->end(stream->local_index, stream->stream);
+      output_.end(message.header.stream);
       break;
     case MessageType::lease_over:
       lease_over_ = true;
@@ -231,16 +210,16 @@ void NodeRelay::from_agent(const FrameView& message) {
   }
 }
 
-void NodeRelay::written(uint32_t stream, size_t bytes) {
-  unwritten_ -= bytes;
-  // Node 0 grants nothing any more, and the tasks may have last lines.
-  if (is_leaving_) {
-    append_message(held_credit_, MessageType::credit, {.stream = stream},
-                   encode_credit(static_cast<uint32_t>(bytes)));
-  }
+/// Node 0 grants nothing to a node that leaves, and the tasks may have last lines.
+void NodeRelay::taken(uint32_t stream, size_t bytes) {
+  if (!is_leaving_) return;
+  append_message(held_credit_, MessageType::credit, {.stream = stream},
+                 encode_credit(static_cast<uint32_t>(bytes)));
+}
+
+void NodeRelay::grant_held() {
   const bool is_read = !status_ || is_leaving_;
-  if (is_read && unwritten_ <= unwritten_max && !held_credit_.empty())
-    agent_->write(std::exchange(held_credit_, {}));
+  if (is_read && !held_credit_.empty()) agent_->write(std::exchange(held_credit_, {}));
 }
 
 /// The end of an agent that has finished is no loss: the job may still run on other nodes.
@@ -255,7 +234,13 @@ void NodeRelay::agent_ended(const std::string& why) {
 // The end.
 
 void NodeRelay::signalled(int number) {
+  if (number == SIGPIPE) {
+    runtime_.log().warn(
+        "standard output has no reader any more: what the tasks of this node print is not shown "
+        "here; node 0 has it");
+  }
   if (number != SIGINT && number != SIGTERM && number != SIGHUP && number != SIGQUIT) return;
+  if (status_) output_.stop_waiting();
   if (status_) return end(*status_);  // again: at once
   leave(format("it got {}", signal_name(number)), 128 + number);
 }
@@ -269,7 +254,7 @@ void NodeRelay::leave(const std::string& why, int status) {
   if (link_) link_->close_after_sending();
   status_ = status;
   runtime_.log().warn("this node leaves the job: {}", why);
-  if (tasks_.empty()) return agent_->close_after_sending();
+  if (!output_.has_tasks()) return agent_->close_after_sending();
   is_leaving_ = true;
   Bytes order;
   append_message(order, MessageType::finish, {}, encode(Finish{options_.grace, false}));
@@ -291,12 +276,6 @@ void NodeRelay::end(int status) {
   heartbeat_ = Timer();
   if (link_) link_->close_after_sending();
   agent_->close_after_sending();
-}
-
-std::optional<size_t> NodeRelay::index_of(const TaskId& task) const {
-  for (size_t index = 0; index < tasks_.size(); ++index)
-    if (tasks_[index].id == task) return index;
-  return std::nullopt;
 }
 
 }  // namespace dt

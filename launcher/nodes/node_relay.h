@@ -8,6 +8,7 @@
 #include "launcher/connect/process_connection.h"
 #include "launcher/console/runtime.h"
 #include "launcher/console/task_output.h"
+#include "launcher/nodes/node_output.h"
 #include "launcher/protocol/message.h"
 #include "launcher/protocol/node_messages.h"
 #include "rendezvous/secure/dial.h"
@@ -37,7 +38,7 @@ class NodeRelay {
     Duration grace = seconds(10);  ///< of the tasks, when a signal ends this node
     TaskOutput::Options output;
   };
-  NodeRelay(Runtime& runtime, Options options) : runtime_(runtime), options_(std::move(options)) {}
+  NodeRelay(Runtime& runtime, Options options);
   NodeRelay(const NodeRelay&) = delete;
   NodeRelay& operator=(const NodeRelay&) = delete;
 
@@ -59,13 +60,13 @@ class NodeRelay {
   void send_records(ByteSpan bytes);
   void lose_node_0(const std::string& why);
   void from_agent(const FrameView& message);
-  void written(uint32_t stream, size_t bytes);
+  void taken(uint32_t stream, size_t bytes);
+  void grant_held();
   void agent_ended(const std::string& why);
   void signalled(int number);
   void leave(const std::string& why, int status);
   void beat();
   void end(int status);
-  std::optional<size_t> index_of(const TaskId& task) const;
 
   Runtime& runtime_;
   Options options_;
@@ -76,14 +77,12 @@ class NodeRelay {
   std::unique_ptr<ProcessConnection> agent_;
   bool spoken_ = false;  ///< the agent's magic line has come
   MessageAssembler from_agent_;
-  bool lease_over_ = false;             ///< the agent has heard nothing from node 0 for too long
-  bool finishing_ = false;              ///< the agent ends by order of node 0
-  std::vector<Task> tasks_;             ///< of this node, by their streams
-  std::unique_ptr<TaskOutput> output_;  ///< null before the launch
-  size_t unwritten_ = 0;                ///< bytes of output that the console has not taken
-  Bytes held_credit_;                   ///< messages that wait for the console
-  std::optional<int> status_;           ///< of this process, once it is decided
-  bool is_leaving_ = false;             ///< this node is the launcher of its agent, for the grace
+  bool lease_over_ = false;  ///< the agent has heard nothing from node 0 for too long
+  bool finishing_ = false;   ///< the agent ends by order of node 0
+  NodeOutput output_;
+  Bytes held_credit_;          ///< messages that wait for the console
+  std::optional<int> status_;  ///< of this process, once it is decided
+  bool is_leaving_ = false;    ///< this node is the launcher of its agent, for the grace
   Duration heartbeat_interval_ = seconds(1);
   Timer heartbeat_;
   Timer end_timer_;

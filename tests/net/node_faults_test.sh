@@ -254,4 +254,27 @@ test_a_cut_between_two_nodes_is_a_lost_link_and_no_hang() {
   expect_no_processes
 }
 
+# The reader of node 1 takes nothing until a file is there, which the test makes when the job has ended.
+test_a_reader_that_stops_on_one_node_does_not_stop_the_job() {
+  local command
+  pods_up 2
+  new_token
+  command="$DTRAIN run --nnodes 2 --master-addr $(pod_address 0) --no-tag --node-rank"
+  start_pod 0 sh -c "$command 0 sh -c 'seq 1000000; echo last \$RANK'"
+  start_pod 1 bash -c "$command 1 sh -c 'seq 1000000; echo last \$RANK' |
+    (until [ -e go ]; do sleep 0.1; done; cat); exit \${PIPESTATUS[0]}"
+  wait_for_pod 1 stderr 'warning: nobody has read the output of this node for 10s'
+  wait "${pod_pid[0]}"
+  touch "$(pod_folder 1)/home/go"
+  unset 'pod_pid[0]'
+  finish_pods
+  expect test "${pod_status[1]}" = 0
+  # Node 0 has all lines of both.
+  expect test "$(wc -l <"$(pod_folder 0)/stdout")" = 2000002
+  expect_pod 0 stdout 'last 1'
+  expect_pod_lacks 1 stdout 'last 0'
+  expect test "$(wc -l <"$(pod_folder 1)/stdout")" -lt 1000001
+  expect_no_processes
+}
+
 run_tests "$@"
