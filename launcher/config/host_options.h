@@ -28,11 +28,12 @@ Result<> find_step_nodes(const OptionSources& sources, const ProcessStart& start
 /// Sets config.nodes where --nnodes counts several nodes, and nothing names their hosts. Then it
 /// reads the options of such a job, and names its hosts. Requires that hosts are read.
 Result<> read_nodes(const OptionSources& sources, const ProcessStart& start, RunConfig& config);
-/// Fails for options that a job of nodes cannot have. Without such a job, it fails where PET_NNODES
+/// Fails for options that a job of nodes cannot have. The command of its only role becomes that of
+/// the node, since each node runs its own. Without such a job, it fails where PET_NNODES
 /// shows that this command starts on several nodes, each of which would be a world. Requires that
 /// all other options are read.
 Result<> check_nodes_job(const OptionSources& sources, const ProcessStart& start,
-                         const RunConfig& config);
+                         RunConfig& config);
 
 Result<> read_networks(const OptionSources& sources, RunConfig& config);
 Result<> read_port_range(const OptionSources& sources, RunConfig& config);

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace dt {
 namespace {
@@ -371,10 +372,14 @@ Result<> read_nodes(const OptionSources& sources, const ProcessStart& start, Run
 }
 
 Result<> check_nodes_job(const OptionSources& sources, const ProcessStart& start,
-                         const RunConfig& config) {
+                         RunConfig& config) {
   if (!config.nodes) return check_single_world(sources, start.environment, config);
   const auto unfit = unfit_option(config);
-  if (!unfit) return {};
+  if (!unfit) {
+    std::vector<std::string>& of_role = config.roles.front().command;
+    if (!of_role.empty()) config.command = std::exchange(of_role, {});
+    return {};
+  }
   const auto given = find_option(sources, unfit->first);
   if (given) return given->refuse(unfit->second);
   return fail(Errc::input, format("--{}: {}", unfit->first, unfit->second));

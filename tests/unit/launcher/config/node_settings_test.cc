@@ -252,6 +252,18 @@ TEST_CASE("a job of nodes: options that it cannot have are named") {
   expect_nodes_refused(cases);
 }
 
+TEST_CASE("a job of nodes: a command of its role is the node's own, as any command is") {
+  const OptionValues values = {{"nnodes", {"2"}},
+                               {"node-rank", {"1"}},
+                               {"master-addr", {"n0"}},
+                               {"role-command", {"worker=train --lr 1"}}};
+  const auto config =
+      make_run_config({flags(values)}, {}, few_files, {{"DTRAIN_NODES_TOKEN", node_secret}});
+  REQUIRE(config);
+  CHECK(config->command == std::vector<std::string>{"train", "--lr", "1"});
+  CHECK(config->roles.front().command.empty());
+}
+
 TEST_CASE("a job of nodes needs a token, or a user who wants none") {
   const OptionValues base = {{"nnodes", {"2"}}, {"node-rank", {"0"}}, {"master-addr", {"n0"}}};
   const auto with = [&](OptionValues more) {

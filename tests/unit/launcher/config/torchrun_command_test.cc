@@ -67,10 +67,10 @@ TEST_CASE("redirected streams are not on the console, by local rank") {
   CHECK_FALSE(folder_of("redirects", "0:0"));
   const Refusal refused[] = {
       {{{"np", {"2"}}, {"redirects", {"0:4"}}},
-       "--redirects: expected 0, 1, 2 or 3, or a list of local ranks with these, such as "
+       "-r: expected 0, 1, 2 or 3, or a list of local ranks with these, such as "
        "0:1,1:3, got \"0:4\""},
       {{{"np", {"2"}}, {"tee", {"60s"}}},
-       "--tee: expected 0, 1, 2 or 3, or a list of local ranks with these, such as 0:1,1:3, got "
+       "-t: expected 0, 1, 2 or 3, or a list of local ranks with these, such as 0:1,1:3, got "
        "\"60s\": a time limit is --timeout TIME"}};
   expect_refused(refused);
 }
