@@ -157,6 +157,11 @@ int init_job(const JobWords& words) {
 int run_kept_job(const RunConfig& config, std::string text, bool detach) {
   const Environment environment = process_environment();
   if (config.dry_run) return run(config, environment);
+  if (detach) {
+    const auto fit = check_can_detach(config);
+    if (!fit) return print_error(fit.error(), config.color);
+  }
+  if (config.nodes && config.nodes->rank.value_or(0) != 0) return run(config, environment);
   const auto folder = new_job_folder(environment, config.name);
   if (!folder && detach) return print_error(folder.error(), config.color);
   if (!folder) own_log(config.color).warn("the job is not kept: {}", folder.error().message);

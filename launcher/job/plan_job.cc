@@ -87,10 +87,27 @@ Environment forwarded_to_nodes(const Environment& environment, const RunConfig& 
   return forwarded;
 }
 
+/// Returns the resources of this node for all of them: a dry run awaits no other node.
+Result<std::vector<HostResources>> resources_as_here(JobContext& context,
+                                                     const ResolvedHosts& resolved,
+                                                     ResourceNeed need) {
+  TRY(context.agents.connect({resolved.hosts.front()}, 0));
+  const auto own = TRY(context.agents.resources(need, context.awaited));
+  context.warn(
+      {"--dry-run: other nodes are not asked, and are shown with the CPUs and GPUs of this one"});
+  return std::vector<HostResources>(resolved.hosts.size(), own.front());
+}
+
 /// Plans the job on all of its hosts. The agents start, unless a dry run does not need them.
 Result<PlanOfHosts> plan_on_all(JobContext& context, ResolvedHosts& resolved, ResourceNeed need,
                                 const Environment& forwarded) {
   const RunConfig& config = context.config;
+  if (config.nodes && config.dry_run && need != ResourceNeed::nothing) {
+    auto same = TRY(resources_as_here(context, resolved, need));
+    auto alike = with_forwarded_devices(std::move(same), forwarded);
+    Plan plan = TRY(job_plan(config, resolved, alike));
+    return PlanOfHosts{std::move(plan), resolved.hosts, std::move(alike)};
+  }
   if (!config.dry_run || need != ResourceNeed::nothing) {
     TRY(context.agents.connect(resolved.hosts, resolved.spares));
     if (config.nodes) TRY(name_nodes(context, resolved));

@@ -113,8 +113,11 @@ int run(const RunConfig& given, const Environment& environment, std::optional<Ke
   if (!opened) return print_failure(opened.error());
   Runtime& runtime = **opened;
   const bool is_node = config.nodes && !config.dry_run;
-  if (is_node && !begin_as_node_0(config, runtime.log()))
+  if (is_node && !begin_as_node_0(config, runtime.log())) {
+    // The job is kept on node 0.
+    if (kept) static_cast<void>(remove_job_folder(kept->folder));
     return run_node(config, environment, runtime);
+  }
   become_subreaper();
   JobRecord record;
   record.job = *job_id;

@@ -100,6 +100,19 @@ Result<std::optional<int>> StartWatch::wait() {
 
 }  // namespace
 
+Result<> check_can_detach(const RunConfig& config) {
+  if (!config.nodes || config.nodes->rank == 0) return {};
+  if (!config.nodes->rank) {
+    return fail(Errc::input,
+                "--detach: node 0 keeps the job, and without its rank a node learns only later "
+                "whether it is node 0; give each node its --node-rank, or leave --detach out");
+  }
+  return fail(Errc::input,
+              format("--detach: this is node {}, and the job is kept on node 0; leave --detach out "
+                     "here, and write nohup dtrain job run FILE & for a node without a terminal",
+                     *config.nodes->rank));
+}
+
 Result<Detached> detach_job(const JobFolder& folder) {
   Pipe started = TRY(make_pipe());
   const pid_t child = ::fork();

@@ -211,6 +211,36 @@ test_a_mounted_secret_is_the_token() {
   expect_all_ranks 2 1
 }
 
+# The command lines in the namespaces of all pods, which each user of a machine may read.
+command_lines() {
+  local k pid
+  for ((k = 0; k < pod_count; ++k)); do
+    for pid in $(ip netns pids "$net-$k"); do tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null && echo; done
+  done
+}
+
+test_no_command_line_has_the_secret() {
+  local k words
+  pods_up 2
+  new_token
+  for k in 0 1; do
+    echo "$token" >"$(pod_folder "$k")/home/shared"
+    chmod 600 "$(pod_folder "$k")/home/shared"
+  done
+  for words in '' '--token-file shared'; do
+    # shellcheck disable=SC2086  # words
+    start_nodes $words "${up[@]}"
+    for k in 0 1; do wait_for_pod "$k" stdout up; done
+    command_lines >lines
+    expect test "$(grep -c 'dtrain run --nnodes 2' lines)" -ge 2
+    expect test "$(grep -c 'sleep 600' lines)" -ge 2
+    expect_not grep -F "$token" lines
+    signal_pod 0 TERM
+    finish_pods
+  done
+  expect_no_processes
+}
+
 test_nodes_without_a_token_join_only_those_that_want_none() {
   pods_up 2
   start_nodes --no-token --no-tag "${show_rank[@]}"
@@ -274,6 +304,97 @@ test_another_command_is_one_warning() {
   expect_pod_lines 1 one
   expect_pod 0 stderr 'train-1 runs its own command: echo one; node 0 runs: echo zero'
   expect test "$(grep -c warning "$(pod_folder 0)/stderr")" = 1
+}
+
+test_a_job_file_of_nodes_is_kept_on_node_0() {
+  local k
+  pods_up 2
+  new_token
+  cat >job.toml <<'END'
+schema = 1
+name = "mini"
+command = ["sh", "-c", "echo rank $RANK of $WORLD_SIZE; sleep 600"]
+nnodes = "2"
+node-rank = "env:K"
+master-addr = "10.77.0.10"
+END
+  for k in 0 1; do
+    pod_variable "$k" "K=$k"
+    cp job.toml "$(pod_folder "$k")/home"
+  done
+  run_in_pod 1 "$DTRAIN" job run --detach job.toml
+  expect_status 2
+  expect_stderr_contains 'dtrain: --detach: this is node 1, and the job is kept on node 0; leave --detach out here'
+  run_in_pod 1 env -u K "$DTRAIN" job run --detach job.toml --node-rank '' --rdzv-backend c10d
+  expect_status 2
+  start_pod 1 "$DTRAIN" job run job.toml
+  run_in_pod 0 "$DTRAIN" job run --detach job.toml
+  expect_status 0
+  expect_stdout mini-1
+  wait_for_pod 1 stdout '[1]<stdout>:rank 1 of 2'
+  run_in_pod 0 "$DTRAIN" job status mini-1
+  expect_stdout_contains 'mini-1: running'
+  run_in_pod 0 "$DTRAIN" job stop mini-1
+  expect_status 0
+  finish_pods
+  expect test "${pod_status[1]}" = 143
+  run_in_pod 0 "$DTRAIN" job logs mini-1
+  expect_stdout_contains 'rank 0 of 2'
+  expect_stdout_contains 'rank 1 of 2'
+  expect_not grep -rqs "$token" "$(pod_folder 0)/home/.local"
+  # A node that does not keep the job has no folder of it.
+  expect_not test -e "$(pod_folder 1)/home/.local"
+  expect_no_processes
+}
+
+test_a_dry_run_awaits_no_other_node() {
+  local k
+  pods_up 2
+  new_token
+  for k in 0 1; do
+    run_in_pod "$k" "$DTRAIN" run --dry-run --nnodes 2 --node-rank "$k" --master-addr "$(pod_address 0)" \
+      --nproc-per-node cpu touch started
+    expect_status 0
+    expect_stdout_contains 'node 1'
+    expect_stderr 'dtrain: warning: --dry-run: other nodes are not asked, and are shown with the CPUs and GPUs of this one'
+  done
+  run_in_pod 0 "$DTRAIN" run --dry-run --nnodes 2 --node-rank 0 --master-addr "$(pod_address 0)" --nproc-per-node 2 touch started
+  expect_status 0
+  expect_stderr ''
+  expect_not test -e "$(pod_folder 0)/home/started"
+}
+
+test_a_node_whose_reader_is_gone_stays_in_the_job() {
+  local k command
+  pods_up 2
+  new_token
+  # shellcheck disable=SC2016  # for the ranks
+  command="$DTRAIN run --nnodes 2 --master-addr $(pod_address 0) --no-tag --node-rank"
+  start_pod 0 sh -c "$command 0 sh -c 'seq 20000; echo last \$RANK'"
+  start_pod 1 bash -c "$command 1 sh -c 'seq 20000; echo last \$RANK' | head -n 1; exit \${PIPESTATUS[0]}"
+  finish_pods
+  expect_pods 0 0
+  expect test "$(wc -l <"$(pod_folder 0)/stdout")" = 40002
+  for k in 0 1; do expect_pod 0 stdout "last $k"; done
+  expect_pod_lines 1 1
+  expect_no_processes
+}
+
+test_a_command_of_the_role_is_each_nodes_own() {
+  pods_up 2
+  new_token
+  start_node 0 --no-tag --role-command 'worker=echo zero'
+  start_node 1 --no-tag --role-command 'worker=echo one'
+  finish_pods
+  expect_pods 0 0
+  expect_pod_lines 0 zero one
+  expect_pod_lines 1 one
+  expect_pod 0 stderr 'train-1 runs its own command: echo one; node 0 runs: echo zero'
+  start_node 0 --no-tag --role-command 'worker=echo zero'
+  start_node 1 --no-tag echo one
+  finish_pods
+  expect_pods 0 0
+  expect_pod_lines 1 one
 }
 
 test_a_signal_to_node_0_ends_all() {

@@ -22,6 +22,19 @@ std::optional<int> detached(const JobFolder& folder, const std::function<int(Fd 
   return made->status;
 }
 
+TEST_CASE("check_can_detach: only node 0 of a job of nodes leaves the terminal") {
+  RunConfig config;
+  CHECK(check_can_detach(config).has_value());
+  config.nodes = NodeOptions{.least = 2, .count = 2, .rank = 0};
+  CHECK(check_can_detach(config).has_value());
+  config.nodes->rank = 1;
+  CHECK(check_can_detach(config).error().message.starts_with(
+      "--detach: this is node 1, and the job is kept on node 0; leave --detach out here"));
+  config.nodes->rank.reset();
+  CHECK(check_can_detach(config).error().message.starts_with(
+      "--detach: node 0 keeps the job, and without its rank"));
+}
+
 TEST_CASE("detach_job: a session of its own, whose start and end are noticed") {
   const TemporaryFolder folder;
   const JobFolder job = {.id = "a-1", .path = folder.path()};
