@@ -7,6 +7,7 @@
 #include "launcher/environment/environment.h"
 #include "launcher/environment/job_facts.h"
 #include "launcher/plan/job_plan.h"
+#include "launcher/plan/strategy_check.h"
 #include "launcher/protocol/message.h"
 #include "rendezvous/cluster/tf_config.h"
 
@@ -50,6 +51,13 @@ Result<Plan> plan_of(std::vector<Role> roles, const ContainerNaming& name_of) {
     hosts.insert(hosts.end(), role.hosts.begin(), role.hosts.end());
   }
   return make_plan({.hosts = std::move(hosts), .roles = std::move(roles)});
+}
+
+/// Checks the options that name tasks or ranks of the plan. Returns warnings.
+Result<std::vector<std::string>> check_with_plan(const RunConfig& config, const Plan& plan) {
+  TRY(check_targets(config, plan));
+  TRY(check_strategy(config, plan));
+  return check_cluster_variables(config, plan);
 }
 
 /// Returns the configuration with the sets of variables that work in containers. Horovod's set
@@ -203,6 +211,12 @@ std::string container_name(const TaskId& id) {
   return format("{}-{}", id.role, id.index);
 }
 
+Result<> check_tasks(const ExportJob& job) {
+  const Plan plan = TRY(plan_of(job.config.roles, container_name));
+  TRY(check_with_plan(job.config, plan));
+  return {};
+}
+
 Result<Containers> containers_of(const ExportJob& job, const ContainerNaming& name_of) {
   if (job.config.external_cluster) {
     return fail(Errc::input, format("{}: it lays out hosts, and containers have addresses of their "
@@ -214,8 +228,7 @@ Result<Containers> containers_of(const ExportJob& job, const ContainerNaming& na
   Containers containers;
   containers.plan = TRY(plan_of(std::move(roles), name_of));
   const RunConfig config = config_of_containers(job.config);
-  TRY(check_targets(config, containers.plan));
-  containers.warnings = TRY(check_cluster_variables(config, containers.plan));
+  containers.warnings = TRY(check_with_plan(config, containers.plan));
   const ContainerMaker maker = TRY(ContainerMaker::begin(job, config, containers.plan, name_of));
   containers.all.reserve(containers.plan.tasks.size());
   for (const Task& task : containers.plan.tasks)

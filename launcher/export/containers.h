@@ -52,6 +52,10 @@ using ContainerNaming = std::function<std::string(const TaskId& id)>;
 /// Returns "worker-0".
 std::string container_name(const TaskId& id);
 
+/// Fails with Errc::input for options about tasks that the job does not have, and for a strategy
+/// that its tasks cannot have. Requires a known number of tasks.
+Result<> check_tasks(const ExportJob& job);
+
 /// Makes a container for each task, with the variables by which tasks find each other. They have no
 /// rendezvous, so those of libdtrain and Horovod are left out. Fails with Errc::input where the
 /// number of tasks is unknown, for options that name tasks which the job does not have, and for

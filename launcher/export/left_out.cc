@@ -90,7 +90,7 @@ ExportPart part_in_slurm(std::string_view option) {
 }
 
 std::string options_left_out(const std::vector<DecidedOption>& options,
-                             ExportPart (*part)(std::string_view option)) {
+                             const std::function<ExportPart(std::string_view option)>& part) {
   std::vector<std::string> names;
   for (const DecidedOption& one : options) {
     // The value of an exporting option is a variable, and those are all written.

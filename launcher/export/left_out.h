@@ -3,6 +3,7 @@
 #include "launcher/config/files/config_show.h"
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,6 @@ ExportPart part_in_slurm(std::string_view option);
 
 /// Returns "the options max-restarts, timeout", of those that the text lacks; empty: none.
 std::string options_left_out(const std::vector<DecidedOption>& options,
-                             ExportPart (*part)(std::string_view option));
+                             const std::function<ExportPart(std::string_view option)>& part);
 
 }  // namespace dt

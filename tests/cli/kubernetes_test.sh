@@ -321,8 +321,15 @@ test_faults_are_named_before_anything_is_written() {
   refused 'role worker: a pod needs an image' --kind jobset --nnodes 2 -- x
   refused '--kind: "job-set" is none of its kinds; did you mean jobset?' job.toml --kind job-set
   refused 'the mount at /a:b: Kubernetes takes no :' job.toml --kind jobset --mount /srv:/a:b
+  refused '--success chief: this job has no such task; its roles: worker' job.toml --kind trainjob --success chief
+  refused '--strategy mirrored: it trains in one process, and the job has 2 workers' job.toml --kind indexed-job \
+    --strategy mirrored
   refused 'two mounts have the target /data' job.toml --kind jobset --claim a:/data --mount /srv:/data
   refused '--claim "A": Kubernetes takes' job.toml --kind jobset --claim A:/data
+  run_dtrain export kubernetes job.toml --kind jobset --setup 'pip install .'
+  expect_status 0
+  expect_stderr_contains 'not expressed: the option setup'
+  expect_stdout_lacks 'pip install'
   run_dtrain export kubernetes job.toml --kind jobset --mount /srv:/data
   expect_status 0
   expect_stderr_contains 'the mount of /srv is a folder of each node, by hostPath'

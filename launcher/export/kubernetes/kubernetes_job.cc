@@ -30,10 +30,17 @@ bool has_roles(const ExportJob& job) {
   return job.config.roles.size() > 1 || job.config.roles.front().name != Role().name;
 }
 
+bool has_launcher(const KubernetesJob& job) {
+  return !job.options.without_dtrain && !has_roles(job.job);
+}
+
+NodeReach node_reach(const KubernetesJob& job) {
+  if (job.options.kind == KubernetesKind::mpijob) return NodeReach::ssh;
+  return job.shape.nodes > 1 ? NodeReach::dialed : NodeReach::alone;
+}
+
 bool needs_token(const KubernetesJob& job) {
-  const bool is_launched = !job.options.without_dtrain && !has_roles(job.job);
-  return is_launched && job.shape.nodes > 1 && job.options.kind != KubernetesKind::mpijob &&
-         !needs_no_secret(job.job);
+  return has_launcher(job) && node_reach(job) == NodeReach::dialed && !needs_no_secret(job.job);
 }
 
 void add_suspend(const KubernetesJob& job, YamlValue& spec) {
@@ -54,8 +61,7 @@ YamlValue object_of(std::string_view version, std::string_view kind, YamlValue m
 }
 
 void add_deadline(const KubernetesJob& job, YamlValue& spec) {
-  const bool has_launcher = !job.options.without_dtrain && !has_roles(job.job);
-  if (has_launcher || !job.job.config.timeout) return;
+  if (has_launcher(job) || !job.job.config.timeout) return;
   spec.set(
       "activeDeadlineSeconds",
       YamlValue::number(std::chrono::ceil<std::chrono::seconds>(*job.job.config.timeout).count()));
@@ -94,7 +100,7 @@ PodCommand node_command(const KubernetesJob& job, const NodePlace& place) {
     words = {"--nnodes", shape.nnodes, "--node-rank", place.rank, "--master-addr", place.address};
   }
   words.insert(words.end(), {"--nproc-per-node", shape.per_node});
-  return dtrain_command(job.job, words);
+  return dtrain_command(job.job, words, node_reach(job));
 }
 
 }  // namespace dt

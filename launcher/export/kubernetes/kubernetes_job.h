@@ -26,6 +26,10 @@ struct KubernetesJob {
 
 /// True for a job whose pods differ by their roles. They have no launcher.
 bool has_roles(const ExportJob& job);
+/// True where dtrain starts the processes in the pods.
+bool has_launcher(const KubernetesJob& job);
+/// Returns how that launcher reaches the other nodes.
+NodeReach node_reach(const KubernetesJob& job);
 /// True where nodes prove to each other that they belong to the job, by the token of a Secret.
 bool needs_token(const KubernetesJob& job);
 

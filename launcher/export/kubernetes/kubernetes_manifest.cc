@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <iterator>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -72,22 +73,23 @@ void list_passed_variables(const ExportJob& job, std::vector<std::string>& left_
 /// Lists what the manifest lacks, whatever its kind is.
 void list_common_left_out(const KubernetesJob& job, std::vector<std::string>& left_out) {
   const RunConfig& config = job.job.config;
-  const bool has_launcher = !job.options.without_dtrain && !has_roles(job.job);
+  const bool is_launched = has_launcher(job);
   const auto is_here = [](const Host& host) { return host.name == "localhost"; };
   if (!std::ranges::all_of(config.hosts, is_here) || !config.host_source.program.empty())
     left_out.emplace_back("the names of the hosts, since Kubernetes chooses the nodes");
-  if (!has_launcher)
+  if (!is_launched)
     left_out.emplace_back(
         "the rendezvous of dtrain run, by which programs of libdtrain, Horovod and MPI meet");
   const bool is_range = job.shape.nnodes.find(':') != std::string::npos;
-  const bool starts_with_all = !has_launcher || job.options.kind == KubernetesKind::trainjob ||
+  const bool starts_with_all = !is_launched || job.options.kind == KubernetesKind::trainjob ||
                                job.options.kind == KubernetesKind::mpijob;
   if (is_range && starts_with_all)
     left_out.push_back(format("the least number of nodes in {}", job.shape.nnodes));
   list_passed_variables(job.job, left_out);
-  if (std::string options =
-          options_left_out(job.job.options, has_launcher ? part_in_pods : part_in_plain_pods);
-      !options.empty())
+  const auto part = [&](std::string_view option) {
+    return is_launched ? part_in_pods(option, node_reach(job)) : part_in_plain_pods(option);
+  };
+  if (std::string options = options_left_out(job.job.options, part); !options.empty())
     left_out.push_back(std::move(options));
 }
 
@@ -153,6 +155,8 @@ Result<Exported> kubernetes_manifest(const ExportJob& job, const KubernetesOptio
                                         .grace_seconds = pod_grace_seconds(job.config.grace),
                                         .folder = working_folder(job),
                                         .volumes = std::move(volumes.all)}};
+  // The launcher in the pods would refuse them.
+  if (has_launcher(all) && all.shape.processes > 0) TRY(check_tasks(with_workers(job, all.shape)));
   std::vector<YamlValue> objects = TRY(objects_of(all));
   objects.insert(objects.begin(), volumes.objects.begin(), volumes.objects.end());
   Exported exported = {.text = {}, .left_out = {}, .warnings = std::move(volumes.warnings)};

@@ -24,7 +24,7 @@ Pod worker_pod(const Pod& launcher) {
 }
 
 PodCommand command_of_launcher(const KubernetesJob& job) {
-  if (!job.options.without_dtrain) return dtrain_command(job.job, {}, NodeReach::ssh);
+  if (!job.options.without_dtrain) return dtrain_command(job.job, {}, node_reach(job));
   return other_command(job.job,
                        {"mpirun", "-n", format("{}", job.shape.nodes * job.shape.processes)});
 }

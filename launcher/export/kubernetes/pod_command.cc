@@ -79,15 +79,14 @@ std::vector<std::string> worker_command(const ExportJob& job) {
 bool is_passed(const DecidedOption& one, NodeReach reach) {
   const std::string_view name = one.option->name;
   if (one.option->effect == Effect::prints || is_in_manifest(name)) return false;
-  if (reach == NodeReach::ssh && is_about_ssh(name)) return true;
-  return part_in_pods(name) == ExportPart::written;
+  return part_in_pods(name, reach) == ExportPart::written;
 }
 
 }  // namespace
 
-ExportPart part_in_pods(std::string_view option) {
-  constexpr std::array<std::string_view, 10> of_this_machine = {
-      "hosts",   "hostfile", "allocation", "srun-args", "config-file",
+ExportPart part_in_pods(std::string_view option, NodeReach reach) {
+  constexpr std::array<std::string_view, 11> of_this_machine = {
+      "hosts",   "hostfile", "allocation", "srun-args", "config-file",    "cluster-spec",
       "dry-run", "json",     "no-image",   "sync-into", "sync-local-copy"};
   constexpr std::array<std::string_view, 8> of_named_hosts = {
       "spare",     "host-discovery-script", "slots-per-host", "fetch", "fetch-to",
@@ -97,7 +96,10 @@ ExportPart part_in_pods(std::string_view option) {
       "restart-on", "elastic-timeout", "min-np", "max-np", "blacklist-cooldown-range"};
   if (is_one_of(option, of_named_hosts) || is_one_of(option, of_restarts))
     return ExportPart::left_out;
-  const bool is_moot = is_one_of(option, of_this_machine) || is_about_ssh(option);
+  // Nodes that start by themselves are set up before.
+  if (reach == NodeReach::dialed && option.starts_with("setup")) return ExportPart::left_out;
+  const bool is_moot =
+      is_one_of(option, of_this_machine) || (reach != NodeReach::ssh && is_about_ssh(option));
   return is_moot ? ExportPart::moot : ExportPart::written;
 }
 

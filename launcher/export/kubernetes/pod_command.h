@@ -19,19 +19,19 @@ struct PodCommand {
   std::vector<std::string> arguments;  ///< the user's words
 };
 
+/// How dtrain reaches the other nodes: they dial, it uses ssh, or there are none.
+enum class NodeReach : uint8_t { dialed, ssh, alone };
+
 /// Returns the part of an option of `dtrain run` in pods that run dtrain. One that is written
 /// stands in the pod's command, or Kubernetes has it in another form.
-ExportPart part_in_pods(std::string_view option);
+ExportPart part_in_pods(std::string_view option, NodeReach reach);
 /// Returns its part in pods that do not run dtrain.
 ExportPart part_in_plain_pods(std::string_view option);
-
-/// How dtrain reaches the other nodes: they dial, or it uses ssh.
-enum class NodeReach : uint8_t { dialed, ssh };
 
 /// Returns "dtrain run", these words about nodes, the job's other options, and the command.
 /// Requires a job whose only role is worker.
 PodCommand dtrain_command(const ExportJob& job, const std::vector<std::string>& node_words,
-                          NodeReach reach = NodeReach::dialed);
+                          NodeReach reach);
 /// Returns the user's command behind the words of another launcher, in which Kubernetes replaces
 /// $(NAME).
 PodCommand other_command(const ExportJob& job, std::vector<std::string> launcher);

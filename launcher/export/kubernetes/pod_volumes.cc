@@ -91,7 +91,7 @@ void add_code(const ExportJob& job, PodVolumes& volumes) {
     volumes.left_out.push_back(format("the file {} of the code", printable(path)));
 }
 
-Result<> check_targets(const std::vector<PodVolume>& volumes) {
+Result<> check_places(const std::vector<PodVolume>& volumes) {
   std::set<std::string> targets;
   for (const PodVolume& volume : volumes) {
     if (volume.target.find(':') != std::string::npos) {
@@ -116,7 +116,7 @@ Result<PodVolumes> pod_volumes(const ExportJob& job, const KubernetesOptions& op
   }
   for (const Mount& mount : job.config.mounts)
     TRY(add_job_mount(mount, volumes));
-  TRY(check_targets(volumes.all));
+  TRY(check_places(volumes.all));
   return volumes;
 }
 

@@ -22,7 +22,7 @@ PodCommand command_of_trainer(const KubernetesJob& job) {
   const bool is_word = job.shape.per_node == "gpu" || job.shape.per_node == "cpu";
   std::vector<std::string> words;
   if (is_word) words = {"--nproc-per-node", job.shape.per_node};
-  return dtrain_command(job.job, words);
+  return dtrain_command(job.job, words, node_reach(job));
 }
 
 /// Returns a runtime with the parts of the pods that a TrainJob does not have.

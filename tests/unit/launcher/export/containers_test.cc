@@ -86,6 +86,16 @@ TEST_CASE("options that name tasks must fit, and a given cluster does not") {
   CHECK(macro.error().message.find("ps") != std::string::npos);
 }
 
+TEST_CASE("options about tasks are checked without containers") {
+  const auto check = [](const std::string& option) {
+    return check_tasks(exported_job("command = 'x'\nnp = 2\n" + option)).has_value();
+  };
+  CHECK(check(""));
+  CHECK(check("strategy = 'multi_worker_mirrored'\n"));
+  CHECK(!check("strategy = 'mirrored'\n"));
+  CHECK(!check("success = 'chief'\n"));
+}
+
 TEST_CASE("a role whose containers would have too long a name is refused") {
   const auto of_role = [](size_t bytes) {
     return containers_of(exported_job("command = 'x'\n[roles.worker]\nreplicas = 1\n[roles." +

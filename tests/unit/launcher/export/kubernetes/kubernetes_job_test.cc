@@ -10,6 +10,20 @@ TEST_CASE("a job has roles unless all its tasks are workers") {
   CHECK(has_roles(pods_job("", "[roles.chief]\nreplicas = 1\n")));
 }
 
+TEST_CASE("dtrain reaches the nodes of a kind in one way, and tasks of roles need no launcher") {
+  const ExportJob job = pods_job("", "");
+  const auto reach = [&job](KubernetesKind kind, int nodes) {
+    return node_reach({.job = job, .options = {.kind = kind}, .shape = {.nodes = nodes}});
+  };
+  CHECK(reach(KubernetesKind::jobset, 2) == NodeReach::dialed);
+  CHECK(reach(KubernetesKind::jobset, 1) == NodeReach::alone);
+  CHECK(reach(KubernetesKind::mpijob, 1) == NodeReach::ssh);
+  CHECK(has_launcher({.job = job, .options = {}}));
+  CHECK(!has_launcher({.job = job, .options = {.without_dtrain = true}}));
+  const ExportJob roles = pods_job("", "[roles.chief]\nreplicas = 1\n");
+  CHECK(!has_launcher({.job = roles, .options = {}}));
+}
+
 TEST_CASE("nodes need a token where dtrain joins several of them") {
   const ExportJob job = pods_job("", "");
   const auto needs = [&job](const KubernetesOptions& options, int nodes) {

@@ -12,7 +12,7 @@ TEST_CASE("the command of a pod has the options that are not in the manifest") {
       "command = ['python', 'a.py', '$(X)']\nimage = 'i'\nnp = 2\nmax-restarts = 2\ngrace = '5s'\n"
       "strategy = 'mirrored'\nhosts = ['a:2']\nno-tag = true\n"
       "env = { PORT = '1', PLAIN = '$(Y)', WHERE = '{rank}' }\n");
-  const PodCommand command = dtrain_command(job, {"--nnodes", "3"});
+  const PodCommand command = dtrain_command(job, {"--nnodes", "3"}, NodeReach::alone);
   CHECK(command.launcher == Words{"dtrain", "run", "--nnodes", "3", "--strategy", "mirrored",
                                   "--grace", "5s", "--no-tag", "-x", "PORT", "-x", "WHERE={rank}",
                                   "--"});
@@ -25,20 +25,22 @@ TEST_CASE("the command of a pod has the options that are not in the manifest") {
 
 TEST_CASE("a script keeps its start: by python3 with options of torchrun, else as it is") {
   const std::string script = "command = ['a.py']\nimage = 'i'\n";
-  const PodCommand plain = dtrain_command(exported_job(script + "np = 2\n"), {});
+  const PodCommand plain = dtrain_command(exported_job(script + "np = 2\n"), {}, NodeReach::alone);
   CHECK(plain.launcher == Words{"dtrain", "run", "--no-python", "--"});
   CHECK(plain.arguments == Words{"a.py"});
-  const PodCommand torchrun = dtrain_command(exported_job(script + "nproc-per-node = '2'\n"), {});
+  const PodCommand torchrun =
+      dtrain_command(exported_job(script + "nproc-per-node = '2'\n"), {}, NodeReach::alone);
   CHECK(torchrun.launcher == Words{"dtrain", "run", "--"});
   CHECK(torchrun.arguments.front() == "python3");
   CHECK(torchrun.arguments.back() == "a.py");
-  const PodCommand module = dtrain_command(exported_job(script + "np = 2\nmodule = true\n"), {});
+  const PodCommand module =
+      dtrain_command(exported_job(script + "np = 2\nmodule = true\n"), {}, NodeReach::alone);
   CHECK(module.arguments == Words{"python3", "-u", "-m", "a.py"});
 }
 
 TEST_CASE("the launcher of an MPIJob gets the options of ssh") {
   const ExportJob job = exported_job("command = ['x']\nimage = 'i'\nnp = 2\nssh-port = 2222\n");
-  CHECK(dtrain_command(job, {}).launcher == Words{"dtrain", "run", "--"});
+  CHECK(dtrain_command(job, {}, NodeReach::alone).launcher == Words{"dtrain", "run", "--"});
   CHECK(dtrain_command(job, {}, NodeReach::ssh).launcher ==
         Words{"dtrain", "run", "-p", "2222", "--"});
 }
@@ -46,7 +48,7 @@ TEST_CASE("the launcher of an MPIJob gets the options of ssh") {
 TEST_CASE("the place of the code stands in the command") {
   const ExportJob job = exported_job(
       "command = ['x', '{code_dir}/a:{code_dir}/b']\nimage = 'i'\nnp = 2\n[code]\npath = '.'\n");
-  CHECK(dtrain_command(job, {}).arguments == Words{"x", "/code/a:/code/b"});
+  CHECK(dtrain_command(job, {}, NodeReach::alone).arguments == Words{"x", "/code/a:/code/b"});
 }
 
 TEST_CASE("another launcher gets the command alone") {
@@ -57,10 +59,15 @@ TEST_CASE("another launcher gets the command alone") {
 }
 
 TEST_CASE("options have their part in pods") {
-  CHECK(part_in_pods("hosts") == ExportPart::moot);
-  CHECK(part_in_pods("spare") == ExportPart::left_out);
-  CHECK(part_in_pods("restart-on") == ExportPart::left_out);
-  CHECK(part_in_pods("timeout") == ExportPart::written);
+  constexpr NodeReach alone = NodeReach::alone;
+  CHECK(part_in_pods("hosts", alone) == ExportPart::moot);
+  CHECK(part_in_pods("spare", alone) == ExportPart::left_out);
+  CHECK(part_in_pods("restart-on", alone) == ExportPart::left_out);
+  CHECK(part_in_pods("timeout", alone) == ExportPart::written);
+  CHECK(part_in_pods("setup-once", alone) == ExportPart::written);
+  CHECK(part_in_pods("setup-once", NodeReach::dialed) == ExportPart::left_out);
+  CHECK(part_in_pods("ssh-port", NodeReach::dialed) == ExportPart::moot);
+  CHECK(part_in_pods("ssh-port", NodeReach::ssh) == ExportPart::written);
   CHECK(part_in_plain_pods("timeout") == ExportPart::written);
   CHECK(part_in_plain_pods("nnodes") == ExportPart::written);
   CHECK(part_in_plain_pods("bind-to") == ExportPart::left_out);
