@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from dtrain.horovod.common.basics import basics
+from dtrain.horovod.common.handles import HandleList
+from dtrain.horovod.common.reductions import Average, Sum, check_list
 from dtrain.torch import _moves, _reductions
-from dtrain.torch._handles import HandleList
-from dtrain.torch._reductions import Average, Sum
 
 
 def needs_grad(tensors: Sequence[Any]) -> bool:
@@ -62,7 +62,7 @@ def grouped_allreduce(
     tensors: Sequence[Any], op: int, name: str | None, scales: tuple[float, float], number: int | None
 ) -> list[Any]:
     """Reduce tensors, and wait."""
-    _reductions.check_list(tensors)
+    check_list(tensors)
     if needs_grad(tensors):
         return list(GroupedAllreduce.apply(op, name, scales, number, *tensors))
     results = _reductions.start_grouped_allreduce(tensors, op, name, scales, number, in_place=False).wait()
@@ -107,7 +107,7 @@ def start_allgathers(
 
 def allgathers(tensors: Sequence[Any], name: str | None, number: int | None) -> list[Any]:
     """Join the tensors of all ranks, and wait."""
-    _reductions.check_list(tensors)
+    check_list(tensors)
     if needs_grad(tensors):
         return list(Allgather.apply(name, number, *tensors))
     return start_allgathers(tensors, name, number).wait()
@@ -201,7 +201,7 @@ def reducescatters(
     tensors: Sequence[Any], name: str | None, op: int, scales: tuple[float, float], number: int | None
 ) -> list[Any]:
     """Reduce tensors, and return the rows of this rank."""
-    _reductions.check_list(tensors)
+    check_list(tensors)
     if needs_grad(tensors):
         return list(Reducescatter.apply(name, op, scales, number, *tensors))
     return start_reducescatters(tensors, name, op, scales, number).wait()

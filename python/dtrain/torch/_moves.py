@@ -13,8 +13,8 @@ import torch
 from dtrain import _core
 from dtrain._errors import ArgumentError
 from dtrain.horovod.common.basics import basics
+from dtrain.horovod.common.handles import Handle
 from dtrain.torch import _memory
-from dtrain.torch._handles import Handle
 from dtrain.torch._sparse import SparseRows
 
 Shape = tuple[int, ...]

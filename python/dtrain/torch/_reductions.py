@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,50 +12,13 @@ import torch
 from dtrain import _core
 from dtrain._errors import ArgumentError
 from dtrain.horovod.common.basics import basics
+from dtrain.horovod.common.handles import Handle
+from dtrain.horovod.common.reductions import ENGINE_OPS, LINEAR, Adasum, check_list, factor_of, rows_of_ranks
 from dtrain.torch import _memory
-from dtrain.torch._handles import Handle
-
-Average = 0
-Sum = 1
-Adasum = 2
-Min = 3
-Max = 4
-Product = 5
-
-_ENGINE_OPS = {
-    Average: _core.AVERAGE,
-    Sum: _core.SUM,
-    Adasum: _core.ADASUM,
-    Min: _core.MIN,
-    Max: _core.MAX,
-    Product: _core.PRODUCT,
-}
-_LINEAR = (Average, Sum)
 
 # (name, timeout_ms, prescale, postscale, shape, average_over, compression, element, element_bytes, counts)
 Scales = tuple[float, float]
 _NO_SCALES = (1.0, 1.0)
-
-
-def op_of(op: int | None, average: bool | None = None) -> int:
-    """Return the reduction that the arguments `op` and `average` mean together."""
-    if average is not None:
-        if op is not None:
-            raise ArgumentError("op: give op or average, not both; average is the deprecated one")
-        warnings.warn("average is deprecated; use op=Average or op=Sum", DeprecationWarning, stacklevel=3)
-        return Average if average else Sum
-    if op is None:
-        return Average
-    if not isinstance(op, int) or op not in _ENGINE_OPS:
-        raise ArgumentError(f"op: give one of Average, Sum, Adasum, Min, Max and Product, not {op!r}")
-    return op
-
-
-def factor_of(what: str, factor: Any) -> float:
-    """Return a factor, or raise what makes it unusable."""
-    if not isinstance(factor, (int, float)) or factor == 0 or not math.isfinite(factor):
-        raise ArgumentError(f"{what}: give a finite number other than 0, not {factor!r}")
-    return float(factor)
 
 
 def _scales(prescale_factor: float, postscale_factor: float) -> Scales:
@@ -64,7 +26,7 @@ def _scales(prescale_factor: float, postscale_factor: float) -> Scales:
 
 
 def _check_op(tensor: Any, op: int) -> None:
-    if tensor.is_complex() and op not in _LINEAR:
+    if tensor.is_complex() and op not in LINEAR:
         raise ArgumentError("op: complex tensors have Sum and Average only")
 
 
@@ -127,7 +89,7 @@ def start_allreduce(
     prescale, postscale = scales if scales == _NO_SCALES else _scales(*scales)
     group = basics.member(set_number)
     source, result, count, kind, shape = one.row
-    engine_op = _ENGINE_OPS[op]
+    engine_op = ENGINE_OPS[op]
     assert group.context is not None
     operation = group.context._handle.all_reduce
 
@@ -160,15 +122,10 @@ def start_grouped_allreduce(
 
     def start(label: str) -> Handle:
         options = (label, 0, prescale, postscale, None, 0, 0, None, 0, None, stream)
-        work = core.all_reduce_list(rows, _ENGINE_OPS[op], options, ones)
+        work = core.all_reduce_list(rows, ENGINE_OPS[op], options, ones)
         return Handle(work, "GROUPED_ALLREDUCE", label, lambda _: [one.finish() for one in ones])
 
     return group.start("grouped_allreduce", name, start)
-
-
-def rows_of_ranks(rows: int, ranks: int) -> list[int]:
-    """Return how many of the rows each rank gets. Where they leave a rest, the first ranks get a row more."""
-    return [rows // ranks + (rank < rows % ranks) for rank in range(ranks)]
 
 
 def start_reducescatter(
@@ -200,7 +157,7 @@ def start_reducescatter(
 
     def start(label: str) -> Handle:
         options = (label, 0, prescale, postscale, tuple(real.shape), 0, 0, None, 0, counts)
-        work = operation(real.data_ptr(), 0, real.numel(), kind, _ENGINE_OPS[op], 0, options, source)
+        work = operation(real.data_ptr(), 0, real.numel(), kind, ENGINE_OPS[op], 0, options, source)
         return Handle(work, "REDUCESCATTER", label, functools.partial(_scattered, tensor, real, own))
 
     return group.start("reducescatter", name, start)
@@ -210,9 +167,3 @@ def _scattered(tensor: Any, real: Any, rows: int, work: _core.Work) -> Any:
     row = tuple(real.shape[1:])
     result = _memory.from_work(work, real, row) if real.numel() > 0 else _memory.empty_on_host(real, (rows, *row))
     return _memory.onto_device(torch.view_as_complex(result) if tensor.is_complex() else result, tensor)
-
-
-def check_list(tensors: Any) -> None:
-    """Raise what makes a value unusable as the tensors of a grouped operation."""
-    if not isinstance(tensors, Sequence) or len(tensors) == 0:
-        raise ArgumentError("tensors: give a list of tensors that is not empty")

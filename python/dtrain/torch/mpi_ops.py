@@ -39,10 +39,10 @@ from dtrain.horovod.common.basics import (
     translated,
 )
 from dtrain.horovod.common.exceptions import HorovodInternalError
+from dtrain.horovod.common.handles import Handle, HandleList, poll, synchronize
 from dtrain.horovod.common.process_sets import ProcessSet, add_process_set, global_process_set, init, remove_process_set
+from dtrain.horovod.common.reductions import Adasum, Average, Max, Min, Product, Sum, check_list, op_of
 from dtrain.torch import _autograd, _moves, _reductions
-from dtrain.torch._handles import Handle, HandleList, poll, synchronize
-from dtrain.torch._reductions import Adasum, Average, Max, Min, Product, Sum, op_of
 from dtrain.torch.compression import Compression
 
 __all__ = [
@@ -188,7 +188,7 @@ def grouped_allreduce(
     process_set: ProcessSet = global_process_set,
 ) -> list[Any]:
     """Return the reductions of several tensors, which are submitted at once."""
-    _reductions.check_list(tensors)
+    check_list(tensors)
     op = op_of(op, average)
     pairs = [compression.compress(tensor) for tensor in tensors]
     scales = (prescale_factor, postscale_factor)
@@ -284,7 +284,7 @@ def grouped_allgather_async(
     tensors: Sequence[Any], name: str | None = None, process_set: ProcessSet = global_process_set
 ) -> HandleList:
     """Start to join the tensors of all ranks, for each tensor of a list."""
-    _reductions.check_list(tensors)
+    check_list(tensors)
     return _autograd.start_allgathers(tensors, name, _number(process_set))
 
 
@@ -389,7 +389,7 @@ def grouped_reducescatter(
     postscale_factor: float = 1.0,
 ) -> list[Any]:
     """Return this rank's rows of the reductions of several tensors."""
-    _reductions.check_list(tensors)
+    check_list(tensors)
     pairs = [compression.compress(tensor) for tensor in tensors]
     scales = (prescale_factor, postscale_factor)
     small = [tensor for tensor, _ in pairs]
@@ -406,7 +406,7 @@ def grouped_reducescatter_async(
     postscale_factor: float = 1.0,
 ) -> HandleList:
     """Start reductions of several tensors, of which each rank gets its rows."""
-    _reductions.check_list(tensors)
+    check_list(tensors)
     scales = (prescale_factor, postscale_factor)
     return _autograd.start_reducescatters(tensors, name, op_of(op), scales, _number(process_set))
 

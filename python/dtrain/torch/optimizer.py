@@ -14,7 +14,7 @@ from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
 
 from dtrain._errors import ArgumentError
 from dtrain.horovod.common.process_sets import ProcessSet, global_process_set
-from dtrain.torch._reductions import factor_of, op_of
+from dtrain.horovod.common.reductions import factor_of, op_of
 from dtrain.torch.compression import Compression
 from dtrain.torch.mpi_ops import (
     Adasum,
