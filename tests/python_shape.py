@@ -12,8 +12,12 @@ PACKAGE = "python/dtrain/"
 CHECKED = ("python/", "examples/python_numpy/")
 # numpy and torch have their arrays already where the package meets one, so it finds them in sys.modules.
 IMPORTABLE = {"dtrain", *sys.stdlib_module_names}
-# The part of the package that a script imports because it uses torch.
-TORCH_PACKAGE = PACKAGE + "torch/"
+# Parts of the package that a script imports because it uses a framework, and what they import besides.
+OF_FRAMEWORKS = {
+    PACKAGE + "torch/": {"torch"},
+    PACKAGE + "tensorflow/": {"tensorflow", "keras", "numpy"},
+    PACKAGE + "keras/": {"tensorflow", "keras", "numpy"},
+}
 
 
 def python_of(tree):
@@ -21,15 +25,15 @@ def python_of(tree):
 
 
 def check_python_imports(tree):
-    """The package imports itself and the standard library; its part for torch also torch."""
+    """The package imports itself and the standard library; its part for a framework also that."""
     for path, module in python_of(tree).items():
+        allowed = IMPORTABLE.union(*(more for part, more in OF_FRAMEWORKS.items() if path.startswith(part)))
         for node in ast.walk(module) if path.startswith(PACKAGE) else ():
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom):
                 names = [node.module or "dtrain"]
             for name in names:
-                top = name.split(".")[0]
-                if top not in IMPORTABLE and not (top == "torch" and path.startswith(TORCH_PACKAGE)):
+                if name.split(".")[0] not in allowed:
                     yield f"{path}:{node.lineno}: the package must not import {name}"
 
 

@@ -48,7 +48,9 @@ if [[ ${1-} == --wheel ]]; then exit; fi
 install_venv kubernetes '' 'kubernetes-validate==1.37.0 PyYAML==6.0.3'
 
 # Downloads come first. tf-keras depends on `tensorflow`, which is tensorflow-cpu and 400 MB for GPUs: --no-deps.
-install_venv tensorflow '' tensorflow-cpu==2.21.0 '--no-deps tf-keras==2.21.0'
+install_venv tensorflow '' 'tensorflow-cpu==2.21.0 pytest==9.2.0' '--no-deps tf-keras==2.21.0'
+# The oldest TensorFlow that dtrain.tensorflow works with, which has Keras 2.
+install_venv tensorflow-old '' 'tensorflow-cpu==2.13.1 pytest==9.2.0'
 install_venv jax '' jax==0.10.2
 install_venv python '' 'numpy==2.4.6 pytest==9.2.0 hypothesis==6.170.17' ipykernel==7.4.0
 install_venv python-torch --system-site-packages pytest==9.2.0

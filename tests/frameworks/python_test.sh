@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The Python package: its wheel, installed into environments that have no other file of ours. python/tests has the
-# tests in Python, and this file starts them.
+# tests in Python, and this file starts those without TensorFlow.
 # shellcheck source=../cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
 # shellcheck source=../net/lib.sh
@@ -9,59 +9,14 @@
 . "$(dirname "$0")/../net/pods.sh"
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
-repository=$(realpath "$scripts/../..")
-tools=$repository/build/venv-wheel/bin
+# shellcheck source=python_lib.sh
+. "$(dirname "$0")/python_lib.sh"
 built=$(dirname "$DTRAIN") # the build of these sources, with its examples
-export PYTHONDONTWRITEBYTECODE=1
-
-# Builds the wheel of these sources, and installs it where it is tested.
-install_wheel() {
-  local name folder
-  (cd "$repository" && tools/wheel.sh) || return 1
-  wheel=$(echo "$repository"/build/dist/dtrain-*.whl)
-  for name in python python-torch torch jax; do
-    folder=$repository/build/venv-$name
-    [[ -e $folder/installed ]] || continue
-    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall \
-      "$wheel" || return 1
-  done
-}
 
 # torch_of_debian: uses_wheel python-torch, where Debian's torch is installed.
 torch_of_debian() {
   uses_wheel python-torch
   "$python" -c 'import torch' 2>/dev/null || skip "python3-torch is not installed (tools/setup.sh frameworks)"
-}
-
-# uses_wheel NAME: $python and the dtrain of build/venv-NAME.
-uses_wheel() {
-  uses "$1"
-  [[ -n $wheel ]] || skip 'build/venv-wheel is not there (tools/setup.sh frameworks)'
-  DTRAIN=${python%/*}/dtrain
-}
-
-# expect_all_passed RANKS: pytest has succeeded on each rank.
-expect_all_passed() {
-  # shellcheck disable=SC2031  # set by the library
-  if ((status != 0)); then grep -E '^\[[0-9]\]<stdout>:(E  |FAILED)' "$out/stdout" || true; fi
-  expect_status 0
-  # shellcheck disable=SC2031  # set by the library
-  [[ $(grep -cE '^\[[0-9]\]<stdout>:[0-9]+ passed' "$out/stdout") -eq $1 ]] || fail 'not every rank has passed'
-  expect_no_processes
-}
-
-# run_on RANKS FILE…: pytest on each rank of a job, which ends before $run_timeout_s.
-run_on() {
-  local ranks=$1
-  shift
-  run_dtrain run -np "$ranks" --timeout $((run_timeout_s - 20)) "$python" -m pytest -q -x -p no:cacheprovider "$@"
-  expect_all_passed "$ranks"
-}
-
-# run_on_each_number FILE…: run_on of one and of three ranks. Other tests have two, and four on two hosts.
-run_on_each_number() {
-  local ranks
-  for ranks in $(long_or '1 3' '1 2 3 4'); do run_on "$ranks" "$@"; done
 }
 
 test_the_code_is_formatted_checked_and_typed() {
@@ -189,14 +144,6 @@ test_random_sequences_of_operations() {
   export SEQUENCES
   SEQUENCES=$(long_or 200 20000)
   run_on 3 "$repository/python/tests/ranks/test_sequences.py"
-}
-
-# run_on_hosts FILE…: pytest on each rank of a job with two ranks on each of two hosts.
-run_on_hosts() {
-  hosts_up 2
-  run_on_launcher "$DTRAIN" run -H node1:2,node2:2 -x HOSTS=2 -x PYTHONDONTWRITEBYTECODE=1 --timeout 220 \
-    "$python" -m pytest -q -x -p no:cacheprovider "$@"
-  expect_all_passed 4
 }
 
 test_operations_on_two_hosts() {
@@ -493,8 +440,5 @@ test_the_tour_of_the_readme() {
 # TSan fails under a kernel that randomises addresses with many bits.
 fixed_addresses=()
 if setarch -R true 2>/dev/null; then fixed_addresses=(setarch -R); fi
-wheel=
-if [[ -e $repository/build/venv-wheel/installed && -e $repository/build/venv-python/installed ]]; then
-  install_wheel || fail 'the wheel cannot be built and installed'
-fi
+install_wheel python python-torch torch jax
 run_tests "$@"

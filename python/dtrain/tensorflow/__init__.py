@@ -1,0 +1,17 @@
+"""Horovod's API for TensorFlow, by dtrain's engine: `import dtrain.tensorflow as hvd`."""
+
+from dtrain.tensorflow import (
+    _version,  # raises where TensorFlow is missing or too old
+)
+from dtrain.tensorflow.compression import Compression
+from dtrain.tensorflow.functions import *  # noqa: F403
+from dtrain.tensorflow.functions import __all__ as _functions
+from dtrain.tensorflow.mpi_ops import *  # noqa: F403
+from dtrain.tensorflow.mpi_ops import __all__ as _operations
+
+__all__ = [  # noqa: PLE0604
+    "Compression",
+    "_version",
+    *_functions,
+    *_operations,
+]

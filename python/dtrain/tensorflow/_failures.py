@@ -1,0 +1,74 @@
+"""Failures of operations within graphs, which TensorFlow passes on as texts, as the exceptions that they are."""
+
+from __future__ import annotations
+
+import functools
+import re
+import threading
+from collections.abc import Callable
+from typing import Any
+
+_KEPT_MAX = 16
+_MARK = re.compile(r"\[failure (\d+) of dtrain\]")
+
+
+class _Failures:
+    """The last failures, by their numbers in texts of TensorFlow."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._count = 0
+        self._kept: dict[int, Exception] = {}
+
+    def marked(self, failure: Exception) -> Exception:
+        """Keep a failure, and return the exception for TensorFlow whose text has its number."""
+        with self._lock:
+            self._count += 1
+            self._kept[self._count] = failure
+            self._kept.pop(self._count - _KEPT_MAX, None)
+            return RuntimeError(f"{type(failure).__name__}: {failure} [failure {self._count} of dtrain]")
+
+    def found(self, text: str) -> Exception | None:
+        """Return the failure whose number a text has."""
+        number = _MARK.search(text)
+        return self._kept.get(int(number[1])) if number else None
+
+
+failures = _Failures()
+
+
+def original(error: Exception) -> Exception:
+    """Return the failure of dtrain that an exception of TensorFlow passes on, or the exception."""
+    return failures.found(str(error)) or error
+
+
+def _install() -> None:
+    """Let functions of TensorFlow and sessions raise failures of dtrain as they are.
+
+    TensorFlow has no public place for this. Where a version has these methods no more, its own exceptions stay: they
+    have the text.
+    """
+    from tensorflow.python.client import session  # noqa: PLC0415
+    from tensorflow.python.eager import context  # noqa: PLC0415
+
+    for owner, name in ((context.Context, "call_function"), (session.BaseSession, "_do_call")):
+        call = getattr(owner, name, None)
+        if callable(call):
+            setattr(owner, name, _translating(call))
+
+
+def _translating(call: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(call)
+    def translated(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return call(self, *args, **kwargs)
+        except Exception as error:
+            failure = original(error)
+            if failure is error:
+                raise
+            raise failure from None
+
+    return translated
+
+
+_install()
