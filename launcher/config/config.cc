@@ -387,7 +387,7 @@ Result<RunConfig> make_run_config(const OptionSources& by_precedence,
   TRY(read_flags(by_precedence, config));
   TRY(read_restart_settings(by_precedence, read_text, config));
   TRY(read_torchrun_command(by_precedence, environment, config));
-  TRY(check_nodes_job(by_precedence, start, config));
+  TRY(settle_nodes_job(by_precedence, start, config));
   return config;
 }
 

@@ -32,8 +32,8 @@ Result<> read_nodes(const OptionSources& sources, const ProcessStart& start, Run
 /// the node, since each node runs its own. Without such a job, it fails where PET_NNODES
 /// shows that this command starts on several nodes, each of which would be a world. Requires that
 /// all other options are read.
-Result<> check_nodes_job(const OptionSources& sources, const ProcessStart& start,
-                         RunConfig& config);
+Result<> settle_nodes_job(const OptionSources& sources, const ProcessStart& start,
+                          RunConfig& config);
 
 Result<> read_networks(const OptionSources& sources, RunConfig& config);
 Result<> read_port_range(const OptionSources& sources, RunConfig& config);

@@ -371,8 +371,8 @@ Result<> read_nodes(const OptionSources& sources, const ProcessStart& start, Run
   return {};
 }
 
-Result<> check_nodes_job(const OptionSources& sources, const ProcessStart& start,
-                         RunConfig& config) {
+Result<> settle_nodes_job(const OptionSources& sources, const ProcessStart& start,
+                          RunConfig& config) {
   if (!config.nodes) return check_single_world(sources, start.environment, config);
   const auto unfit = unfit_option(config);
   if (!unfit) {
