@@ -56,17 +56,33 @@ Result<> add_python(const OptionSources& sources, const Environment& environment
   return {};
 }
 
+StreamChoice without(const StreamChoice& redirected, const StreamChoice& copied) {
+  return {.output = redirected.output && !copied.output,
+          .error = redirected.error && !copied.error};
+}
+
+/// Returns the redirected streams that the console lacks. torchrun shows all that --tee copies.
+LocalStreams hidden_streams(const LocalStreams& redirected, const LocalStreams& copied) {
+  LocalStreams hidden = {.all = without(redirected.all, copied.all)};
+  for (const LocalStreams* const streams : {&redirected, &copied}) {
+    for (const auto& [rank, unused] : streams->of_ranks)
+      hidden.of_ranks[rank] = without(redirected.of(rank), copied.of(rank));
+  }
+  return hidden;
+}
+
 /// Reads --redirects or --tee, which write the output to files.
-Result<> read_files(const OptionSources& sources, std::string_view name, RunConfig& config) {
+Result<LocalStreams> read_files(const OptionSources& sources, std::string_view name,
+                                RunConfig& config) {
   const auto given = find_option(sources, name);
-  if (!given) return {};
+  if (!given) return LocalStreams();
   const auto chosen = parse_local_streams(given->value());
   if (!chosen) {
     const bool is_time = name == "tee" && parse_duration(given->value());
     return given->refuse(chosen.error().message +
                          (is_time ? ": a time limit is --timeout TIME" : ""));
   }
-  if (!chosen->any()) return {};
+  if (!chosen->any()) return *chosen;
   if (!config.output_dir && !config.no_macros) {
     config.output_dir = "/tmp/dtrain-logs-{job_id}";
     config.warnings.push_back(
@@ -74,10 +90,7 @@ Result<> read_files(const OptionSources& sources, std::string_view name, RunConf
                *config.output_dir));
   }
   if (!config.output_dir) return given->refuse("needs a folder for the files; add --log-dir DIR");
-  if (name == "tee") return {};
-  if (chosen->all == StreamChoice{.output = true, .error = true}) config.quiet = true;
-  config.redirected = *chosen;
-  return {};
+  return *chosen;
 }
 
 Result<> read_local_ranks(const OptionSources& sources, RunConfig& config) {
@@ -119,8 +132,11 @@ bool changes_nothing(const OptionSources& sources, const OptionValue& given) {
 Result<> read_torchrun_command(const OptionSources& sources, const Environment& environment,
                                RunConfig& config) {
   TRY(add_python(sources, environment, config.command));
-  TRY(read_files(sources, "redirects", config));
-  TRY(read_files(sources, "tee", config));
+  const LocalStreams redirected = TRY(read_files(sources, "redirects", config));
+  const LocalStreams copied = TRY(read_files(sources, "tee", config));
+  config.redirected = hidden_streams(redirected, copied);
+  const StreamChoice& of_all = config.redirected.all;
+  if (of_all.output && of_all.error && config.redirected.of_ranks.empty()) config.quiet = true;
   return read_local_ranks(sources, config);
 }
 

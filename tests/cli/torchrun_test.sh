@@ -56,6 +56,12 @@ test_redirects_of_local_ranks_hold_on_the_console() {
   expect_stderr 'err 0'
   expect_file logs/rank.0/stdout 'out 0'
   expect_file logs/rank.1/stderr 'err 1'
+  # --tee shows what it copies.
+  # shellcheck disable=SC2016  # for the ranks
+  run_dtrain run --nproc-per-node 2 -r 3 -t 1:1 --log-dir logs2 --no-tag sh -c 'echo "out $RANK"; echo "err $RANK" >&2'
+  expect_status 0
+  expect_stdout 'out 1'
+  expect_stderr ''
 }
 
 test_a_variable_names_the_interpreter() {

@@ -87,6 +87,9 @@ END
   both --nproc-per-node 2 main.py --lr 1
   chmod +x main.py
   both --standalone --nproc_per_node=2 --signals-to-handle SIGTERM,SIGUSR1 --shutdown-timeout 5 ./main.py
+  # What is redirected is not shown, unless --tee copies it, too.
+  both --nproc_per_node=3 --redirects 0:1,1:3 --tee 1:1,2:1 --log-dir logs main.py
+  expect test "$(wc -l <by_dtrain)" = 2
   # As in torchtitan's run_train.sh.
   both --nproc_per_node=3 --rdzv_backend c10d --rdzv_endpoint=localhost:0 --local-ranks-filter 0 --role rank --tee 3 \
     --log-dir logs -m torchtitan.train --job.config_file debug.toml

@@ -21,8 +21,7 @@ std::optional<StreamChoice> parse_choice(std::string_view text) {
 
 StreamChoice LocalStreams::of(int local_rank) const {
   const auto found = of_ranks.find(local_rank);
-  if (found == of_ranks.end()) return all;
-  return {.output = all.output || found->second.output, .error = all.error || found->second.error};
+  return found == of_ranks.end() ? all : found->second;
 }
 
 bool LocalStreams::any() const {

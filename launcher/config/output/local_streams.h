@@ -18,7 +18,7 @@ struct StreamChoice {
 /// Streams of tasks by their local ranks, as --redirects and --tee of torchrun name them.
 struct LocalStreams {
   StreamChoice all = {};                      ///< of every task
-  std::map<int, StreamChoice> of_ranks = {};  ///< of these local ranks, beside `all`
+  std::map<int, StreamChoice> of_ranks = {};  ///< of these local ranks; others: all
   StreamChoice of(int local_rank) const;
   bool any() const;
   bool operator==(const LocalStreams&) const = default;

@@ -59,6 +59,15 @@ TEST_CASE("redirected streams are not on the console, by local rank") {
   CHECK(redirected("1").all == only_output);
   CHECK(redirected("0:1,1:0").of(0) == only_output);
   CHECK_FALSE(redirected("0:1,1:0").of(1).any());
+  // --tee shows what it copies, as in torchrun.
+  const RunConfig both =
+      decide(
+          {flags(
+              {{"np", {"2"}}, {"redirects", {"3"}}, {"tee", {"0:1"}}, {"output-dir", {"logs"}}})})
+          .value();
+  CHECK_FALSE(both.quiet);
+  CHECK(both.redirected.of(0) == StreamChoice{.output = false, .error = true});
+  CHECK(both.redirected.of(1) == StreamChoice{.output = true, .error = true});
   const auto folder_of = [](const char* name, const char* text) {
     return decide({flags({{"np", {"2"}}, {name, {text}}})}).value().output_dir;
   };
