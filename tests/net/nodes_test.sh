@@ -325,8 +325,10 @@ END
   run_in_pod 1 "$DTRAIN" job run --detach job.toml
   expect_status 2
   expect_stderr_contains 'dtrain: --detach: this is node 1, and the job is kept on node 0; leave --detach out here'
-  run_in_pod 1 env -u K "$DTRAIN" job run --detach job.toml --node-rank '' --rdzv-backend c10d
+  for k in 0 1; do sed '/rank =/d' job.toml >"$(pod_folder "$k")/home/c10d.toml"; done
+  run_in_pod 1 "$DTRAIN" job run --detach c10d.toml --rdzv-backend c10d
   expect_status 2
+  expect_stderr_contains 'dtrain: --detach: node 0 keeps the job, and without its rank a node learns only later'
   start_pod 1 "$DTRAIN" job run job.toml
   run_in_pod 0 "$DTRAIN" job run --detach job.toml
   expect_status 0
@@ -344,6 +346,11 @@ END
   expect_not grep -rqs "$token" "$(pod_folder 0)/home/.local"
   # A node that does not keep the job has no folder of it.
   expect_not test -e "$(pod_folder 1)/home/.local"
+  start_pods "$DTRAIN" job run c10d.toml --rdzv-backend c10d -- echo hi
+  finish_pods
+  expect_pods 0 0
+  expect test -s "$(pod_folder 0)/home/.local/state/dtrain/jobs/mini-2/report.json"
+  expect_not test -e "$(pod_folder 1)/home/.local/state/dtrain/jobs/mini-1"
   expect_no_processes
 }
 
@@ -377,6 +384,7 @@ test_a_node_whose_reader_is_gone_stays_in_the_job() {
   expect test "$(wc -l <"$(pod_folder 0)/stdout")" = 40002
   for k in 0 1; do expect_pod 0 stdout "last $k"; done
   expect_pod_lines 1 1
+  expect_pod 1 stderr 'warning: standard output has no reader any more: what the tasks of this node print is not shown here'
   expect_no_processes
 }
 
