@@ -20,6 +20,22 @@ test_three_pods_with_torchruns_words_are_one_job() {
   expect_no_processes
 }
 
+# Each pod would be a namespace: these are processes of one pod. tests/bench/nodes.sh measures them.
+test_64_nodes_on_loopback_are_one_job() {
+  local node="$DTRAIN run --nnodes 64 --master-addr 127.0.0.1 --no-tag --node-rank"
+  pods_up 1
+  new_token
+  # shellcheck disable=SC2016  # for the ranks
+  local rank='sh -c '\''echo "$RANK of $WORLD_SIZE"'\'
+  run_in_pod 0 bash -c "for k in {1..63}; do $node \$k $rank >own.\$k & nodes+=(\$!); done
+    $node 0 $rank || exit; for k in \${nodes[@]}; do wait \$k || exit; done"
+  expect_status 0
+  mapfile -t lines < <(seq -f '%g of 64' 0 63)
+  expect_stdout_lines "${lines[@]}"
+  expect grep -qx '63 of 64' "$(pod_folder 0)/home/own.63"
+  expect_no_processes
+}
+
 test_the_variables_of_a_trainjob_are_enough() {
   pods_up 2
   new_token
