@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/io/socket.h"
+#include "base/text.h"
 #include "launcher/connect/node_places.h"
 #include "launcher/network/handshake_dial.h"
 #include "launcher/ssh/failure.h"
