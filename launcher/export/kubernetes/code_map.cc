@@ -4,9 +4,9 @@
 #include "base/bytes.h"
 #include "base/format.h"
 #include "base/text.h"
+#include "launcher/export/kubernetes/object_names.h"
 #include "launcher/export/kubernetes/pod.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <set>
 #include <string_view>
@@ -14,11 +14,6 @@
 
 namespace dt {
 namespace {
-
-bool is_of_key(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '_' || c == '.';
-}
 
 /// Returns a key of a ConfigMap for this path: "pkg.train.py" for pkg/train.py.
 std::string key_of(std::string_view path, std::set<std::string>& taken) {

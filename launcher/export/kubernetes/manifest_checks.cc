@@ -55,16 +55,11 @@ Result<> check_manifest_images(const ExportJob& job) {
   return {};
 }
 
-bool is_of_variable(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         std::string_view("-_.").find(c) != std::string_view::npos;
-}
-
 Result<> check_variable(std::string_view name, std::string_view value) {
   // Linux starts no program with a longer one, which has a NUL at its end.
   constexpr size_t variable_bytes_max = (size_t{128} << 10) - 1;
   const bool starts_with_digit = name.front() >= '0' && name.front() <= '9';
-  if (starts_with_digit || !std::ranges::all_of(name, is_of_variable)) {
+  if (starts_with_digit || !std::ranges::all_of(name, is_of_key)) {
     return fail(Errc::input,
                 format("the variable {}: Kubernetes takes names of letters, digits, _, "
                        "- and ., and no digit first",

@@ -3,7 +3,6 @@
 #include "base/format.h"
 #include "launcher/export/kubernetes/object_names.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 

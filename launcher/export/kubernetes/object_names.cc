@@ -36,6 +36,10 @@ std::string secret_name(const ExportJob& job, const KubernetesOptions& options) 
   return options.secret.empty() ? kubernetes_name(job) + "-dtrain" : options.secret;
 }
 
+bool is_of_key(char c) {
+  return is_of_label(c) || (c >= 'A' && c <= 'Z') || c == '_' || c == '.';
+}
+
 Result<> check_label(std::string_view name, std::string_view what) {
   const bool is_label =
       is_name_part(name) && name.size() <= label_bytes_max && is_small_letter(name.front());

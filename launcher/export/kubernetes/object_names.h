@@ -14,6 +14,8 @@ std::string kubernetes_name(const ExportJob& job);
 /// Returns the name of the Secret that has the nodes' token.
 std::string secret_name(const ExportJob& job, const KubernetesOptions& options);
 
+/// True for letters, digits, -, _ and ., of which keys and names of variables consist.
+bool is_of_key(char c);
 /// Fails with Errc::input for a name that is no label of RFC 1035: lower-case letters, digits and -
 /// between them, from a letter on, and at most 63 bytes. `what` names its place in the message.
 Result<> check_label(std::string_view name, std::string_view what);

@@ -4,7 +4,6 @@
 #include "launcher/config/words/macros.h"
 #include "launcher/environment/variable_names.h"
 #include "launcher/export/containers.h"
-#include "launcher/export/kubernetes/literal_text.h"
 #include "launcher/export/option_words.h"
 
 #include <algorithm>

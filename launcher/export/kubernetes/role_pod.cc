@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "launcher/export/kubernetes/task_pattern.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <set>

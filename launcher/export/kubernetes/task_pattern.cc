@@ -1,7 +1,7 @@
 #include "launcher/export/kubernetes/task_pattern.h"
 
 #include "base/format.h"
-#include "launcher/export/kubernetes/literal_text.h"
+#include "launcher/export/kubernetes/pod.h"
 
 #include <algorithm>
 #include <cstddef>

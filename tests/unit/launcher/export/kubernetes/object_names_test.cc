@@ -14,6 +14,13 @@ TEST_CASE("objects have the job's name, and their Secret one of its own") {
   CHECK(kubernetes_name(job) == "dtrain");
 }
 
+TEST_CASE("keys have letters, digits, dashes, underscores and dots") {
+  for (const char good : std::string_view("azAZ09-_."))
+    CHECK(is_of_key(good));
+  for (const char bad : std::string_view("/ :@[`{$\xc3"))
+    CHECK(!is_of_key(bad));
+}
+
 TEST_CASE("a label has small letters, digits and dashes, and begins with a letter") {
   for (const char* const good : {"a", "a-0", "mnist"})
     CHECK(check_label(good, "--name"));

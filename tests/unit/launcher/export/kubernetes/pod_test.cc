@@ -5,6 +5,16 @@
 namespace dt {
 namespace {
 
+TEST_CASE("a dollar is doubled where Kubernetes would replace it or the byte behind it") {
+  CHECK(literal_text("a $HOME ${X} $ $") == "a $HOME ${X} $ $");
+  CHECK(literal_text("$(X)") == "$$(X)");
+  CHECK(literal_text("$$(X)") == "$$$$(X)");
+  CHECK(literal_text("$$") == "$$$");
+  CHECK(literal_text("$$x") == "$$$x");
+  CHECK(literal_text("$ä") == "$$ä");
+  CHECK(literal_texts({"", "$(", "("}) == std::vector<std::string>{"", "$$(", "("});
+}
+
 TEST_CASE("a pod has the resources of all its processes") {
   const RoleResources each = {.cpus = 2, .gpus = GpuCount{.whole = 1}, .memory_bytes = 1ULL << 30};
   const PodResources all = pod_resources(each, 4, GpuBind::none).value();
