@@ -85,6 +85,9 @@ void list_common_left_out(const KubernetesJob& job, std::vector<std::string>& le
                                job.options.kind == KubernetesKind::mpijob;
   if (is_range && starts_with_all)
     left_out.push_back(format("the least number of nodes in {}", job.shape.nnodes));
+  const bool names_secret = job.options.with_secret || !job.options.secret.empty();
+  if (names_secret && !needs_token(job))
+    left_out.emplace_back("the Secret, since no node of this job takes a token from one");
   list_passed_variables(job.job, left_out);
   const auto part = [&](std::string_view option) {
     return is_launched ? part_in_pods(option, node_reach(job)) : part_in_plain_pods(option);

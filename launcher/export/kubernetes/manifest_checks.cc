@@ -35,11 +35,20 @@ Result<> check_kind(const ExportJob& job, const KubernetesOptions& options) {
   return {};
 }
 
+/// The name of a queue is one of an object, and the value of a label.
+Result<> check_queue(const std::string& name) {
+  constexpr size_t label_bytes_max = 63;
+  if (name.size() <= label_bytes_max) return check_object_name(name, "--queue");
+  return fail(Errc::input, format("--queue: the name has {} bytes, and the label of a queue may "
+                                  "have {}; use a queue with a shorter name",
+                                  name.size(), label_bytes_max));
+}
+
 Result<> check_names_of_objects(const ExportJob& job, const KubernetesOptions& options) {
   TRY(check_label(kubernetes_name(job),
                   job.source.empty() ? "--name" : "--name, or the file's own,"));
   TRY(check_object_name(secret_name(job, options), "--secret"));
-  if (!options.queue.empty()) TRY(check_label(options.queue, "--queue"));
+  if (!options.queue.empty()) TRY(check_queue(options.queue));
   return {};
 }
 

@@ -38,6 +38,8 @@ TEST_CASE("everything that the objects lack is named") {
                  {.without_dtrain = true}) ==
         "the rendezvous of dtrain run, by which programs of libdtrain, Horovod and MPI meet\n"
         "the least number of nodes in 2:3\nthe option bind-to\n");
+  CHECK(left_out("", "np = 2\n", {.with_secret = true}) ==
+        "the Secret, since no node of this job takes a token from one\n");
 }
 
 TEST_CASE("a manifest that a cluster would not take is refused") {

@@ -18,7 +18,8 @@ TEST_CASE("a job that Kubernetes would refuse is refused here, with the next ste
       {"", {.runtime = "r"}, "--runtime r: only a trainjob has a runtime; write: --kind trainjob"},
       {"name = 'My_Job'\n", {}, "--name, or the file's own, \"My_Job\": Kubernetes takes"},
       {"", {.secret = "S"}, "--secret \"S\": Kubernetes takes"},
-      {"", {.queue = "q.r"}, "--queue \"q.r\": Kubernetes takes"},
+      {"", {.queue = "Q"}, "--queue \"Q\": Kubernetes takes"},
+      {"", {.queue = std::string(64, 'q')}, "--queue: the name has 64 bytes, and the label"},
       {"env = { 'A B' = '1' }\n", {}, "the variable A B: Kubernetes takes names of letters"},
       {"env = { DTRAIN_NODES_TOKEN = 'a' }\n", {}, "the variable DTRAIN_NODES_TOKEN: the manifest"},
       {"env = { PET_NNODES = '3' }\n", {}, "the variable PET_NNODES: the manifest has it"},
@@ -31,6 +32,7 @@ TEST_CASE("a job that Kubernetes would refuse is refused here, with the next ste
     CHECK(refused.error().message.starts_with(one.message));
   }
   CHECK(check_manifest_job(pods_job("", "np = 2\n"), {}));
+  CHECK(check_manifest_job(pods_job("", "np = 2\n"), {.queue = "1.team"}));
 }
 
 TEST_CASE("a variable that is too long for a program is refused") {
