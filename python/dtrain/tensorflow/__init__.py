@@ -8,9 +8,15 @@ from dtrain.tensorflow.functions import *  # noqa: F403
 from dtrain.tensorflow.functions import __all__ as _functions
 from dtrain.tensorflow.mpi_ops import *  # noqa: F403
 from dtrain.tensorflow.mpi_ops import __all__ as _operations
+from dtrain.tensorflow.optimizer import DistributedOptimizer, PartialDistributedOptimizer
+from dtrain.tensorflow.tape import DistributedGradientTape, PartialDistributedGradientTape
 
 __all__ = [  # noqa: PLE0604
     "Compression",
+    "DistributedGradientTape",
+    "DistributedOptimizer",
+    "PartialDistributedGradientTape",
+    "PartialDistributedOptimizer",
     "_version",
     *_functions,
     *_operations,

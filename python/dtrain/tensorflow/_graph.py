@@ -148,11 +148,26 @@ def _later(number: Any, types: tuple[Any, ...]) -> list[Any]:
     return list(tf.raw_ops.PartitionedCall(args=[number], Tout=types, f=waiting))
 
 
+class Label(str):
+    """A name among all ranks that label() has made: within a graph it is used as it is."""
+
+    __slots__ = ()
+
+
+def label(name: str) -> Label:
+    """Return the name for several operations that belong together, which no others of this graph have."""
+    if tf.executing_eagerly():
+        return Label(name)
+    return Label(tf.compat.v1.get_default_graph().unique_name(name))
+
+
 def _name_in_graph(kind: str, name: str | None, tensors: Sequence[Any]) -> str:
     """Return the name of an operation, which is the same on all ranks though their threads may reach it in any order.
 
     Without a name it has those of its tensors. Two of one name in a graph get numbers.
     """
+    if isinstance(name, Label):
+        return name
     if name is not None and not isinstance(name, str):
         raise ArgumentError(f"name: give a str, not {name!r}")
     if name is None:

@@ -13,7 +13,7 @@ from dtrain import _core
 from dtrain._errors import ArgumentError
 from dtrain._tensors import View, describe
 from dtrain.horovod.common.basics import Group, basics
-from dtrain.horovod.common.handles import Handle
+from dtrain.horovod.common.handles import Handle, HandleList
 from dtrain.horovod.common.reductions import ENGINE_OPS, LINEAR, Adasum, factor_of, rows_of_ranks
 from dtrain.tensorflow import _memory
 
@@ -83,6 +83,30 @@ def start_allreduce(arrays: Arrays, name: str | None, terms: Terms, *, grouped: 
         return Handle(work, "GROUPED_ALLREDUCE" if grouped else "ALLREDUCE", label, lambda _: results)
 
     return group.start("grouped_allreduce" if grouped else "allreduce", name, start)
+
+
+def start_allreduces(arrays: Arrays, name: str | None, terms: Terms, places: Sequence[int]) -> HandleList:
+    """Start the reduction of arrays at once, each under the name with its place.
+
+    Another rank may have a sparse gradient at this place, and both then fail.
+    """
+    for array in arrays:
+        _check_op(array, terms.op)
+    group = basics.member(terms.set_number)
+    results = _memory.empty_arrays(arrays)
+    op, operation = ENGINE_OPS[terms.op], _core_of(group).all_reduce
+    handles = []
+    for array, result, place in zip(arrays, results, places, strict=True):
+        source, target = describe(_real(array)), describe(_real(result), writable=True)
+
+        def start(label: str, source: View = source, target: View = target, result: Any = result) -> Handle:
+            options = (label, 0, terms.prescale, terms.postscale, source.shape, 0, 0, None, 0, None)
+            ends = (source.address, target.address)
+            work = operation(*ends, source.count, source.type, op, 0, options, (source, target))
+            return Handle(work, "ALLREDUCE", label, lambda _: [result])
+
+        handles.append(group.start("allreduce", f"{name}.{place}", start))
+    return HandleList(handles)
 
 
 class _Rows:

@@ -1,0 +1,133 @@
+"""Optimizers of Keras 2 and 3 whose gradients are those of all ranks."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from dtrain.tensorflow._aggregation import Aggregation
+from dtrain.tensorflow._reducer import Reducer
+
+_MODEL_FRAMES_MAX = 20
+
+
+class _Distributed:
+    """The parts that both kinds of optimizers have. The class of a wrapped one is also one of the optimizer's class."""
+
+    _dtrain: Reducer
+    _dtrain_aggregation: Aggregation
+
+    def register_local_var(self, variable: Any) -> None:
+        """Leave the gradient of a variable that of this rank."""
+        self._dtrain.add_local(variable)
+
+    def _stepped(self, gradients: Sequence[Any], variables: Sequence[Any], apply: Any) -> Any:
+        """Reduce gradients and apply them; with several passes a step, once enough are added up."""
+        aggregation = self._dtrain_aggregation
+        if aggregation.passes == 1:
+            return apply(self._dtrain.reduce(gradients, variables))
+        if hasattr(self, "built") and not self.built:
+            with tf.init_scope():
+                self.build(variables)  # type: ignore[attr-defined]
+        is_step, sums = aggregation.add(gradients)
+
+        def step() -> Any:
+            return aggregation.step(sums, lambda scaled: apply(self._dtrain.reduce(scaled, variables)))
+
+        if tf.executing_eagerly():
+            return step() if bool(is_step) else None
+        return tf.cond(is_step, lambda: _constant_after(step), lambda: tf.constant(0))
+
+
+def _constant_after(step: Any) -> Any:
+    with tf.control_dependencies([step()]):
+        return tf.constant(1)
+
+
+class _Keras3(_Distributed):
+    """Keras 3: apply() is what apply_gradients() and models call."""
+
+    def _maybe_initialize_trackable(self) -> None:
+        """Take notice that the optimizer becomes one of a model, before compile() chooses whether to use XLA."""
+        super()._maybe_initialize_trackable()  # type: ignore[misc]
+        model = _model_with(self)
+        if model is not None:
+            leave_xla_out(model)
+
+    def apply(self, grads: Sequence[Any], trainable_variables: Any = None) -> Any:
+        """Reduce the gradients, and apply them."""
+        variables = self._trainable_variables if trainable_variables is None else list(trainable_variables)  # type: ignore[attr-defined]
+        if not variables:
+            return super().apply(grads, trainable_variables)  # type: ignore[misc]
+        apply = super().apply  # type: ignore[misc]
+        return self._stepped(list(grads), variables, lambda reduced: apply(reduced, trainable_variables))
+
+
+class _Keras2(_Distributed):
+    """Keras 2: apply_gradients() is what minimize() and models call."""
+
+    def apply_gradients(self, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
+        """Reduce the gradients, and apply them."""
+        pairs = list(grads_and_vars)
+        variables = [variable for _, variable in pairs]
+        apply = super().apply_gradients  # type: ignore[misc]
+
+        def applied(reduced: list[Any]) -> Any:
+            return apply(list(zip(reduced, variables, strict=True)), *args, **kwargs)
+
+        return self._stepped([gradient for gradient, _ in pairs], variables, applied)
+
+
+def is_keras(optimizer: Any) -> bool:
+    """Return whether a value is an optimizer of Keras 2 or 3."""
+    return callable(getattr(optimizer, "apply_gradients", None)) and hasattr(optimizer, "get_config")
+
+
+def is_wrapped(optimizer: Any) -> bool:
+    """Return whether an optimizer, or the one within it, is distributed already."""
+    inner = getattr(optimizer, "inner_optimizer", None)
+    return isinstance(optimizer, _Distributed) or (inner is not None and isinstance(inner, _Distributed))
+
+
+def wrapped(optimizer: Any, reducer: Reducer, aggregation: Aggregation) -> Any:
+    """Return an optimizer with the state and the options of another one.
+
+    Its class has the name and the module of the other's class. So a model that is saved with it has that class, and
+    Keras loads it without this package.
+    """
+    own = type(optimizer)
+    kind = _Keras3 if callable(getattr(optimizer, "apply", None)) else _Keras2
+    names = {"__module__": own.__module__, "__qualname__": own.__qualname__, "__doc__": own.__doc__}
+    derived: Any = types.new_class(own.__name__, (kind, own), {}, lambda space: space.update(names))
+    made = derived.__new__(derived)
+    made.__dict__.update(optimizer.__dict__)
+    object.__setattr__(made, "_dtrain", reducer)
+    object.__setattr__(made, "_dtrain_aggregation", aggregation)
+    return made
+
+
+def _model_with(optimizer: Any) -> Any:
+    """Return the model that an optimizer is being assigned to, or None. Keras does not pass it to the optimizer."""
+    frame = sys._getframe(1)
+    for _ in range(_MODEL_FRAMES_MAX):
+        back = frame.f_back
+        if back is None:
+            return None
+        frame = back
+        values = frame.f_locals
+        if values.get("value") is optimizer and hasattr(type(values.get("self")), "jit_compile"):
+            return values["self"]
+    return None
+
+
+def leave_xla_out(model: Any) -> None:
+    """Let Keras compile a model without XLA, which has no operations of Python, and report it once."""
+    if not getattr(model, "supports_jit", False):
+        return
+    model.supports_jit = False
+    model.jit_compile = False
+    print("dtrain: XLA cannot reduce gradients, so Keras compiles this model without it", file=sys.stderr, flush=True)
