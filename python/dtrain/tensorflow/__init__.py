@@ -2,6 +2,7 @@
 
 from dtrain.tensorflow import (
     _version,  # raises where TensorFlow is missing or too old
+    elastic,
 )
 from dtrain.tensorflow.compression import Compression
 from dtrain.tensorflow.functions import *  # noqa: F403
@@ -9,6 +10,7 @@ from dtrain.tensorflow.functions import __all__ as _functions
 from dtrain.tensorflow.mpi_ops import *  # noqa: F403
 from dtrain.tensorflow.mpi_ops import __all__ as _operations
 from dtrain.tensorflow.optimizer import DistributedOptimizer, PartialDistributedOptimizer
+from dtrain.tensorflow.sync_batch_norm import SyncBatchNormalization
 from dtrain.tensorflow.tape import DistributedGradientTape, PartialDistributedGradientTape
 
 __all__ = [  # noqa: PLE0604
@@ -17,7 +19,9 @@ __all__ = [  # noqa: PLE0604
     "DistributedOptimizer",
     "PartialDistributedGradientTape",
     "PartialDistributedOptimizer",
+    "SyncBatchNormalization",
     "_version",
+    "elastic",
     *_functions,
     *_operations,
 ]

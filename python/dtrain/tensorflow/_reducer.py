@@ -62,7 +62,7 @@ class Reducer:
         return Terms(self.op, 1.0, 1.0, number)
 
     def reduce(self, gradients: Sequence[Any], variables: Sequence[Any] | None = None) -> list[Any]:
-        """Return the gradients of all ranks. None stays None, and gradients of local variables stay those of this rank."""
+        """Return the gradients of all ranks. None stays None; a gradient of a local variable stays this rank's."""
         if tf.distribute.has_strategy():
             raise ArgumentError("hvd reduces gradients itself: leave out the strategy of tf.distribute, or hvd")
         ranks = len(basics.group(self.process_set.process_set_id).ranks)
