@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from dtrain._errors import ArgumentError
 from dtrain.tensorflow._aggregation import Aggregation
 from dtrain.tensorflow._reducer import Reducer
 
@@ -58,6 +59,15 @@ class _Keras3(_Distributed):
         if model is not None:
             leave_xla_out(model)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuse what a LossScaleOptimizer sets in the one within: it would reduce on some ranks only."""
+        if name == "loss_scale_factor" and value is None:
+            raise ArgumentError(
+                "optimizer: a LossScaleOptimizer checks the gradients of one rank; give DistributedOptimizer the "
+                "LossScaleOptimizer, and not the other way round"
+            )
+        super().__setattr__(name, value)
+
     def apply(self, grads: Sequence[Any], trainable_variables: Any = None) -> Any:
         """Reduce the gradients, and apply them."""
         variables = self._trainable_variables if trainable_variables is None else list(trainable_variables)  # type: ignore[attr-defined]
@@ -91,6 +101,17 @@ def is_wrapped(optimizer: Any) -> bool:
     """Return whether an optimizer, or the one within it, is distributed already."""
     inner = getattr(optimizer, "inner_optimizer", None)
     return isinstance(optimizer, _Distributed) or (inner is not None and isinstance(inner, _Distributed))
+
+
+def scaled(optimizer: Any) -> Any:
+    """Return an optimizer with the scaled loss that Keras would give it later in mixed precision.
+
+    It checks whether gradients are finite. So it must have those of all ranks, and be within the distributed one.
+    """
+    precision = tf.keras.mixed_precision
+    if precision.global_policy().name != "mixed_float16" or hasattr(optimizer, "inner_optimizer"):
+        return optimizer
+    return precision.LossScaleOptimizer(optimizer)
 
 
 def wrapped(optimizer: Any, reducer: Reducer, aggregation: Aggregation) -> Any:

@@ -121,7 +121,7 @@ def DistributedOptimizer(  # noqa: N802
         raise ArgumentError(
             f"optimizer: give an optimizer of tf.compat.v1.train or of Keras, not {type(optimizer).__name__}"
         )
-    return _keras_optimizer.wrapped(optimizer, reducer, aggregation)
+    return _keras_optimizer.wrapped(_keras_optimizer.scaled(optimizer), reducer, aggregation)
 
 
 def PartialDistributedOptimizer(  # noqa: N802

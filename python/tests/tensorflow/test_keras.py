@@ -8,6 +8,7 @@ from test_optimizer import ROWS, alone, batch_of, close, model_of, same_on_all, 
 import dtrain.keras
 import dtrain.tensorflow
 import dtrain.tensorflow.keras as hvd
+from dtrain._errors import ArgumentError
 
 keras = tf.keras
 
@@ -92,7 +93,7 @@ def test_learning_rates():
             rates.append(float(tf.convert_to_tensor(self.model.optimizer.learning_rate)))
 
     warmup = hvd.callbacks.LearningRateWarmupCallback(0.1 * size, warmup_epochs=2)
-    schedule = hvd.callbacks.LearningRateScheduleCallback(0.1 * size, multiplier=0.5, start_epoch=3, end_epoch=4)
+    schedule = hvd.callbacks.LearningRateScheduleCallback(0.1 * size, multiplier=0.5, start_epoch=2, end_epoch=4)
     later = hvd.callbacks.LearningRateScheduleCallback(0.1 * size, multiplier=lambda epoch: 0.1**epoch, start_epoch=4)
     history = fitted(model, 3, epochs=5, callbacks=[warmup, schedule, later, Rates()])
     # Six batches from a sixth of the way to all of it.
@@ -100,6 +101,34 @@ def test_learning_rates():
     assert numpy.allclose(rates[:9], expected)
     assert numpy.allclose(rates[9:], [0.05 * size] * 3 + [0.1 * size * 0.1**4] * 3)
     assert numpy.allclose(history.history["lr"], rates[2::3])
+
+
+@pytest.fixture
+def mixed_precision():
+    keras.mixed_precision.set_global_policy("mixed_float16")
+    yield
+    keras.mixed_precision.set_global_policy("float32")
+
+
+def test_mixed_precision_where_one_rank_has_no_finite_gradient(mixed_precision):
+    model = model_of(hvd.rank() + 1)
+    model.compile(optimizer=hvd.DistributedOptimizer(keras.optimizers.SGD(0.1)), loss="mse")
+    inputs, targets = rows_of(hvd.rank(), 3)
+    if hvd.rank() == hvd.size() - 1:
+        inputs[ROWS] = numpy.inf
+    model.fit(
+        inputs, targets, batch_size=ROWS, shuffle=False, verbose=0,
+        callbacks=[hvd.callbacks.BroadcastGlobalVariablesCallback(0)],
+    )  # fmt: skip
+    assert same_on_all(model.get_weights())
+    assert numpy.isfinite(numpy.concatenate([one.ravel() for one in model.get_weights()])).all()
+
+
+@pytest.mark.skipif(not hasattr(keras, "version"), reason="Keras 2 wraps an optimizer without a notice")
+def test_the_other_order_for_mixed_precision_is_refused():
+    optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD(0.1))
+    with pytest.raises(ArgumentError, match="give DistributedOptimizer the LossScaleOptimizer"):
+        keras.optimizers.LossScaleOptimizer(optimizer)
 
 
 def test_the_best_model_is_saved(tmp_path, monkeypatch):

@@ -88,8 +88,9 @@ class MetricAverageCallback(tf.keras.callbacks.Callback):
 class LearningRateScheduleCallback(tf.keras.callbacks.Callback):
     """Multiplies the first learning rate from one epoch up to another, which is not one of them.
 
-    `multiplier` is a factor, or a function of the epoch. With `staircase` the function gets whole epochs, else parts of
-    epochs, of which each batch is one. A momentum that is a variable is corrected for the batch of a change.
+    `multiplier` is a function of the epoch, or a factor for each epoch since `start_epoch`. With `staircase` it has
+    whole epochs, else parts of epochs, of which each batch is one. A momentum that is a variable is corrected for the
+    batch of a change.
     """
 
     def __init__(
@@ -106,11 +107,11 @@ class LearningRateScheduleCallback(tf.keras.callbacks.Callback):
         self.initial_lr = initial_lr
         self.start_epoch = start_epoch
         self.end_epoch = end_epoch
-        self.staircase = staircase or not callable(multiplier)
+        self.staircase = staircase
         self.momentum_correction = momentum_correction
         self.steps_per_epoch = steps_per_epoch
         self.current_epoch = 0
-        self._multiplier: Callable[[float], float] = multiplier if callable(multiplier) else lambda _: multiplier
+        self._multiplier = multiplier if callable(multiplier) else _power(multiplier, start_epoch)
         self._momentum: float | None = None
 
     def on_train_begin(self, logs: Any = None) -> None:  # noqa: ARG002
@@ -157,6 +158,10 @@ class LearningRateScheduleCallback(tf.keras.callbacks.Callback):
         if self.momentum_correction and isinstance(momentum, tf.Variable) and old:
             self._momentum = float(_number_of(momentum))
             optimizer.momentum = self._momentum * new / old
+
+
+def _power(factor: float, start_epoch: int) -> Callable[[float], float]:
+    return lambda epoch: factor ** (epoch - start_epoch)
 
 
 def _number_of(value: Any) -> Any:
