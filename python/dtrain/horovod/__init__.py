@@ -6,7 +6,7 @@ In that run `import horovod` and its modules are those of this package. `pip ins
 import importlib
 from types import ModuleType
 
-from dtrain.horovod.names import NOT_HERE, error_of
+from dtrain.horovod.names import FRAMEWORKS, NOT_HERE, error_of
 from dtrain.horovod.runner import run
 
 # The version of the API.
@@ -16,9 +16,9 @@ __all__ = ["__version__", "run"]
 
 
 def __getattr__(name: str) -> ModuleType:
-    """Return the module for `from horovod import torch`, or raise what `import horovod.tensorflow` raises."""
-    if name == "torch":
-        return importlib.import_module("dtrain.torch")
+    """Return the module for `from horovod import torch`, or raise what `import horovod.mxnet` raises."""
+    if name in FRAMEWORKS:
+        return importlib.import_module(f"dtrain.{name}")
     if name in NOT_HERE:
         raise error_of(f"horovod.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

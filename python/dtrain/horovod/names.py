@@ -9,7 +9,10 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-NOT_HERE = ("tensorflow", "keras", "mxnet", "spark", "ray", "data", "_keras")
+NOT_HERE = ("mxnet", "spark", "ray", "data", "_keras")
+# Modules that lie in the package beside Horovod's own.
+FRAMEWORKS = ("torch", "tensorflow", "keras")
+HERE = "horovod.torch, horovod.tensorflow and horovod.keras"
 
 
 class Names:
@@ -59,13 +62,13 @@ class Names:
 def error_of(name: str) -> ModuleNotFoundError:
     """Return the error for a module of Horovod that is not here."""
     return ModuleNotFoundError(
-        f"{name} is not part of dtrain, which has horovod.torch; `dtrain run` starts the real Horovod, too", name=name
+        f"{name} is not part of dtrain, which has {HERE}; `dtrain run` starts the real Horovod, too", name=name
     )
 
 
 def own_name(name: str) -> str:
     """Return the name of a module of Horovod in this package."""
-    if name == "horovod.torch" or name.startswith("horovod.torch."):
+    if any(name == f"horovod.{one}" or name.startswith(f"horovod.{one}.") for one in FRAMEWORKS):
         return f"dtrain{name.removeprefix('horovod')}"
     return f"dtrain.{name}"
 

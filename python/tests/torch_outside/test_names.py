@@ -57,7 +57,7 @@ def test_scripts_may_ask_whether_a_module_is_there(tmp_path):
     script = tmp_path / "script.py"
     script.write_text("""
 from importlib.util import find_spec
-names = "horovod", "horovod.torch", "horovod.runner", "horovod.spark", "horovod.tensorflow", "horovod.runner.launch"
+names = "horovod", "horovod.torch", "horovod.runner", "horovod.spark", "horovod.tensorflow", "horovod.mxnet"
 print([name for name in names if find_spec(name)])
 try:
     import horovod.spark
@@ -66,8 +66,10 @@ except ImportError as error:
 """)
     ended = run("-m", "dtrain.horovod", str(script))
     there, sentence = ended.stdout.splitlines()
-    assert there == "['horovod', 'horovod.torch', 'horovod.runner']"
-    assert sentence.startswith("horovod.spark is not part of dtrain, which has horovod.torch")
+    assert there == "['horovod', 'horovod.torch', 'horovod.runner', 'horovod.tensorflow']"
+    assert sentence.startswith(
+        "horovod.spark is not part of dtrain, which has horovod.torch, horovod.tensorflow and horovod.keras"
+    )
 
 
 def test_a_module_is_run_too(tmp_path, monkeypatch):
@@ -105,7 +107,7 @@ def test_children_find_the_modules(method, as_module, tmp_path, monkeypatch):
     assert ended.stdout == "0 ('dtrain.horovod', 'dtrain.horovod.common.util')\n", ended.stderr
 
 
-@pytest.mark.parametrize("name", ["tensorflow", "keras", "mxnet", "spark", "ray"])
+@pytest.mark.parametrize("name", ["mxnet", "spark", "ray"])
 def test_other_frameworks_get_a_sentence(name, tmp_path):
     script = tmp_path / "script.py"
     for line in (f"import horovod.{name}", f"from horovod import {name}", f"import horovod.{name}.elastic"):
@@ -113,6 +115,14 @@ def test_other_frameworks_get_a_sentence(name, tmp_path):
         ended = run("-m", "dtrain.horovod", str(script))
         assert f"ModuleNotFoundError: horovod.{name}" in ended.stderr
         assert "is not part of dtrain" in ended.stderr
+
+
+@pytest.mark.parametrize("line", ["import horovod.tensorflow", "from horovod import keras"])
+def test_tensorflow_that_is_not_installed_gets_a_sentence(line, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(line)
+    ended = run("-m", "dtrain.horovod", str(script))
+    assert "ImportError: dtrain.tensorflow needs TensorFlow, which cannot be imported" in ended.stderr
 
 
 UTIL = """
@@ -123,7 +133,7 @@ os.environ["A"] = "before"
 with util.env(A="1", B="2", C=None):
     assert (os.environ["A"], os.environ["B"], "C" in os.environ) == ("1", "2", False)
 assert os.environ["A"] == "before" and "B" not in os.environ
-assert util.extension_available("torch") and not util.extension_available("tensorflow")
+assert util.extension_available("torch") and not util.extension_available("mxnet")
 assert util.is_version_greater_equal_than("1.13.0a0", "1.9.1")
 assert not util.is_version_greater_equal_than("1.9.1", "1.13.0")
 util.check_extension("horovod.torch", "", "")

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dtrain.horovod.common.basics import ccl_built, ddl_built, gloo_built, mpi_built, nccl_built
+from dtrain.horovod.names import FRAMEWORKS, HERE
 
 __all__ = [
     "ccl_built",
@@ -45,9 +46,6 @@ def split_list(values: Sequence[Any], parts: int) -> list[Sequence[Any]]:
     return [values[ends[place] : ends[place + 1]] for place in range(parts)]
 
 
-_HERE = ("torch",)
-
-
 @contextmanager
 def env(**kwargs: str | None) -> Iterator[None]:
     """Set variables of the environment for a while. Those with None stay as they are."""
@@ -65,13 +63,13 @@ def env(**kwargs: str | None) -> Iterator[None]:
 
 def extension_available(ext_base_name: str, verbose: bool = False) -> bool:  # noqa: ARG001
     """Return whether there are operations for a framework, such as "torch"."""
-    return ext_base_name in _HERE
+    return ext_base_name in FRAMEWORKS
 
 
 def check_extension(ext_name: str, ext_env_var: str, pkg_path: str, *args: str) -> None:  # noqa: ARG001
-    """Raise ImportError where there are no operations for a framework, such as "horovod.tensorflow"."""
-    if not any(ext_name.startswith(f"horovod.{name}") for name in _HERE):
-        raise ImportError(f"{ext_name} is not part of dtrain, which has horovod.torch")
+    """Raise ImportError where there are no operations for a framework, such as "horovod.mxnet"."""
+    if not any(ext_name.startswith(f"horovod.{name}") for name in FRAMEWORKS):
+        raise ImportError(f"{ext_name} is not part of dtrain, which has {HERE}")
 
 
 def gpu_available(ext_base_name: str, verbose: bool = False) -> bool:  # noqa: ARG001
