@@ -308,25 +308,6 @@ test_jobs_with_torch_from_outside() {
   expect_no_processes
 }
 
-test_jobs_with_tensorflow_from_outside() {
-  local name
-  for name in tensorflow tensorflow-old; do
-    uses_wheel "$name"
-    run "$python" -m pytest -q -p no:cacheprovider "$repository/python/tests/tensorflow_outside"
-    expect_status 0
-  done
-  expect_no_processes
-}
-
-test_horovods_script_for_tensorflow_with_no_line_changed() {
-  uses_wheel tensorflow
-  run_dtrain run -np 2 --no-tag "$python" -m dtrain.horovod "$examples/horovod_tensorflow/train.py" saved
-  expect_status 0
-  expect_stdout_lines 'rank '{0,1}' of 2: y = 2.000 x + 10.000'
-  expect test -e saved/model.ckpt-400.index
-  expect_no_processes
-}
-
 test_the_import_names_of_horovod_can_be_installed() {
   uses_wheel torch
   "$python" -m venv --system-site-packages venv
