@@ -12,6 +12,7 @@ from dtrain.tensorflow.mpi_ops import __all__ as _operations
 from dtrain.tensorflow.optimizer import DistributedOptimizer, PartialDistributedOptimizer
 from dtrain.tensorflow.sync_batch_norm import SyncBatchNormalization
 from dtrain.tensorflow.tape import DistributedGradientTape, PartialDistributedGradientTape
+from dtrain.tensorflow.util import _executing_eagerly as _executing_eagerly
 
 __all__ = [  # noqa: PLE0604
     "Compression",

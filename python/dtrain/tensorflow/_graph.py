@@ -142,6 +142,9 @@ def _later(number: Any, types: tuple[Any, ...]) -> list[Any]:
         plain = tf.raw_ops.OptionsDataset(input_dataset=mapped, serialized_options=serialized, **kinds)
         return tf.raw_ops.DatasetToSingleElement(dataset=plain, **kinds)
 
+    if not number.graph.building_function:
+        # A session has no such order, and takes long with many functions.
+        return list(wait(number))
     # A function of its own, because nodes of one function share its thread.
     waiting = _function(wait)
     waiting.add_to_graph(number.graph)
