@@ -7,6 +7,7 @@
 #   $examples, $scripts    the folders of the examples, and of this file
 #   run_readme EXAMPLE     runs the command in the README of an example, unchanged
 #   expect_readme EXAMPLE  stdout has the lines of that README, in any order, and no others
+#   expect_same_numbers FILE SHOWN TOLERANCE      both have the same words, and numbers that differ by no more
 #   expect_cause RANK ERROR          dtrain names the rank that failed first, and its Python error with its place
 #   expect_no_dtrain_message         stderr, where the frameworks print much, has no message of dtrain
 #   expect_training_result N         N ranks have trained on the digits
@@ -56,6 +57,17 @@ expect_readme() {
   shown_output "$examples/$1/README.md" | sort >shown
   expect test -s shown
   expect_file printed "$(cat shown)"
+}
+
+expect_same_numbers() {
+  expect test -s "$2"
+  expect test "$(wc -l <"$1")" = "$(wc -l <"$2")"
+  paste -d ' ' "$1" "$2" | awk -v tolerance="$3" '
+    { for (i = 1; i <= NF / 2; i++) {
+        a = $i; b = $(i + NF / 2)
+        if (a == b) continue
+        if (a + 0 == 0 || b + 0 == 0 || (a - b) ^ 2 > (tolerance * 1.001) ^ 2) { print a " is not " b; exit 1 } } }' ||
+    fail "$1 differs from $2" "$(cat "$1")" "$(cat "$2")"
 }
 
 # Every framework trains the digits to the same network, except for the rounding of sums.
