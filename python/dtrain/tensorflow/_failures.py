@@ -8,8 +8,42 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import tensorflow as tf
+
+from dtrain._errors import ArgumentError
+from dtrain.horovod.common.exceptions import HorovodInternalError
+
 _KEPT_MAX = 16
 _MARK = re.compile(r"\[failure (\d+) of dtrain\]")
+
+
+class OperationError(HorovodInternalError, tf.errors.FailedPreconditionError):
+    """A collective has failed. It is an error of TensorFlow, too, which Horovod's scripts catch."""
+
+    def __init__(self, text: str, code: str = "system", rank: int | None = None) -> None:
+        tf.errors.FailedPreconditionError.__init__(self, None, None, text)
+        HorovodInternalError.__init__(self, text, code, rank)
+
+
+class InputError(ArgumentError, tf.errors.InvalidArgumentError):
+    """A tensor is unusable for an operation. It is an error of TensorFlow, too."""
+
+    def __init__(self, text: str, code: str = "input", rank: int | None = None) -> None:
+        tf.errors.InvalidArgumentError.__init__(self, None, None, text)
+        ArgumentError.__init__(self, text, code, rank)
+
+
+class NotHereError(ArgumentError, NotImplementedError):
+    """An operation has no such form for a kind of tensor."""
+
+
+def of_tensorflow(error: Exception) -> Exception:
+    """Return a failure of an operation as one that is also an error of TensorFlow."""
+    if isinstance(error, HorovodInternalError) and not isinstance(error, OperationError):
+        return OperationError(str(error), error.code, error.rank)
+    if isinstance(error, ArgumentError) and not isinstance(error, (InputError, NotHereError)):
+        return InputError(str(error), error.code, error.rank)
+    return error
 
 
 class _Failures:

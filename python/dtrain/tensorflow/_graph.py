@@ -18,7 +18,7 @@ import tensorflow as tf
 from dtrain._errors import ArgumentError, Error
 from dtrain.horovod.common.handles import Handle, HandleList
 from dtrain.tensorflow import _memory
-from dtrain.tensorflow._failures import failures
+from dtrain.tensorflow._failures import failures, of_tensorflow
 
 Start = Callable[[Sequence[Any], str | None], Handle | HandleList]
 Outputs = Sequence[tuple[Any, Any]]  # a type and a shape each
@@ -81,15 +81,18 @@ def _marking(call: Callable[..., Any], *args: Any) -> Any:
     """Return what a call returns. Its failure has a text by which it is found again behind TensorFlow's threads."""
     try:
         return call(*args)
-    except (Error, ArgumentError) as error:
-        raise failures.marked(error) from None
+    except Error as error:
+        raise failures.marked(of_tensorflow(error)) from None
 
 
 def run(start: Start, tensors: Sequence[Any], outputs: Outputs, kind: str, name: str | None) -> list[Any]:
     """Return the tensors of an operation that `start` starts on arrays, under a name among all ranks."""
     if tf.executing_eagerly():
-        handle = start([_memory.array_of(tensor) for tensor in tensors], name)
-        return [_memory.tensor_of(array) for array in _results_of(handle)]
+        try:
+            handle = start([_memory.array_of(tensor) for tensor in tensors], name)
+            return [_memory.tensor_of(array) for array in _results_of(handle)]
+        except Error as error:
+            raise of_tensorflow(error) from error
     label = _name_in_graph(kind, name, tensors)
 
     def begin(*arrays: Any) -> Any:

@@ -96,9 +96,13 @@ def contiguous(value: Any) -> Any:
 
 
 def tensor_of(array: Any) -> Any:
-    """Return the tensor over an array's memory, or a copy of a small or read-only one."""
+    """Return the tensor over an array's memory, or a copy where it is small, read-only, or begins elsewhere.
+
+    Operations of TensorFlow abort the process on memory that does not begin at a multiple of _ALIGNMENT.
+    """
     array = numpy.asarray(array)
-    if array.nbytes < _SMALL_BYTES or not array.flags.writeable:
+    begins = array.__array_interface__["data"][0] % _ALIGNMENT == 0
+    if array.nbytes < _SMALL_BYTES or not array.flags.writeable or not begins:
         return tf.convert_to_tensor(array)
     if array.dtype == tf.bfloat16.as_numpy_dtype:
         return tf.bitcast(tf.experimental.dlpack.from_dlpack(array.view(numpy.uint16).__dlpack__()), tf.bfloat16)

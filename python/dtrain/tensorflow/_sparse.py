@@ -11,22 +11,27 @@ from typing import Any
 import numpy
 import tensorflow as tf
 
-from dtrain._errors import ArgumentError
 from dtrain.horovod.common.basics import basics
 from dtrain.horovod.common.handles import Handle
 from dtrain.horovod.common.reductions import Average, Sum
 from dtrain.tensorflow import _graph, _memory, _starts
+from dtrain.tensorflow._failures import NotHereError
 
 _INDEX_BYTES = 8
 _NAME_BYTES_MAX = 32
 
 
-def allreduce(slices: Any, op: int, name: str | None, set_number: int | None) -> Any:
-    """Return the rows of all ranks as IndexedSlices, whose sum is that of all, or for Average its part."""
+def check_op(op: int) -> None:
+    """Raise what makes a reduction unusable for IndexedSlices."""
     if op not in (Average, Sum):
-        raise ArgumentError(
+        raise NotHereError(
             "op: IndexedSlices have Sum and Average only; give tf.convert_to_tensor(it), or sparse_as_dense=True"
         )
+
+
+def allreduce(slices: Any, op: int, name: str | None, set_number: int | None) -> Any:
+    """Return the rows of all ranks as IndexedSlices, whose sum is that of all, or for Average its part."""
+    check_op(op)
     values = _memory.check(slices.values, "values")
     indices = tf.convert_to_tensor(slices.indices)
     dtype, index_type = values.dtype, indices.dtype

@@ -43,6 +43,7 @@ from dtrain.horovod.common.process_sets import ProcessSet, add_process_set, glob
 from dtrain.horovod.common.reductions import Adasum, Average, Max, Min, Product, Sum, check_list, op_of
 from dtrain.horovod.common.util import num_rank_is_power_2 as check_num_rank_power_of_2
 from dtrain.tensorflow import _gradients, _memory, _sparse
+from dtrain.tensorflow._failures import NotHereError
 from dtrain.tensorflow._starts import terms_of
 from dtrain.tensorflow.compression import Compression
 
@@ -127,7 +128,7 @@ def allreduce(
     terms = terms_of(op_of(op, average), prescale_factor, postscale_factor, number_of(process_set))
     if isinstance(tensor, tf.IndexedSlices):
         if (prescale_factor, postscale_factor) != (1.0, 1.0):
-            raise ArgumentError("prescale_factor: IndexedSlices have no scales; give tf.convert_to_tensor(it)")
+            raise NotHereError("prescale_factor: IndexedSlices have no scales; give tf.convert_to_tensor(it)")
         return _sparse.allreduce(tensor, terms.op, name, terms.set_number)
     small, ctx = compression.compress(_memory.check(tensor))
     (result,) = _gradients.allreduces([small], terms, name)
@@ -153,6 +154,8 @@ def grouped_allreduce(
     check_list(tensors)
     terms = terms_of(op_of(op, average), prescale_factor, postscale_factor, number_of(process_set))
     dense = [one for one in tensors if not isinstance(one, tf.IndexedSlices)]
+    if len(dense) < len(tensors):
+        _sparse.check_op(terms.op)
     pairs = [compression.compress(_memory.check(one)) for one in dense]
     reduced = _gradients.allreduces([small for small, _ in pairs], terms, name, grouped=True) if pairs else []
     results = iter([compression.decompress(one, ctx) for one, (_, ctx) in zip(reduced, pairs, strict=True)])
@@ -244,7 +247,7 @@ def reducescatter(
 ) -> Any:
     """Return this rank's rows of the reduction. Where the ranks do not divide them, the first ranks get one more."""
     if isinstance(tensor, tf.IndexedSlices):
-        raise ArgumentError("tensor: it is an IndexedSlices, which reducescatter does not take; convert it first")
+        raise NotHereError("tensor: it is an IndexedSlices, which reducescatter does not take; convert it first")
     terms = terms_of(op_of(op), prescale_factor, postscale_factor, number_of(process_set))
     small, ctx = compression.compress(_memory.check(tensor))
     return compression.decompress(_gradients.reducescatter(small, terms, name), ctx)

@@ -190,3 +190,13 @@ def test_join():
         assert found.numpy().tolist() == [hvd.size() - step] * 3
     assert hvd.join() in range(hvd.size())
     assert hvd.allreduce(tf.ones(1), op=hvd.Sum).numpy().tolist() == [hvd.size()]
+
+
+def test_large_results_begin_where_operations_of_tensorflow_need_it():
+    """On other memory, a slice aborts the process."""
+    for count in (20_000, 20_001, 20_003):
+        gathered = hvd.allgather(tf.fill([count, 3], float(hvd.rank())))
+        parts = [tf.slice(gathered, [rank * count, 0], [count, 3]) for rank in range(hvd.size())]
+        assert [float(tf.reduce_max(part)) for part in parts] == list(range(hvd.size()))
+        scattered = hvd.reducescatter(tf.ones([count * hvd.size(), 3]))
+        assert float(tf.reduce_sum(tf.slice(scattered, [1, 0], [count - 1, 3]))) == 3 * (count - 1)
