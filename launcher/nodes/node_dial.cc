@@ -81,8 +81,9 @@ class Tries {
     }
     if (*result) return **std::move(result);
     why_ = result->error().message;
-    is_spare_ = why_.find(place_later) != std::string::npos;
-    const bool may_change = result->error().code != Errc::refused || is_spare_ ||
+    const bool is_later = why_.find(place_later) != std::string::npos;
+    is_spare_ = is_spare_ || is_later;
+    const bool may_change = result->error().code != Errc::refused || is_later ||
                             why_.ends_with(errno_text(ECONNREFUSED)) ||
                             why_.find(place_taken) != std::string::npos;
     if (may_change) return std::nullopt;
@@ -126,7 +127,7 @@ class Tries {
   Time began_;
   Time deadline_;
   std::string why_;
-  bool is_spare_ = false;  ///< by the answer of this round
+  bool is_spare_ = false;  ///< by an answer of this round, from any address
   bool reported_ = false;
 };
 
