@@ -83,9 +83,10 @@ class Tries {
     why_ = result->error().message;
     const bool is_later = why_.find(place_later) != std::string::npos;
     is_spare_ = is_spare_ || is_later;
-    const bool may_change = result->error().code != Errc::refused || is_later ||
-                            why_.ends_with(errno_text(ECONNREFUSED)) ||
-                            why_.find(place_taken) != std::string::npos;
+    const bool has_no_place = is_later || why_.find(place_taken) != std::string::npos;
+    if (has_no_place) answer_ = why_;
+    const bool may_change = result->error().code != Errc::refused || has_no_place ||
+                            why_.ends_with(errno_text(ECONNREFUSED));
     if (may_change) return std::nullopt;
     // The peer has proved nothing, so that the text is not its own.
     const bool is_stranger = why_.find("does not know this job's token") != std::string::npos;
@@ -106,19 +107,26 @@ class Tries {
   }
 
   std::string advice() const {
-    if (nodes_.rank) return "";
+    if (nodes_.rank) return "; does dtrain run start there, with --node-rank 0?";
     return format("; if no node has the address {}, give each its rank: --node-rank",
                   nodes_.master);
   }
 
+  /// Returns the last answer of node 0, or else why there is none.
+  std::string state() const {
+    if (answer_.empty()) return why_ + advice();
+    return why_ == answer_ ? answer_ : format("{}; since then: {}", answer_, why_);
+  }
+
   void report() {
     if (runtime_.loop().now() < began_ + silent_patience || std::exchange(reported_, true)) return;
-    runtime_.log().print("waiting for node 0 at {}: {}{}", target(), why_, advice());
+    runtime_.log().print("waiting for node 0 at {}: {}", target(), state());
   }
 
   std::string missing_text() const {
-    return format("node 0 at {} did not answer for {} (--start-timeout): {}{}", target(),
-                  duration_text(how_.patience), why_, advice());
+    return format("node 0 at {} {} for {} (--start-timeout): {}", target(),
+                  answer_.empty() ? "did not answer" : "had no place for this node",
+                  duration_text(how_.patience), state());
   }
 
   Runtime& runtime_;
@@ -126,7 +134,8 @@ class Tries {
   const NodeDial& how_;
   Time began_;
   Time deadline_;
-  std::string why_;
+  std::string why_;        ///< the last try failed
+  std::string answer_;     ///< of node 0, when it had no place for this node; empty: none came
   bool is_spare_ = false;  ///< by an answer of this round, from any address
   bool reported_ = false;
 };

@@ -23,7 +23,9 @@ struct DialFixture {
   std::unique_ptr<Acceptor> acceptor = {};
   std::vector<std::string> asked = {};
   std::vector<std::string> ips = {"127.0.0.1"};  ///< of node 0
-  int failures = 0;                              ///< of the look-up, before it succeeds
+  Timer end = {};                                ///< of node 0
+  bool ends_after_refusal = false;
+  int failures = 0;  ///< of the look-up, before it succeeds
 
   /// Node 0 accepts each node, or refuses it with this text, up to so many times.
   void listen(const Token& token, const std::string& refusal = {}, int refusals_max = 1000) {
@@ -35,13 +37,15 @@ struct DialFixture {
                                     .self = {std::string(launcher_role), 0},
                                     .encrypt_data = true}},
                          runtime->log(),
-                         [refusal, refusals_max](Fd connection, Handshake handshake) mutable {
+                         [this, refusal, refusals_max](Fd connection, Handshake handshake) mutable {
                            if (refusal.empty() || refusals_max-- == 0)
                              handshake.accept_peer();
                            else
                              handshake.refuse_peer(refusal);
                            const Bytes verdict = handshake.take_output();
                            CHECK(write_all(connection.get(), verdict).has_value());
+                           if (ends_after_refusal)
+                             end = runtime->loop().after({}, [this] { acceptor.reset(); });
                          })
             .value();
     nodes.port = acceptor->address().port;
@@ -96,8 +100,7 @@ TEST_CASE_FIXTURE(DialFixture, "a node waits so too where another address of nod
   CHECK(asked.size() == 7);
 }
 
-TEST_CASE_FIXTURE(DialFixture,
-                  "a node whose place is taken, or whose node 0 is late, tries again") {
+TEST_CASE_FIXTURE(DialFixture, "a node whose place is taken tries again") {
   const std::string taken = "node 1 (pod) is there already; each node needs a rank of its own";
   listen(*nodes.token, taken, 2);
   CHECK(dial(seconds(60)).has_value());
@@ -105,13 +108,29 @@ TEST_CASE_FIXTURE(DialFixture,
   listen(*nodes.token, taken);
   auto late = dial(milliseconds(300));
   CHECK(late.error().code == Errc::unreachable);
-  CHECK(
-      late.error().message.find("did not answer for 300ms (--start-timeout): node 1 (pod) is there "
-                                "already") != std::string::npos);
-  acceptor.reset();
+  CHECK(late.error().message ==
+        "node 0 at " + host_port(nodes.master, nodes.port) +
+            " had no place for this node for 300ms (--start-timeout): " + taken);
+}
+
+TEST_CASE_FIXTURE(DialFixture, "a node that finds no node 0 any more has the last answer of it") {
+  const std::string later = "node 1 (pod) takes its place at the next restart";
+  listen(*nodes.token, later);
+  ends_after_refusal = true;
+  const auto late = dial(milliseconds(60));
+  CHECK(late.error().code == Errc::unreachable);
+  CHECK(late.error().message.find("had no place for this node for 60ms (--start-timeout): " +
+                                  later + "; since then: ") != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(DialFixture, "a node without an answer names the missing node 0") {
+  nodes.port = 1;
+  auto late = dial(milliseconds(300));
+  CHECK(late.error().code == Errc::unreachable);
+  CHECK(late.error().message.ends_with(
+      "Connection refused; does dtrain run start there, with --node-rank 0?"));
   nodes.rank.reset();
   late = dial(milliseconds(300));
-  CHECK(late.error().code == Errc::unreachable);
   CHECK(late.error().message.ends_with(
       "Connection refused; if no node has the address node0.example, give each its rank: "
       "--node-rank"));
