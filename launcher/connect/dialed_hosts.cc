@@ -252,16 +252,26 @@ void DialedHosts::await_rest() {
 
 void DialedHosts::refuse(Fd connection, Handshake handshake, const Error& why) {
   // The place of node 1 is the first.
-  const auto index = static_cast<size_t>(handshake.peer().index - (places_ ? 1 : 0));
-  // An agent may come by two addresses at once, and a node tries again.
-  const int64_t pid = handshake.peer_pid();
-  const bool again = index < expected_.size() &&
-                     (expected_[index].pid == pid || expected_[index].refused_pid == pid);
-  if (index < expected_.size()) expected_[index].refused_pid = pid;
-  if (!again) log_.warn("port of the agents: {}", why.message);
+  Refused peer = {.index = static_cast<size_t>(handshake.peer().index - (places_ ? 1 : 0)),
+                  .pid = handshake.peer_pid()};
+  std::string name;
+  if (const auto from = peer_address(connection.get()); places_ && from) {
+    peer.ip = from->ip;
+    name = format("a node at {} is refused: ", from->ip);
+  }
+  if (is_new(peer)) log_.warn("port of the agents: {}{}", name, why.message);
   handshake.refuse_peer(why.message);
   // A peer that is gone does not need the verdict.
   static_cast<void>(send_small(connection.get(), handshake.take_output()));
+}
+
+/// True for a process that is reported now: it has no connection, and was not refused before.
+bool DialedHosts::is_new(const Refused& peer) {
+  constexpr size_t reported_max = 1000;
+  const bool is_connected = peer.index < expected_.size() &&
+                            expected_[peer.index].pid == peer.pid &&
+                            (!places_ || expected_[peer.index].ip == peer.ip);
+  return !is_connected && refused_.size() < reported_max && refused_.insert(peer).second;
 }
 
 void DialedHosts::settle() {

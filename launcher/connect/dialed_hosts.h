@@ -14,10 +14,13 @@
 
 #include <sys/types.h>
 
+#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -119,9 +122,16 @@ class DialedHosts {
     int order = -1;                          ///< of its node; -1: its address decides
     DialedConnection* connection = nullptr;  ///< null: destroyed
     int64_t pid = 0;                         ///< of the agent that has connected
-    int64_t refused_pid = 0;                 ///< of the last one that was refused
     bool lacking = false;                    ///< it has no executable
     bool awaited() const { return connection != nullptr && connection->awaited(); }
+  };
+  /// A process that was refused, and would be again. Agents may come by two addresses at once, so
+  /// that `ip` is empty for them; nodes in pods may all have the process 1.
+  struct Refused {
+    size_t index = 0;
+    std::string ip = {};
+    int64_t pid = 0;
+    auto operator<=>(const Refused&) const = default;
   };
   /// A run of the program. It is responsible for the hosts whose `lacking` is `copies`.
   struct Run {
@@ -141,6 +151,7 @@ class DialedHosts {
   void await_rest();
   bool may_return() const { return options_.nodes && options_.nodes->may_return; }
   void refuse(Fd connection, Handshake handshake, const Error& why);
+  bool is_new(const Refused& peer);
   void settle();
   /// A line of the program that begins with a host has the reason why no agent comes from there.
   void read_failures(std::string_view stderr_text);
@@ -161,6 +172,7 @@ class DialedHosts {
   std::unique_ptr<Acceptor> acceptor_;  ///< null: nobody is awaited
   std::optional<NodePlaces> places_;    ///< none: a program starts the agents
   std::optional<Error> refusal_;
+  std::set<Refused> refused_;  ///< each is reported once
   Run first_;
   Run copying_ = {.copies = true};
   Time give_up_at_;

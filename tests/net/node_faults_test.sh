@@ -38,13 +38,18 @@ test_a_node_with_another_token_is_refused() {
 test_twins_are_named_on_both_sides_and_the_missing_rank_too() {
   pods_up 3
   new_token
-  start_node 0 --start-timeout 8s touch started
-  start_node 1 --start-timeout 8s touch started
+  start_node 0 --start-timeout 12s touch started
   wait_for_pod 0 stderr 'waiting for 2 nodes'
-  start_pod 2 "$DTRAIN" run --nnodes 3 --node-rank 1 --master-addr "$(pod_address 0)" --start-timeout 8s touch started
+  # In containers, dtrain is the process 1.
+  local k
+  for k in 1 2; do
+    start_pod "$k" unshare --pid --fork --kill-child "$DTRAIN" run --nnodes 3 --node-rank 1 \
+      --master-addr "$(pod_address 0)" --start-timeout 12s touch started
+  done
   finish_pods
   expect test "${pod_status[*]}" != '0 0 0'
   expect_pod 0 stderr 'each node needs a rank of its own'
+  expect_pod 0 stderr 'port of the agents: a node at 10.77.0.1'
   expect_pod 0 stderr 'node 2: it has not connected to port 29500'
   grep -qF 'each node needs a rank of its own' "$(pod_folder 1)/stderr" "$(pod_folder 2)/stderr" ||
     pod_fail 'neither of the twins names the other'
