@@ -25,7 +25,7 @@ test_a_node_with_another_token_is_refused() {
   pods_up 2
   new_token
   pod_variable 1 "DTRAIN_NODES_TOKEN=$("$DTRAIN" token)"
-  start_nodes --start-timeout 8s touch started
+  start_nodes --start-timeout 12s touch started
   finish_pods
   expect test "${pod_status[0]}" -ne 0
   expect test "${pod_status[1]}" -ne 0
@@ -104,7 +104,7 @@ test_a_master_address_of_another_pod_is_named() {
   # Node 0 is pod 0, but the words have the address of pod 2, where nothing listens.
   local k
   for k in 0 1; do
-    start_pod "$k" "$DTRAIN" run --nnodes 2 --node-rank "$k" --master-addr "$(pod_address 2)" --start-timeout 8s touch started
+    start_pod "$k" "$DTRAIN" run --nnodes 2 --node-rank "$k" --master-addr "$(pod_address 2)" --start-timeout 12s touch started
   done
   finish_pods
   expect_pods 3 3
@@ -206,8 +206,8 @@ test_the_eviction_of_a_node_ends_the_job() {
 test_a_node_that_leaves_before_the_start_is_named() {
   pods_up 3
   new_token
-  start_node 0 --start-timeout 8s touch started
-  start_node 1 --start-timeout 8s touch started
+  start_node 0 --start-timeout 12s touch started
+  start_node 1 --start-timeout 12s touch started
   wait_for_pod 0 stderr 'waiting for 2 nodes'
   sleep 1
   signal_pod 1 KILL
@@ -221,7 +221,7 @@ test_a_node_that_leaves_before_the_start_is_named() {
 test_an_evicted_pod_that_does_not_come_back_ends_the_job() {
   pods_up 2
   new_token
-  start_nodes --max-restarts 1 --start-timeout 8s --no-tag "${up[@]}"
+  start_nodes --max-restarts 1 --start-timeout 12s --no-tag "${up[@]}"
   local k
   for k in 0 1; do wait_for_pod "$k" stdout up; done
   signal_pod 1 KILL
@@ -234,7 +234,7 @@ test_an_evicted_pod_that_does_not_come_back_ends_the_job() {
 test_c10d_without_an_owner_of_the_address_names_the_ranks() {
   pods_up 2
   new_token
-  start_pods "$DTRAIN" run --nnodes 2 --rdzv-backend c10d --rdzv-endpoint 10.77.0.99 --start-timeout 8s touch started
+  start_pods "$DTRAIN" run --nnodes 2 --rdzv-backend c10d --rdzv-endpoint 10.77.0.99 --start-timeout 12s touch started
   finish_pods
   expect_pods 3 3
   local k
