@@ -60,8 +60,8 @@ class _Keras3(_Distributed):
             leave_xla_out(model)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Refuse what a LossScaleOptimizer sets in the one within: it would reduce on some ranks only."""
-        if name == "loss_scale_factor" and value is None:
+        """Refuse what a LossScaleOptimizer sets in one that is made: it would reduce on some ranks only."""
+        if name == "loss_scale_factor" and value is None and name in self.__dict__:
             raise ArgumentError(
                 "optimizer: a LossScaleOptimizer checks the gradients of one rank; give DistributedOptimizer the "
                 "LossScaleOptimizer, and not the other way round"
@@ -122,12 +122,12 @@ def wrapped(optimizer: Any, reducer: Reducer, aggregation: Aggregation) -> Any:
     """
     own = type(optimizer)
     kind = _Keras3 if callable(getattr(optimizer, "apply", None)) else _Keras2
-    names = {"__module__": own.__module__, "__qualname__": own.__qualname__, "__doc__": own.__doc__}
+    # They are the class's, so that an optimizer that Keras makes of this one's config is distributed, too.
+    parts = {"_dtrain": reducer, "_dtrain_aggregation": aggregation}
+    names = {"__module__": own.__module__, "__qualname__": own.__qualname__, "__doc__": own.__doc__, **parts}
     derived: Any = types.new_class(own.__name__, (kind, own), {}, lambda space: space.update(names))
     made = derived.__new__(derived)
     made.__dict__.update(optimizer.__dict__)
-    object.__setattr__(made, "_dtrain", reducer)
-    object.__setattr__(made, "_dtrain_aggregation", aggregation)
     return made
 
 

@@ -228,6 +228,14 @@ def test_options():
     assert variable.numpy().tolist() == [-hvd.size()]
 
 
+def test_an_optimizer_of_the_same_config():
+    wrapped = hvd.DistributedOptimizer(keras.optimizers.SGD(1.0))
+    variable = tf.Variable([0.0])
+    again = type(wrapped).from_config(wrapped.get_config())
+    again.apply_gradients([(tf.constant([hvd.rank() + 1.0]), variable)])
+    assert numpy.allclose(variable.numpy(), -(hvd.size() + 1) / 2)
+
+
 @pytest.mark.parametrize("suffix", ["keras", "h5"])
 def test_a_saved_model_loads_without_dtrain(suffix, tmp_path):
     model = model_of()
