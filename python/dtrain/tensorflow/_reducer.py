@@ -55,6 +55,10 @@ class Reducer:
         """Leave the gradient of a variable that of this rank."""
         self._local[_key_of(variable)] = variable
 
+    def is_local(self, variable: Any) -> bool:
+        """Return whether the gradient of a variable stays that of this rank."""
+        return _key_of(variable) in self._local
+
     def _terms(self, ranks: int) -> Terms:
         number = self.process_set.process_set_id
         if self.op == Average and self.factor != 1.0:
@@ -71,7 +75,7 @@ class Reducer:
             return results
         sent = list(range(len(results)))
         if variables is not None and self._local:
-            local = [place for place, one in enumerate(variables) if _key_of(one) in self._local]
+            local = [place for place, one in enumerate(variables) if self.is_local(one)]
             sent = [place for place in sent if place not in local]
             for place in local if self.scale_local_gradients else ():
                 results[place] = _divided(results[place], ranks)

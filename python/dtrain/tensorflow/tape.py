@@ -45,6 +45,12 @@ class _Distributed:
         flat = _flattened(found, sources)
         return _packed(sources, iter(self._dtrain.reduce(flat, _flattened(sources, sources))))
 
+    def get_local_and_global_gradients(self, target: Any, sources: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
+        """Return pairs of a source and its gradient: those that stay this rank's, and those of all ranks."""
+        pairs = list(zip(sources, self.gradient(target, sources, *args, **kwargs), strict=True))
+        local = [pair for pair in pairs if self._dtrain.is_local(pair[0])]
+        return local, [pair for pair in pairs if not self._dtrain.is_local(pair[0])]
+
 
 def _flattened(values: Any, like: Any) -> list[Any]:
     if not isinstance(like, (list, tuple)):

@@ -209,10 +209,13 @@ def test_local_variables():
     assert numpy.allclose(two.numpy(), 1 - (rank + 1) / size)
     layer = keras.layers.Dense(1)
     layer.build([None, 1])
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_sum(layer(tf.constant([[rank + 1.0]])))
+    with tf.GradientTape(persistent=True) as tape:
+        loss = two[0] + tf.reduce_sum(layer(tf.constant([[rank + 1.0]])))
     tape = hvd.PartialDistributedGradientTape(tape, local_layers=[layer], scale_local_gradients=False)
     assert tape.gradient(loss, layer.trainable_variables)[0].numpy().item() == rank + 1
+    local, others = tape.get_local_and_global_gradients(loss, [two, *layer.trainable_variables])
+    assert [gradient.numpy().item() for _, gradient in local] == [rank + 1, 1]
+    assert [(variable is two, gradient.numpy().tolist()) for variable, gradient in others] == [(True, [1.0])]
 
 
 def test_options():
