@@ -10,6 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from dtrain._errors import ArgumentError
+from dtrain.horovod.common.basics import basics
 from dtrain.tensorflow._aggregation import Aggregation
 from dtrain.tensorflow._reducer import Reducer
 
@@ -151,4 +152,9 @@ def leave_xla_out(model: Any) -> None:
         return
     model.supports_jit = False
     model.jit_compile = False
+    if not basics.is_initialized() or basics.world().rank == 0:
+        _report()
+
+
+def _report() -> None:
     print("dtrain: XLA cannot reduce gradients, so Keras compiles this model without it", file=sys.stderr, flush=True)
