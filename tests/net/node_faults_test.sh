@@ -206,14 +206,14 @@ test_the_eviction_of_a_node_ends_the_job() {
 test_a_node_that_leaves_before_the_start_is_named() {
   pods_up 3
   new_token
-  start_node 0 --start-timeout 12s touch started
+  start_node 0 --verbose --start-timeout 12s touch started
   start_node 1 --start-timeout 12s touch started
-  wait_for_pod 0 stderr 'waiting for 2 nodes'
-  sleep 1
+  wait_for_pod 0 stderr 'node 1 is train-1'
   signal_pod 1 KILL
   finish_pods
   expect test "${pod_status[0]}" = 3
-  expect_pod 0 stderr 'node 2'
+  expect_pod 0 stderr 'train-1: its connection ended'
+  expect_pod 0 stderr 'node 2: it has not connected to port 29500'
   expect_not test -e "$(pod_folder 0)/home/started"
   expect_no_processes
 }

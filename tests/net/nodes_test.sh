@@ -472,7 +472,7 @@ test_a_pod_that_comes_back_late_waits_for_the_next_restart() {
   pods_up 3
   new_token
   # shellcheck disable=SC2016
-  local command=(--start-timeout 10s --max-restarts 3 --no-tag sh -c 'echo $RANK of $WORLD_SIZE in $DTRAIN_GENERATION
+  local command=(--start-timeout 15s --max-restarts 3 --no-tag sh -c 'echo $RANK of $WORLD_SIZE in $DTRAIN_GENERATION
     [ $DTRAIN_GENERATION = 3 ] || if [ $RANK = 0 ]; then until [ -e ~/go-$DTRAIN_GENERATION ]; do sleep 0.1; done; exit 7
     else exec sleep 600; fi')
   local k
@@ -484,7 +484,7 @@ test_a_pod_that_comes_back_late_waits_for_the_next_restart() {
   wait_for_pod 0 stdout '1 of 2 in 2'
   start 2
   wait_for_pod 0 stderr 'node 2 (train-2) takes its place at the next restart'
-  sleep 11
+  sleep 16
   touch "$(pod_folder 0)/home/go-2"
   finish_pods
   expect_pods 0 0 0

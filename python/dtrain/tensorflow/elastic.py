@@ -10,7 +10,7 @@ from dtrain._errors import ArgumentError
 from dtrain.horovod.common.basics import rank, shutdown
 from dtrain.horovod.common.elastic import ObjectState, run, run_fn
 from dtrain.horovod.common.process_sets import init
-from dtrain.tensorflow.functions import broadcast_object, broadcast_variables
+from dtrain.tensorflow.functions import broadcast_object, broadcast_variables, variables_of_optimizer
 
 __all__ = ["TensorFlowKerasState", "TensorFlowState", "init", "run", "run_fn", "shutdown"]
 
@@ -80,9 +80,7 @@ class TensorFlowKerasState(TensorFlowState):
 
     def _all(self) -> list[Any]:
         """Return the variables that there are now: an optimizer makes its own at the first step."""
-        found = getattr(self.optimizer, "variables", [])
-        more = found() if callable(found) and not isinstance(found, list) else found
-        return [*self.model.variables, *more]
+        return [*self.model.variables, *variables_of_optimizer(self.optimizer)]
 
     def restore(self) -> None:
         """Bring the last copy back. Variables that an optimizer has made since then begin with zeros."""

@@ -106,3 +106,9 @@ def allgather_object(
     """Return the objects of all ranks, by rank. They must be picklable."""
     with translated():
         return list(_context_of(process_set).all_gather_object(obj))
+
+
+def variables_of_optimizer(optimizer: Any) -> list[Any]:
+    """Return the variables of an optimizer. Keras 2 and 3 have them as a list or as a method."""
+    found = getattr(optimizer, "variables", [])
+    return list(found() if callable(found) and not isinstance(found, list) else found)

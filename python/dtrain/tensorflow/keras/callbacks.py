@@ -11,7 +11,7 @@ import tensorflow as tf
 from dtrain._errors import ArgumentError
 from dtrain.horovod.common.reductions import Average
 from dtrain.tensorflow import _starts
-from dtrain.tensorflow.functions import broadcast_variables
+from dtrain.tensorflow.functions import broadcast_variables, variables_of_optimizer
 from dtrain.tensorflow.mpi_ops import rank, size
 
 __all__ = [
@@ -21,12 +21,6 @@ __all__ = [
     "LearningRateWarmupCallback",
     "MetricAverageCallback",
 ]
-
-
-def variables_of_optimizer(optimizer: Any) -> list[Any]:
-    """Return the variables of an optimizer. Keras 2 and 3 have them as a list or as a method."""
-    found = getattr(optimizer, "variables", [])
-    return list(found() if callable(found) and not isinstance(found, list) else found)
 
 
 class BroadcastGlobalVariablesCallback(tf.keras.callbacks.Callback):
