@@ -6,35 +6,9 @@ from typing import Any
 
 import torch
 
+from dtrain.horovod.common.compression import Compressor, NoneCompressor
+
 __all__ = ["BF16Compressor", "Compression", "Compressor", "FP16Compressor", "NoneCompressor"]
-
-
-class Compressor:
-    """Makes a tensor smaller before it is reduced, and makes the result what the tensor was. To be derived from."""
-
-    @staticmethod
-    def compress(tensor: Any) -> tuple[Any, Any]:
-        """Return the smaller tensor, and what decompress() needs to know."""
-        raise NotImplementedError
-
-    @staticmethod
-    def decompress(tensor: Any, ctx: Any) -> Any:
-        """Return a reduced tensor as it was before compress()."""
-        raise NotImplementedError
-
-
-class NoneCompressor(Compressor):
-    """Leaves tensors as they are."""
-
-    @staticmethod
-    def compress(tensor: Any) -> tuple[Any, Any]:
-        """Return the tensor."""
-        return tensor, None
-
-    @staticmethod
-    def decompress(tensor: Any, ctx: Any) -> Any:  # noqa: ARG004
-        """Return the tensor."""
-        return tensor
 
 
 def _narrowed(tensor: Any, dtype: Any) -> tuple[Any, Any]:
