@@ -52,9 +52,9 @@ class _Failures:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._count = 0
-        self._kept: dict[int, Exception] = {}
+        self._kept: dict[int, BaseException] = {}
 
-    def marked(self, failure: Exception) -> Exception:
+    def marked(self, failure: BaseException) -> Exception:
         """Keep a failure, and return the exception for TensorFlow whose text has its number."""
         with self._lock:
             self._count += 1
@@ -62,7 +62,7 @@ class _Failures:
             self._kept.pop(self._count - _KEPT_MAX, None)
             return RuntimeError(f"{type(failure).__name__}: {failure} [failure {self._count} of dtrain]")
 
-    def found(self, text: str) -> Exception | None:
+    def found(self, text: str) -> BaseException | None:
         """Return the failure whose number a text has."""
         number = _MARK.search(text)
         return self._kept.get(int(number[1])) if number else None
@@ -71,7 +71,7 @@ class _Failures:
 failures = _Failures()
 
 
-def original(error: Exception) -> Exception:
+def original(error: Exception) -> BaseException:
     """Return the failure of dtrain that an exception of TensorFlow passes on, or the exception."""
     return failures.found(str(error)) or error
 

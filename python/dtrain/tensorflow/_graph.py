@@ -81,6 +81,9 @@ def _marking(call: Callable[..., Any], *args: Any) -> Any:
     """Return what a call returns. Its failure has a text by which it is found again behind TensorFlow's threads."""
     try:
         return call(*args)
+    except KeyboardInterrupt as interrupt:
+        # The first node may run in the program's own thread, and TensorFlow would make an UnknownError of it.
+        raise failures.marked(interrupt) from None
     except Error as error:
         raise failures.marked(of_tensorflow(error)) from None
 
