@@ -291,11 +291,13 @@ killed() {
   start_dtrain run --no-tag -np 1 --mount "any:$folder/target" --mount "$folder/source:$folder/source/below" \
     --mount-command "$folder/target=$(mounting "$folder/source")" sh -c 'cat "$0/file"; exec sleep 60' "$folder/target"
   wait_for stdout_has data
-  local victim
-  for victim in $(marked_pids); do
-    if [[ $1 == all || $(cat "/proc/$victim/comm" 2>/dev/null) == "$1" ]]; then kill -KILL "$victim"; fi
+  local process victims=()
+  for process in $(marked_pids); do
+    if [[ $1 == all || $(cat "/proc/$process/comm" 2>/dev/null) == "$1" ]]; then victims+=("$process"); fi
   done
-  [[ $1 != launcher ]] || kill -KILL "$pid"
+  [[ $1 != launcher ]] || victims=("$pid")
+  # One call: kill fails only where no process is left, and the first one's end may end the others.
+  kill -KILL "${victims[@]}"
   finish
   [[ $status -ne 0 ]] || fail 'the job has ended well'
   expect_no_processes

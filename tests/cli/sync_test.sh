@@ -400,10 +400,12 @@ test_a_lost_sync_process_is_named_when_files_are_to_come_back() {
   echo one >tree/one
   start_sync --sync --fetch out -H a:1 sh -c 'echo 1 >out; touch started; until [ -e stop ]; do sleep 0.1; done'
   wait_for tasks_have_started
-  # The launcher's own, and those of hosts, whose parents are agents.
-  for process in $(pgrep -x dtrain-sync); do
-    if grep -qF "TEST_MARKER=$TEST_MARKER" "/proc/$process/environ"; then kill -KILL "$process"; fi
+  # The launcher's own, and those of hosts, whose parents are agents. In one call: an end of one may end the others.
+  local process victims=()
+  for process in $(marked_pids); do
+    if [[ $(cat "/proc/$process/comm" 2>/dev/null) == dtrain-sync ]]; then victims+=("$process"); fi
   done
+  kill -KILL "${victims[@]}"
   touch "$(ls -d homes/a/.cache/dtrain/trees/????????????????)/stop"
   finish
   expect_stderr_contains 'the files of --sync has ended'

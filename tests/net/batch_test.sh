@@ -64,11 +64,13 @@ ranks_began() { [[ $(grep -c began "$out/stdout") -eq $1 ]]; }
 
 # Signals all of the job on the script's host, as a scheduler may do, and not only the script.
 signal_first_host() {
-  local process
+  local process receivers=()
   since_ms=$(now_ms)
   for process in $(ip netns pids "$net-1"); do
-    [[ $(cat "/proc/$process/comm") == sshd ]] || kill -s "$1" "$process"
+    [[ $(cat "/proc/$process/comm" 2>/dev/null) == sshd ]] || receivers+=("$process")
   done
+  # One call: it fails only where no process is left, and the first signal may end others.
+  kill -s "$1" "${receivers[@]}"
 }
 
 # expect_signals_to_reach_workers PROGRAM SENDER: with a rank on each of two hosts. SENDER NAME sends a signal.
