@@ -29,6 +29,12 @@ Result<std::vector<TensorOfList>> tensors_of(const dtrain_tensor_list* given,
     const ElementType type = TRY(type_of(buffers.type, options));
     TensorOfList& tensor = tensors.emplace_back();
     tensor = {type, buffers.count, input, buffers.output};
+    if (list.names != nullptr) {
+      if (list.names[i] == nullptr || *list.names[i] == '\0')
+        return fail(Errc::input,
+                    format("dtrain_tensor_list.names has no name of tensor {}", i + 1));
+      tensor.name = list.names[i];
+    }
     if (list.shapes == nullptr) continue;
     if (list.dims[i] < 0 || (list.dims[i] > 0 && list.shapes[i] == nullptr))
       return fail(Errc::input, format("the shape of tensor {} is not complete", i + 1));
@@ -84,6 +90,8 @@ Result<std::unique_ptr<dtrain_work>> started_quorum(dtrain_context* handle,
   auto context = TRY(usable(handle));
   const Quorum checked = TRY(quorum_of(*context, quorum, op));
   OperationRequest call = TRY(list_call(*context, list, op, options));
+  if (!call.tensors.front().name.empty())
+    return fail(Errc::input, "a quorum is of a whole list; leave out dtrain_tensor_list.names");
   if (call.name.empty())
     return fail(Errc::input, "the steps of a quorum need a name; set dtrain_op_options.name");
   if (!call.terms) call.terms.emplace();

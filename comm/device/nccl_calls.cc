@@ -53,6 +53,8 @@ bool nccl_can_run(const OperationRequest& request) {
     return runs && (!request.terms || can_copy(*request.terms, type));
   };
   if (request.tensors.empty()) return can_run(request.type);
+  // Other ranks may have such a tensor in another list.
+  if (!request.tensors.front().name.empty()) return false;
   return std::ranges::all_of(request.tensors,
                              [&](const TensorOfList& tensor) { return can_run(tensor.type); });
 }

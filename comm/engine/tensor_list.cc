@@ -22,7 +22,9 @@ std::vector<std::shared_ptr<Operation>> parts_of(const std::shared_ptr<Operation
     request.count = tensor.count;
     request.input = tensor.input;
     request.output = tensor.output;
-    request.name = format("{}[{}/{}]", name, parts.size(), whole.tensors.size());
+    request.name = tensor.name.empty()
+                       ? format("{}[{}/{}]", name, parts.size(), whole.tensors.size())
+                       : tensor.name;
     request.timeout = whole.timeout;
     request.blocks = whole.blocks;
     request.priority = whole.priority;

@@ -22,7 +22,7 @@ std::optional<DeviceRoute> read_route(Reader& reader) {
 }  // namespace
 
 ListPart ListPart::of(const Operation& part) {
-  if (!part.list) return {};
+  if (!part.list || !part.list->request.tensors.front().name.empty()) return {};
   Writer writer;
   const auto parts = static_cast<uint32_t>(part.list->request.tensors.size());
   writer.number(parts).text(part.list->request.name);

@@ -11,7 +11,8 @@ namespace dt {
 
 /// The list of tensors of which a call is a part. All its parts are run, or none.
 struct ListPart {
-  uint64_t list = 0;   ///< a hash of its name and length; 0: the call stands alone
+  /// A hash of its name and length; 0: the call stands alone, as a tensor with its own name does.
+  uint64_t list = 0;
   uint32_t parts = 0;  ///< of the list
 
   static ListPart of(const Operation& part);

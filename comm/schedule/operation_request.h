@@ -27,6 +27,7 @@ struct TensorOfList {
   void* output = nullptr;  ///< may equal input
   bool has_shape = false;
   std::vector<uint64_t> shape = {};
+  std::string name = {};  ///< by which it matches alone; empty: it matches with its list
 };
 
 /// A call whose buffers are compressed: its own type and output, and the memory of the others.

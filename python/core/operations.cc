@@ -181,17 +181,19 @@ struct TensorList {
   std::vector<std::vector<size_t>> shapes;
   std::vector<const size_t*> shape_pointers;
   std::vector<int> dims;
+  std::vector<const char*> names;  ///< of all tensors, or of none
 
   dtrain_tensor_list get() const {
     return {.struct_size = sizeof(dtrain_tensor_list),
             .tensors = buffers.data(),
             .count = buffers.size(),
             .shapes = shape_pointers.data(),
-            .dims = dims.data()};
+            .dims = dims.data(),
+            .names = names.empty() ? nullptr : names.data()};
   }
 };
 
-/// Reads the row (input, output, count, type, shape).
+/// Reads the row (input, output, count, type, shape) or (input, output, count, type, shape, name).
 bool read_tensor(PyObject* row, TensorList& into) {
   CallArguments tensor;
   unsigned long long input = 0;
@@ -199,7 +201,10 @@ bool read_tensor(PyObject* row, TensorList& into) {
   Py_ssize_t count = 0;
   PyObject* shape = nullptr;
   int type = 0;
-  if (PyArg_ParseTuple(row, "KKniO", &input, &output, &count, &type, &shape) == 0) return false;
+  const char* name = nullptr;
+  if (PyArg_ParseTuple(row, "KKniO|s", &input, &output, &count, &type, &shape, &name) == 0)
+    return false;
+  if (name != nullptr) into.names.push_back(name);
   tensor.buffers.type = static_cast<dtrain_type>(type);
   tensor.set_buffers(input, output, count);
   if (!read_sizes(shape, tensor.shape)) return false;
@@ -213,7 +218,7 @@ bool read_tensor(PyObject* row, TensorList& into) {
 }
 
 /// all_reduce_list(tensors, op, options, kept), with a tuple of rows. The names of the list's
-/// tensors come from the name in the options.
+/// tensors come from the name in the options, if the rows have none.
 PyObject* all_reduce_list(PyObject* self, PyObject* arguments) {
   CallArguments call;
   PyObject* rows = nullptr;

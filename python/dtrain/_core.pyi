@@ -105,7 +105,9 @@ class Context:
     reduce_scatter_v: Operation
     def all_reduce_list(
         self,
-        tensors: tuple[tuple[int, int, int, int, tuple[int, ...]], ...],
+        tensors: tuple[
+            tuple[int, int, int, int, tuple[int, ...]] | tuple[int, int, int, int, tuple[int, ...], str], ...
+        ],
         op: int,
         options: Options,
         kept: object,

@@ -22,6 +22,7 @@ typedef struct dtrain_tensor_list {
   size_t count;
   const size_t* const* shapes; /* NULL, or the shape of each tensor (see dtrain_op_options) */
   const int* dims;             /* the dimensions of each shape; NULL if shapes is */
+  const char* const* names;    /* NULL, or the name of each tensor, which then stands alone */
 } dtrain_tensor_list;
 
 /* All_reduces each tensor of the list, as one call of dtrain_all_reduce with a name for each would.
@@ -33,7 +34,10 @@ typedef struct dtrain_tensor_list {
  * Either all tensors are sent or none is. They are sent when every rank has called each of them.
  * None is sent if one is wrong here (_INPUT) or differs between the ranks (_MISMATCH). The call
  * ends when all tensors have ended, with the error of the first that has failed. `options->shape`
- * must be NULL. */
+ * must be NULL.
+ *
+ * With list->names, each tensor matches by its own name instead, in whatever list or single call
+ * another rank has it. It is sent once every rank has called it, also if others fail. */
 DTRAIN_API int dtrain_all_reduce_list(dtrain_context* context, const dtrain_tensor_list* list,
                                       dtrain_op op, const dtrain_op_options* options,
                                       dtrain_error* error);

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dt {
@@ -94,6 +95,56 @@ TEST_CASE("lists of different lengths are a mismatch") {
     CHECK(outcome.code == DTRAIN_ERROR_MISMATCH);
 }
 
+TEST_CASE("a tensor of a list with its own name matches in any list, or alone") {
+  World world({.size = 2, .per_host = 2});
+  check_all_well(world.run([](dtrain::Context& context) {
+    std::array<float, 3> values = {1, 2, 3};
+    std::array<const char*, 3> names = {"a", "b", "c"};
+    std::array<dtrain_buffers, 3> tensors = {};
+    for (size_t i = 0; i < 3; ++i)
+      tensors[i] = {nullptr, &values[i], 1, DTRAIN_FLOAT32};
+    dtrain_tensor_list list = {sizeof list, tensors.data(), 3, nullptr, nullptr, names.data()};
+    dtrain_error error = {};
+    error.struct_size = sizeof error;
+    if (context.rank() == 0) {
+      CHECK(dtrain_all_reduce_list(context.get(), &list, DTRAIN_SUM, nullptr, &error) == DTRAIN_OK);
+    } else {
+      std::swap(tensors[0], tensors[2]);
+      std::swap(names[0], names[2]);
+      list.count = 2;
+      dtrain_work* const work =
+          dtrain_all_reduce_list_async(context.get(), &list, DTRAIN_SUM, nullptr, &error);
+      dtrain_op_options options = {};
+      options.struct_size = sizeof options;
+      options.name = "a";
+      CHECK(dtrain_all_reduce(context.get(), tensors[2], DTRAIN_SUM, &options, &error) ==
+            DTRAIN_OK);
+      CHECK(dtrain_work_wait(work, -1, &error) == DTRAIN_OK);
+      dtrain_work_free(work);
+    }
+    CHECK(values == std::array<float, 3>{2, 4, 6});
+  }));
+}
+
+TEST_CASE("tensors with their own names are sent although another of their list differs") {
+  World world({.size = 2, .per_host = 2});
+  check_all_well(world.run([](dtrain::Context& context) {
+    std::array<float, 2> values = {1, 2};
+    const std::array<const char*, 2> names = {"same", "other"};
+    const std::array<dtrain_buffers, 2> tensors = {
+        {{nullptr, &values[0], 1, DTRAIN_FLOAT32},
+         {nullptr, &values[1], static_cast<size_t>(context.rank()), DTRAIN_FLOAT32}}};
+    const dtrain_tensor_list list = {sizeof list, tensors.data(), 2,
+                                     nullptr,     nullptr,        names.data()};
+    dtrain_error error = {};
+    error.struct_size = sizeof error;
+    CHECK(dtrain_all_reduce_list(context.get(), &list, DTRAIN_SUM, nullptr, &error) ==
+          DTRAIN_ERROR_MISMATCH);
+    CHECK(std::string(error.text).starts_with("all_reduce \"other\""));
+    CHECK(values == std::array<float, 2>{2, 2});
+  }));
+}
+
 TEST_CASE("if a tensor of a list is wrong, none is sent") {
   World world({.size = 2, .per_host = 2});
   check_all_well(world.run([](dtrain::Context& context) {
@@ -164,6 +215,16 @@ TEST_CASE("wrong arguments of a list") {
         "dtrain_op_options.shape must be NULL: dtrain_tensor_list.shapes has the shapes");
   list.shapes = nullptr;
   list.dims = nullptr;
+  const char* name = "";
+  list.names = &name;
+  CHECK(refusal(&list, nullptr) == "dtrain_tensor_list.names has no name of tensor 1");
+  name = "a";
+  const dtrain_quorum quorum = {sizeof quorum, 1, 0, DTRAIN_DROP_LATE, 0};
+  CHECK(dtrain_all_reduce_quorum_async(alone.context, &list, DTRAIN_SUM, &quorum, nullptr,
+                                       &error) == nullptr);
+  CHECK(std::string(error.text) ==
+        "a quorum is of a whole list; leave out dtrain_tensor_list.names");
+  list.names = nullptr;
   CHECK(dtrain_all_reduce_list(nullptr, &list, DTRAIN_SUM, nullptr, &error) == DTRAIN_ERROR_INPUT);
   CHECK(dtrain_all_reduce_list(alone.context, &list, DTRAIN_SUM, nullptr, &error) == DTRAIN_OK);
   CHECK(value == 2);

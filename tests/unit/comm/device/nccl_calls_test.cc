@@ -51,6 +51,12 @@ TEST_CASE("NCCL executes collectives of even parts, and nothing else") {
   request.terms.reset();
   request.tensors[1].type = ElementType::boolean;
   CHECK_FALSE(nccl_can_run(request));
+  // Another rank may have a tensor with its own name in another list.
+  request.tensors[1].type = ElementType::int32;
+  CHECK(nccl_can_run(request));
+  for (TensorOfList& tensor : request.tensors)
+    tensor.name = "weights";
+  CHECK(!nccl_can_run(request));
   request.tensors.clear();
   for (const auto kind : {OperationKind::all_to_all_v, OperationKind::all_gather_v,
                           OperationKind::barrier, OperationKind::send, OperationKind::join}) {

@@ -38,6 +38,14 @@ TEST_CASE("the parts of a list are named calls with its terms, and their own sha
   CHECK(*parts[0]->request.terms == OperationTerms{.prescale = 2});
 }
 
+TEST_CASE("a tensor with its own name keeps it") {
+  const auto list = list_of_three();
+  list->request.tensors[2].name = "bias";
+  const auto parts = parts_of(list, "grad");
+  CHECK(parts[1]->request.name == "grad[2/3]");
+  CHECK(parts[2]->request.name == "bias");
+}
+
 TEST_CASE("a list ends with its last part, with the first error") {
   const auto list = list_of_three();
   const auto parts = parts_of(list, "grad");
