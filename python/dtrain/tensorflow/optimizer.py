@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from dtrain._errors import ArgumentError
 from dtrain.horovod.common.process_sets import ProcessSet, global_process_set
-from dtrain.horovod.common.reductions import Average
+from dtrain.horovod.common.reductions import Adasum, Average
 from dtrain.tensorflow import _keras_optimizer
 from dtrain.tensorflow._aggregation import Aggregation
 from dtrain.tensorflow._reducer import Reducer
@@ -34,9 +34,12 @@ class _DistributedOptimizer(tf.compat.v1.train.Optimizer):
         self._dtrain.add_local(var)
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the gradients of all ranks. With several passes a step, they are reduced in apply_gradients()."""
+        """Return the gradients of all ranks.
+
+        With several passes a step, and for Adasum, they are those of this rank: apply_gradients() reduces.
+        """
         rows = self._optimizer.compute_gradients(*args, **kwargs)
-        if self._aggregation.passes > 1:
+        if self._aggregation.passes > 1 or self._dtrain.op == Adasum:
             return rows
         variables = [variable for _, variable in rows]
         reduced = self._dtrain.reduce([gradient for gradient, _ in rows], variables)
@@ -44,17 +47,18 @@ class _DistributedOptimizer(tf.compat.v1.train.Optimizer):
 
     def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> Any:
         """Apply gradients; with several passes a step, once enough are added up. Each pass counts in `global_step`."""
-        if self._aggregation.passes == 1:
-            return self._optimizer.apply_gradients(grads_and_vars, global_step=global_step, name=name)
         rows = list(grads_and_vars)
+        if self._aggregation.passes == 1:
+            return self._applied(rows, global_step, name)
         variables = [variable for _, variable in rows]
         is_step, sums = self._aggregation.add([gradient for gradient, _ in rows])
         with tf.init_scope():
             self._optimizer._create_slots([variable for gradient, variable in rows if gradient is not None])
 
         def apply(scaled: list[Any]) -> Any:
-            reduced = self._dtrain.reduce(scaled, variables)
-            return self._optimizer.apply_gradients(list(zip(reduced, variables, strict=True)), name=name)
+            if self._dtrain.op != Adasum:
+                scaled = self._dtrain.reduce(scaled, variables)
+            return self._applied(list(zip(scaled, variables, strict=True)), None, name)
 
         def step() -> Any:
             done = self._aggregation.step(sums, apply)
@@ -64,6 +68,20 @@ class _DistributedOptimizer(tf.compat.v1.train.Optimizer):
         done = tf.cond(is_step, step, lambda: tf.constant(0))
         with tf.control_dependencies([] if tf.executing_eagerly() else [done]):
             return tf.no_op() if global_step is None else global_step.assign_add(1)
+
+    def _applied(self, rows: list[tuple[Any, Any]], global_step: Any, name: str | None) -> Any:
+        """Apply gradients. For Adasum each rank makes a step with its own, and the changes of weights are reduced."""
+        if self._dtrain.op != Adasum:
+            return self._optimizer.apply_gradients(rows, global_step=global_step, name=name)
+        variables = [variable for gradient, variable in rows if gradient is not None]
+        before = [tf.identity(variable) for variable in variables]
+        with tf.control_dependencies(before):
+            done = self._optimizer.apply_gradients(rows, global_step=global_step, name=name)
+        with tf.control_dependencies([] if tf.executing_eagerly() else [done]):
+            changes = [variable.read_value() - one for variable, one in zip(variables, before, strict=True)]
+        reduced = self._dtrain.reduce(changes, variables)
+        triples = zip(variables, before, reduced, strict=True)
+        return tf.group(*[variable.assign(one + change) for variable, one, change in triples])
 
     def get_slot(self, *args: Any, **kwargs: Any) -> Any:
         """Return a slot of the optimizer within."""
@@ -117,6 +135,11 @@ def DistributedOptimizer(  # noqa: N802
     if isinstance(optimizer, tf.compat.v1.train.Optimizer):
         name = name or f"Distributed{type(optimizer).__name__}"
         return _DistributedOptimizer(optimizer, (name, use_locking), reducer, aggregation)
+    if op == Adasum and _keras_optimizer.is_keras(optimizer):
+        raise ArgumentError(
+            "op: an optimizer of Keras has no Adasum, which combines changes of weights; give one of"
+            " tf.compat.v1.train, or DistributedGradientTape(op=hvd.Adasum) for gradients"
+        )
     if not _keras_optimizer.is_keras(optimizer):
         raise ArgumentError(
             f"optimizer: give an optimizer of tf.compat.v1.train or of Keras, not {type(optimizer).__name__}"

@@ -199,6 +199,44 @@ def test_a_session(passes):
     assert close(result, expected)
 
 
+# How Adam changes two weights in a first step is known only to a first step of its own.
+def changes_of_adam(gradients):
+    own = [tf.Variable(tf.zeros_like(gradient)) for gradient in gradients]
+    tf.compat.v1.train.AdamOptimizer(0.1).apply_gradients(list(zip(gradients, own, strict=True)))
+    return [one.numpy() for one in own]
+
+
+def adasum_of(changes):
+    return [hvd.allreduce(one, op=hvd.Adasum).numpy() for one in changes]
+
+
+@pytest.mark.parametrize("passes", [1, 2])
+def test_adasum_combines_the_changes_of_weights(passes):
+    if hvd.size() & (hvd.size() - 1):
+        pytest.skip("Adasum needs a power of 2")
+    gradients = [tf.constant([1.0 + hvd.rank(), -3.0]), tf.constant([[0.5 - hvd.rank()]])]
+    begin = [numpy.float32([1, 2]), numpy.float32([[3]])]
+    plain = tf.compat.v1.train.AdamOptimizer(0.1)
+    variables = [tf.Variable(one) for one in begin]
+    eager = hvd.DistributedOptimizer(plain, op=hvd.Adasum, backward_passes_per_step=passes)
+    for _ in range(passes):
+        eager.apply_gradients(list(zip(gradients, variables, strict=True)))
+    combined = adasum_of(changes_of_adam([passes * gradient for gradient in gradients]))
+    expected = [one + change for one, change in zip(begin, combined, strict=True)]
+    assert close([one.numpy() for one in variables], expected)
+
+    numbers = [gradient.numpy() for gradient in gradients]
+    with tf.Graph().as_default():
+        weights = [tf.compat.v1.get_variable(f"weights_{place}", initializer=one) for place, one in enumerate(begin)]
+        loss = sum(tf.reduce_sum(one * number) for one, number in zip(weights, numbers, strict=True))
+        own = tf.compat.v1.train.AdamOptimizer(0.1)
+        train = hvd.DistributedOptimizer(own, op=hvd.Adasum, backward_passes_per_step=passes).minimize(loss)
+        with tf.compat.v1.train.MonitoredTrainingSession() as session:
+            for _ in range(passes):
+                session.run(train)
+            assert close(session.run(weights), expected)
+
+
 def test_local_variables():
     one, two = tf.Variable([1.0]), tf.Variable([1.0])
     wrapped = hvd.DistributedOptimizer(keras.optimizers.SGD(1.0))
@@ -260,6 +298,7 @@ def test_a_saved_model_loads_without_dtrain(suffix, tmp_path):
         (lambda: hvd.DistributedOptimizer(hvd.DistributedOptimizer(keras.optimizers.SGD())), "wrap it once"),
         (lambda: hvd.DistributedOptimizer(keras.optimizers.SGD(), backward_passes_per_step=0), "give a number from 1"),
         (lambda: hvd.DistributedOptimizer(keras.optimizers.SGD(), compression=3), "compression: give one of"),
+        (lambda: hvd.DistributedOptimizer(keras.optimizers.SGD(), op=hvd.Adasum), "op: an optimizer of Keras has no"),
         (lambda: hvd.DistributedOptimizer(keras.optimizers.SGD(), groups="x"), "groups: give a number"),
         (lambda: hvd.DistributedOptimizer(keras.optimizers.SGD(), process_set=1), "process_set: give a ProcessSet"),
         (lambda: hvd.DistributedGradientTape(3), "gradtape: give a tf.GradientTape"),
