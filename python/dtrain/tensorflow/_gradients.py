@@ -44,14 +44,18 @@ def allreduces(tensors: Sequence[Any], terms: Terms, name: str | None, *, groupe
     """Return the reductions of tensors. Their gradients are reduced as the tensors are."""
     check_list(tensors)
     given = [_memory.check(tensor) for tensor in tensors]
-    start = functools.partial(_starts.start_allreduce, terms=terms, grouped=grouped)
-    kind = "grouped_allreduce" if grouped else "allreduce"
-    outputs = [(tensor.dtype, tensor.shape) for tensor in given]
 
     def backward(gradients: Sequence[Any], _: Sequence[Any]) -> Sequence[Any]:
         return allreduces(gradients, terms, None, grouped=grouped)
 
-    return _differentiable(lambda *own: _graph.run(start, own, outputs, kind, name), backward, given)
+    def forward(*own: Any) -> list[Any]:
+        if grouped:
+            start = functools.partial(_starts.start_allreduces, terms=terms, places=None)
+            return _graph.run_list(start, own, "grouped_allreduce", name)
+        start = functools.partial(_starts.start_allreduce, terms=terms)
+        return _graph.run(start, own, [(own[0].dtype, own[0].shape)], "allreduce", name)
+
+    return _differentiable(forward, backward, given)
 
 
 def allgathers(tensors: Sequence[Any], set_number: int | None, name: str | None) -> list[Any]:

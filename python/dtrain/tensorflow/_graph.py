@@ -6,6 +6,7 @@ pool. So ranks whose threads run operations in other orders do not wait for each
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 import threading
@@ -19,8 +20,10 @@ from dtrain._errors import ArgumentError, Error
 from dtrain.horovod.common.handles import Handle, HandleList
 from dtrain.tensorflow import _memory
 from dtrain.tensorflow._failures import failures, of_tensorflow
+from dtrain.tensorflow._packing import Packing
 
 Start = Callable[[Sequence[Any], str | None], Handle | HandleList]
+StartParts = Callable[..., Handle]  # a Start with the argument `parts`, which are those of _starts
 Outputs = Sequence[tuple[Any, Any]]  # a type and a shape each
 
 
@@ -109,6 +112,20 @@ def run(start: Start, tensors: Sequence[Any], outputs: Outputs, kind: str, name:
     for result, (_, shape) in zip(results, outputs, strict=True):
         result.set_shape(shape)
     return results
+
+
+def run_list(start: StartParts, tensors: Sequence[Any], kind: str, name: str | None) -> list[Any]:
+    """Return the tensors of an operation whose results are like its tensors, which are parts of the arrays."""
+    if tf.executing_eagerly():
+        return run(functools.partial(start, parts=None), tensors, _like(tensors), kind, name)
+    packing = Packing(tensors)
+    label = Label(_name_in_graph(kind, name, tensors))
+    packed = packing.pack(tensors)
+    return packing.unpack(run(functools.partial(start, parts=packing.parts), packed, _like(packed), kind, label))
+
+
+def _like(tensors: Sequence[Any]) -> Outputs:
+    return [(tensor.dtype, tensor.shape) for tensor in tensors]
 
 
 def _never_folded() -> Any:

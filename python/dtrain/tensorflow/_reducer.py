@@ -106,7 +106,7 @@ class Reducer:
         pairs = [self.compression.compress(one) for _, one in dense]
         small = [one for one, _ in pairs]
         start = functools.partial(_starts.start_allreduces, terms=terms, places=places)
-        reduced = _graph.run(start, small, [(one.dtype, one.shape) for one in small], "gradients", label)
+        reduced = _graph.run_list(start, small, "gradients", label)
         results = [self.compression.decompress(one, ctx) for one, (_, ctx) in zip(reduced, pairs, strict=True)]
         return list(zip(places, results, strict=True))
 

@@ -13,7 +13,7 @@ from dtrain import _core
 from dtrain._errors import ArgumentError
 from dtrain._tensors import View, describe
 from dtrain.horovod.common.basics import Group, basics
-from dtrain.horovod.common.handles import Handle, HandleList
+from dtrain.horovod.common.handles import Handle
 from dtrain.horovod.common.reductions import ENGINE_OPS, LINEAR, Adasum, factor_of, rows_of_ranks
 from dtrain.tensorflow import _memory
 
@@ -58,55 +58,67 @@ def _check_op(array: Any, op: int) -> None:
         raise ArgumentError("op: complex tensors have Sum and Average only")
 
 
-def start_allreduce(arrays: Arrays, name: str | None, terms: Terms, *, grouped: bool = False) -> Handle:
-    """Start the reduction of one array, or of a list at once."""
+class Part(NamedTuple):
+    """A tensor within an array, from an element on. A shape of None stands for all of the array."""
+
+    array: int
+    offset: int = 0
+    shape: _memory.Shape | None = None
+
+
+def start_allreduce(arrays: Arrays, name: str | None, terms: Terms) -> Handle:
+    """Start the reduction of one array."""
+    (array,) = arrays
+    _check_op(array, terms.op)
+    group = basics.member(terms.set_number)
+    results = _memory.empty_arrays(arrays)
+    source, target = describe(_real(array)), describe(_real(results[0]), writable=True)
+    operation = _core_of(group).all_reduce
+
+    def start(label: str) -> Handle:
+        options = (label, 0, terms.prescale, terms.postscale, source.shape, 0, 0, None, 0, None)
+        ends = (source.address, target.address)
+        work = operation(*ends, source.count, source.type, ENGINE_OPS[terms.op], 0, options, (source, target))
+        return Handle(work, "ALLREDUCE", label, lambda _: results)
+
+    return group.start("allreduce", name, start)
+
+
+def start_allreduces(
+    arrays: Arrays, name: str | None, terms: Terms, parts: Sequence[Part] | None, places: Sequence[int] | None
+) -> Handle:
+    """Start the reductions of the tensors in arrays at once; parts of None are an array each.
+
+    With places, each tensor has the name with its place, and another rank may have a sparse gradient there: both then
+    fail. Without, the tensors are a list, of the same length on all ranks.
+    """
     for array in arrays:
         _check_op(array, terms.op)
     group = basics.member(terms.set_number)
     results = _memory.empty_arrays(arrays)
     sources = [describe(_real(array)) for array in arrays]
     targets = [describe(_real(array), writable=True) for array in results]
-    pairs = zip(sources, targets, strict=True)
-    rows = tuple((source.address, target.address, source.count, source.type, source.shape) for source, target in pairs)
-    op = ENGINE_OPS[terms.op]
-    kept = (sources, targets)
-    core = _core_of(group)
-    source, target, count, kind, shape = rows[0]
+    rows = [_row_of(part, sources, targets) for part in parts or map(Part, range(len(arrays)))]
+    operation = _core_of(group).all_reduce_list
+    kind = "grouped_allreduce" if places is None else "allreduce"
 
     def start(label: str) -> Handle:
-        own_shape = None if grouped else shape
-        options = (label, 0, terms.prescale, terms.postscale, own_shape, 0, 0, None, 0, None)
-        if grouped:
-            work = core.all_reduce_list(rows, op, options, kept)
-        else:
-            work = core.all_reduce(source, target, count, kind, op, 0, options, kept)
-        return Handle(work, "GROUPED_ALLREDUCE" if grouped else "ALLREDUCE", label, lambda _: results)
+        named = rows
+        if places is not None:
+            named = [(*row, f"{label}.{place}") for row, place in zip(rows, places, strict=True)]
+        options = (label, 0, terms.prescale, terms.postscale, None, 0, 0, None, 0, None)
+        work = operation(tuple(named), ENGINE_OPS[terms.op], options, (sources, targets))
+        return Handle(work, kind.upper(), label, lambda _: results)
 
-    return group.start("grouped_allreduce" if grouped else "allreduce", name, start)
+    return group.start(kind, name, start)
 
 
-def start_allreduces(arrays: Arrays, name: str | None, terms: Terms, places: Sequence[int]) -> HandleList:
-    """Start the reduction of arrays at once, each under the name with its place.
-
-    Another rank may have a sparse gradient at this place, and both then fail.
-    """
-    for array in arrays:
-        _check_op(array, terms.op)
-    group = basics.member(terms.set_number)
-    results = _memory.empty_arrays(arrays)
-    op, operation = ENGINE_OPS[terms.op], _core_of(group).all_reduce
-    handles = []
-    for array, result, place in zip(arrays, results, places, strict=True):
-        source, target = describe(_real(array)), describe(_real(result), writable=True)
-
-        def start(label: str, source: View = source, target: View = target, result: Any = result) -> Handle:
-            options = (label, 0, terms.prescale, terms.postscale, source.shape, 0, 0, None, 0, None)
-            ends = (source.address, target.address)
-            work = operation(*ends, source.count, source.type, op, 0, options, (source, target))
-            return Handle(work, "ALLREDUCE", label, lambda _: [result])
-
-        handles.append(group.start("allreduce", f"{name}.{place}", start))
-    return HandleList(handles)
+def _row_of(part: Part, sources: Sequence[View], targets: Sequence[View]) -> tuple[Any, ...]:
+    source, target = sources[part.array], targets[part.array]
+    if part.shape is None:
+        return source.address, target.address, source.count, source.type, source.shape
+    begin = part.offset * source.element_bytes
+    return source.address + begin, target.address + begin, math.prod(part.shape), source.type, part.shape
 
 
 class _Rows:

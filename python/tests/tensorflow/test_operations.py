@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 import dtrain.tensorflow as hvd
+from dtrain.tensorflow._reducer import Reducer
 
 INTEGERS = [tf.uint8, tf.int8, tf.int16, tf.uint16, tf.int32, tf.int64]
 FLOATS = [tf.float16, tf.bfloat16, tf.float32, tf.float64]
@@ -200,3 +201,38 @@ def test_large_results_begin_where_operations_of_tensorflow_need_it():
         assert [float(tf.reduce_max(part)) for part in parts] == list(range(hvd.size()))
         scattered = hvd.reducescatter(tf.ones([count * hvd.size(), 3]))
         assert float(tf.reduce_sum(tf.slice(scattered, [1, 0], [count - 1, 3]))) == 3 * (count - 1)
+
+
+# Small tensors of one type are sent as one where their shapes are known.
+MIXED = [
+    ((), "float32"),
+    ((3,), "float32"),
+    ((2, 0), "float32"),
+    ((2, 3), "bfloat16"),
+    ((5,), "int64"),
+    ((4,), "complex64"),
+    ((300, 100), "float32"),
+    ((2,), "float32"),
+    ((3, 1), "bfloat16"),
+]
+
+
+@pytest.mark.parametrize("names", ["places", "list"])
+@pytest.mark.parametrize("known", [True, False])
+def test_lists_of_all_sizes_and_types(known, names):
+    shapes = [tf.TensorShape(shape if known else None) for shape, _ in MIXED]
+    signature = [tf.TensorSpec(shape, dtype) for shape, (_, dtype) in zip(shapes, MIXED, strict=True)]
+    given = [tf.cast(tf.fill(shape, hvd.rank() + place), dtype) for place, (shape, dtype) in enumerate(MIXED)]
+    reducer = Reducer(op=hvd.Sum)
+
+    @tf.function(input_signature=signature)
+    def reduce(*tensors):
+        return reducer.reduce(tensors) if names == "places" else hvd.grouped_allreduce(tensors, op=hvd.Sum)
+
+    for _ in range(2):
+        for place, (result, (shape, dtype)) in enumerate(zip(reduce(*given), MIXED, strict=True)):
+            total = sum(rank + place for rank in range(hvd.size()))
+            assert result.dtype == dtype
+            assert result.shape == shape
+            assert numpy.array_equal(result.numpy(), numpy.full(shape, total, result.numpy().dtype))
+    assert [one.shape for one in reduce.get_concrete_function().outputs] == shapes
