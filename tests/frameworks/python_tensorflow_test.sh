@@ -22,6 +22,11 @@ test_horovods_api_for_the_oldest_tensorflow() {
   run_on 2 "$repository/python/tests/tensorflow"
 }
 
+test_horovods_api_with_keras_2_on_todays_tensorflow() {
+  uses_wheel tensorflow
+  TF_USE_LEGACY_KERAS=1 run_on 2 -k 'fit or loads' "$repository/python/tests/tensorflow/test_optimizer.py"
+}
+
 test_horovods_api_for_tensorflow_on_two_hosts() {
   uses_wheel tensorflow
   run_on_hosts "$repository"/python/tests/tensorflow/test_{order,functions}.py
