@@ -52,7 +52,7 @@ def main():
     network.fit(x[share], inside[share], BATCH // hvd.size(), EPOCHS, verbose=0, callbacks=callbacks, shuffle=False)
 
     weights = np.concatenate([weight.ravel() for weight in network.get_weights()])
-    all_weights = hvd.allgather(weights[None])
+    all_weights = np.asarray(hvd.allgather(weights[None]))
     assert (all_weights == weights).all(), "the ranks have drifted apart"
     if hvd.rank() == 0:
         right = (network.predict(x, verbose=0) > 0.5) == (inside > 0.5)

@@ -21,6 +21,11 @@ class Aggregation:
         self._sums: list[Any] = []
         self._count: Any = None
 
+    @property
+    def counter(self) -> Any:
+        """The variable with the number of passes since the last step; None before the first pass."""
+        return self._count
+
     def _prepare(self, gradients: Sequence[Any]) -> None:
         """Make the variables. A session has them among its global variables, which are initialized and broadcast."""
         if self._count is not None:

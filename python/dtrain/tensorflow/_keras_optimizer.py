@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,6 +28,11 @@ class _Distributed:
         """Leave the gradient of a variable that of this rank."""
         self._dtrain.add_local(variable)
 
+    @property
+    def _agg_helper(self) -> Aggregation | None:
+        """The sums of several passes, by the name that they have in Horovod; None where each pass is a step."""
+        return self._dtrain_aggregation if self._dtrain_aggregation.passes > 1 else None
+
     def _stepped(self, gradients: Sequence[Any], variables: Sequence[Any], apply: Any) -> Any:
         """Reduce gradients and apply them; with several passes a step, once enough are added up."""
         aggregation = self._dtrain_aggregation
@@ -41,13 +47,24 @@ class _Distributed:
             return aggregation.step(sums, lambda scaled: apply(self._dtrain.reduce(scaled, variables)))
 
         if tf.executing_eagerly():
-            return step() if bool(is_step) else None
-        return tf.cond(is_step, lambda: _constant_after(step), lambda: tf.constant(0))
+            return step() if bool(is_step) else self._count_pass()
+        return tf.cond(is_step, lambda: _constant_after(step), lambda: _constant_after(self._count_pass))
+
+    def _count_pass(self) -> Any:
+        """Count a pass that is no step, as Horovod does: schedules of the learning rate count passes."""
+        return self.iterations.assign_add(1)  # type: ignore[attr-defined]
 
 
 def _constant_after(step: Any) -> Any:
     with tf.control_dependencies([step()]):
         return tf.constant(1)
+
+
+def _error_of_scale() -> ArgumentError:
+    return ArgumentError(
+        "optimizer: a LossScaleOptimizer checks the gradients of one rank; give DistributedOptimizer the "
+        "LossScaleOptimizer, and not the other way round"
+    )
 
 
 class _Keras3(_Distributed):
@@ -63,10 +80,7 @@ class _Keras3(_Distributed):
     def __setattr__(self, name: str, value: Any) -> None:
         """Refuse what a LossScaleOptimizer sets in one that is made: it would reduce on some ranks only."""
         if name == "loss_scale_factor" and value is None and name in self.__dict__:
-            raise ArgumentError(
-                "optimizer: a LossScaleOptimizer checks the gradients of one rank; give DistributedOptimizer the "
-                "LossScaleOptimizer, and not the other way round"
-            )
+            raise _error_of_scale()
         super().__setattr__(name, value)
 
     def apply(self, grads: Sequence[Any], trainable_variables: Any = None) -> Any:
@@ -79,11 +93,53 @@ class _Keras3(_Distributed):
 
 
 class _Keras2(_Distributed):
-    """Keras 2: apply_gradients() is what minimize() and models call."""
+    """Keras 2: minimize() and models call compute_gradients() and apply_gradients(); other programs, either of them.
+
+    The first of them reduces. With several passes a step, it is always apply_gradients().
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuse what a LossScaleOptimizer sets in the optimizer that it takes."""
+        if name == "_is_wrapped_by_loss_scale_optimizer" and value:
+            raise _error_of_scale()
+        super().__setattr__(name, value)
+
+    def compute_gradients(self, loss: Any, var_list: Any, tape: Any = None) -> Any:
+        """Return pairs of a gradient of all ranks and its variable."""
+        return self._compute_gradients(loss, var_list, None, tape)
+
+    def _compute_gradients(self, loss: Any, var_list: Any, grad_loss: Any = None, tape: Any = None) -> Any:
+        """Do what compute_gradients() does; in the older optimizers of Keras 2, minimize() calls this one."""
+        tape = tf.GradientTape() if tape is None else tape
+        base: Any = super()
+        if hasattr(base, "_compute_gradients"):
+            pairs = base._compute_gradients(loss, var_list, grad_loss, tape=tape)
+        else:
+            pairs = base.compute_gradients(loss, var_list, tape=tape)
+        variables = [variable for _, variable in pairs]
+        return list(zip(self._reduced([gradient for gradient, _ in pairs], variables), variables, strict=True))
+
+    def get_gradients(self, loss: Any, params: Any) -> Any:
+        """Return the gradients of all ranks, in a graph of version 1."""
+        return self._reduced(list(super().get_gradients(loss, params)), list(params))  # type: ignore[misc]
+
+    def _reduced(self, gradients: list[Any], variables: list[Any]) -> list[Any]:
+        if self._dtrain_aggregation.passes > 1:
+            return gradients
+        reduced = self._dtrain.reduce(gradients, variables)
+        self.__dict__["_dtrain_reduced"] = [weakref.ref(one) for one in reduced if one is not None]
+        return reduced
+
+    def _is_reduced(self, gradients: list[Any]) -> bool:
+        """Return whether gradients are those that this optimizer has reduced last."""
+        known = {id(one()) for one in self.__dict__.get("_dtrain_reduced", ())} - {id(None)}
+        return bool(known) and all(one is None or id(one) in known for one in gradients)
 
     def apply_gradients(self, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
-        """Reduce the gradients, and apply them."""
+        """Reduce the gradients, unless compute_gradients() has done it, and apply them."""
         pairs = list(grads_and_vars)
+        if self._is_reduced([gradient for gradient, _ in pairs]):
+            return super().apply_gradients(pairs, *args, **kwargs)  # type: ignore[misc]
         variables = [variable for _, variable in pairs]
         apply = super().apply_gradients  # type: ignore[misc]
 

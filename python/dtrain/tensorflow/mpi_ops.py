@@ -100,6 +100,8 @@ __all__ = [
     "stop_timeline",
 ]
 
+_basics = basics  # the name that it has in Horovod
+
 
 def number_of(process_set: Any) -> int | None:
     """Return the number of a process set, or raise what makes a value none."""

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 import dtrain.tensorflow as hvd
+from dtrain.horovod.runner.common.util.env import get_env_rank_and_size
 
 
 def variables_of(rank):
@@ -76,3 +77,12 @@ def test_objects(job):
 def test_eager_programs_are_pointed_to_broadcast_variables():
     with pytest.raises(ValueError, match=r"call broadcast_variables\(model.variables\)"):
         hvd.broadcast_global_variables(0)
+
+
+def test_the_place_of_a_rank_before_init_and_its_process_sets(sets):
+    everyone = list(range(hvd.size()))
+    assert get_env_rank_and_size() == (hvd.rank(), hvd.size())
+    assert str(hvd.global_process_set) == f"ProcessSet(process_set_id=0, ranks={everyone}, mpi_comm=None)"
+    numbers = hvd.mpi_ops._basics._get_process_set_ids_and_ranks()
+    assert numbers[0] == everyone
+    assert [numbers[one.process_set_id] for one in sets] == [one.ranks for one in sets]

@@ -158,6 +158,32 @@ def test_several_passes_a_step(in_function, average):
         ]
 
     assert close(model.get_weights(), alone(keras.optimizers.SGD(0.1 if average else 0.2), 2, both))
+    # As with Horovod, so that schedules of the learning rate count passes.
+    assert int(tf.convert_to_tensor(wrapped.iterations)) == 4
+
+
+@pytest.mark.skipif(KERAS_3, reason="optimizers of Keras 3 compute no gradients")
+@pytest.mark.parametrize("in_function", [False, True])
+@pytest.mark.parametrize("legacy", [False, True])
+def test_gradients_that_the_optimizer_has_computed_are_reduced_once(in_function, legacy):
+    own = keras.optimizers.legacy.SGD(1.0) if legacy else keras.optimizers.SGD(1.0)
+    wrapped = hvd.DistributedOptimizer(own, op=hvd.Sum)
+    variable, other = tf.Variable([1.0, 2.0]), tf.Variable(3.0)
+    total = sum(range(1, hvd.size() + 1))
+
+    def train():
+        compute = wrapped._compute_gradients if legacy else wrapped.compute_gradients
+        pairs = compute(lambda: (hvd.rank() + 1.0) * tf.reduce_sum(variable) + 0 * other, [variable, other])
+        wrapped.apply_gradients(pairs)
+        return pairs[0][0]
+
+    gradient = (tf.function(train) if in_function else train)()
+    assert gradient.numpy().tolist() == [total, total]
+    assert variable.numpy().tolist() == [1.0 - total, 2.0 - total]
+    wrapped.minimize(lambda: (hvd.rank() + 1.0) * tf.reduce_sum(variable) + 0 * other, [variable, other])
+    assert variable.numpy().tolist() == [1.0 - 2 * total, 2.0 - 2 * total]
+    wrapped.apply_gradients([(tf.fill([2], hvd.rank() + 1.0), variable), (tf.constant(0.0), other)])
+    assert variable.numpy().tolist() == [1.0 - 3 * total, 2.0 - 3 * total]
 
 
 @pytest.mark.parametrize("passes", [1, 2])

@@ -17,6 +17,7 @@ MODULES = {
     "horovod.tensorflow.keras": "DistributedOptimizer load_model callbacks elastic broadcast",
     "horovod.tensorflow.keras.callbacks": "MetricAverageCallback LearningRateWarmupCallback BestModelCheckpoint",
     "horovod.tensorflow.keras.elastic": "KerasState CommitStateCallback run",
+    "horovod.runner.common.util.env": "get_env_rank_and_size",
     "horovod.keras": "PartialDistributedOptimizer init callbacks",
     "horovod.keras.callbacks": "BroadcastGlobalVariablesCallback",
     "horovod.keras.elastic": "KerasState",

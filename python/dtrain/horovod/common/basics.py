@@ -167,6 +167,10 @@ class Basics:
             raise ArgumentError(f"process_set: rank {self.world().rank} is not among its ranks {group.ranks}")
         return group
 
+    def _get_process_set_ids_and_ranks(self) -> dict[int, list[int]]:
+        """Return the ranks of the process sets by their numbers. It has Horovod's name, by which tests ask."""
+        return {number: list(group.ranks) for number, group in self._groups.items()}
+
     def add(self, ranks: Sequence[int]) -> int:
         """Make a process set, and return its number. All ranks of the job call it."""
         with self._lock:

@@ -14,6 +14,8 @@ __all__ = ["ProcessSet", "add_process_set", "global_process_set", "init", "remov
 class ProcessSet:
     """Some ranks of the job. It is usable once init() or add_process_set() has given it a number."""
 
+    mpi_comm: Any = None  # there are no MPI communicators here
+
     def __init__(self, ranks_or_comm: Any) -> None:
         if not isinstance(ranks_or_comm, Iterable):
             raise ArgumentError("ProcessSet: give a list of ranks; there are no MPI communicators here")
@@ -40,7 +42,7 @@ class ProcessSet:
         return basics.world().rank in (self.ranks if self.process_set_id != 0 else basics.group(0).ranks)
 
     def __repr__(self) -> str:
-        return f"ProcessSet(process_set_id={self.process_set_id}, ranks={self.ranks})"
+        return f"ProcessSet(process_set_id={self.process_set_id}, ranks={self.ranks}, mpi_comm={self.mpi_comm})"
 
 
 global_process_set = ProcessSet([])

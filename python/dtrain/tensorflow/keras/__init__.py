@@ -84,9 +84,9 @@ def DistributedOptimizer(  # noqa: N802
 
 
 def _value_of(tensor: Any) -> Any:
-    """Return the value of a tensor; in a session, that of Keras."""
+    """Return a tensor as it is; in a session of Keras, its value."""
     if tf.executing_eagerly():
-        return tensor.numpy()
+        return tensor
     return tf.compat.v1.keras.backend.get_session().run(tensor)
 
 

@@ -1,0 +1,1 @@
+"""Modules of Horovod's launcher that scripts import."""

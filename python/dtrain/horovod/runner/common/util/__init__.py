@@ -1,0 +1,1 @@
+"""Small functions that scripts take from Horovod's launcher."""
