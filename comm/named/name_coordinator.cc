@@ -39,6 +39,7 @@ Result<> NameCoordinator::add(int rank, NameArrival arrival, Time now) {
   if (has_quorum(arrival) && !quorums_.add(rank, arrival, now)) return {};
   const uint64_t name = arrival.descriptor.name_hash;
   const size_t ranks = options_.job_ranks.size();
+  const bool of_list = arrival.part_of.list != 0 && !has_quorum(arrival);
   Pending& pending = pending_
                          .try_emplace(name, Pending{.first = arrival.descriptor,
                                                     .arrived = std::vector<bool>(ranks),
@@ -54,6 +55,7 @@ Result<> NameCoordinator::add(int rank, NameArrival arrival, Time now) {
                        pending.arrived[index] ? "a second announcement" : "after a join, a call",
                        collective_label(arrival.descriptor.kind, 0, arrival.descriptor.name)));
   }
+  if (of_list) lengths_.add(rank, arrival.part_of);
   pending.arrived[index] = true;
   ++pending.arrivals;
   if (rank == 0) pending.priority = arrival.priority;
@@ -78,6 +80,7 @@ Result<> NameCoordinator::add(int rank, NameArrival arrival, Time now) {
     complete(name, pending);
   }
   complete_join();
+  if (of_list) fail_lists(lengths_.unequal(arrival.part_of, joined_));
   deadlock_at_ = blocked_.size() == ranks ? now + deadlock_after : Time::max();
   return {};
 }
@@ -104,10 +107,19 @@ std::vector<NameDecision> NameCoordinator::deadlock(Time now) {
   if (calls.empty()) return {};
   const std::optional<Mismatch> found = compare(calls, job_ranks_of(ranks), 0);
   if (!found) return {};
+  std::vector<NameDecision> decisions = fail_together(names, *found);
+  std::erase_if(blocked_, [&](const auto& blocked) { return !has_joined(blocked.first); });
+  return decisions;
+}
+
+/// Ends the matching of calls that can never all be made.
+std::vector<NameDecision> NameCoordinator::fail_together(const std::set<uint64_t>& names,
+                                                         const Mismatch& mismatch) {
   std::vector<uint64_t> failing(names.begin(), names.end());
   for (const uint64_t name : names) {
     quorums_.forget(pending_.at(name).part_of.list);
     // The parts that its list has held fail with it.
+    lengths_.forget(pending_.at(name).part_of);
     const auto held = lists_.find(pending_.at(name).part_of.list);
     if (held != lists_.end()) {
       for (const Complete& part : held->second)
@@ -118,16 +130,46 @@ std::vector<NameDecision> NameCoordinator::deadlock(Time now) {
     expected_.erase(name);
     pending_.erase(name);
   }
-  const OperationFailure why{Errc::mismatch, found->blamed_rank,
-                             found->text.substr(0, reason_bytes_max)};
+  const OperationFailure why{Errc::mismatch, mismatch.blamed_rank,
+                             mismatch.text.substr(0, reason_bytes_max)};
   std::vector<NameDecision> decisions;
   for (const uint64_t name : failing) {
     if (decisions.empty() || decisions.back().names.size() == names_per_decision_max)
       decisions.push_back({.names = {}, .failure = why});
     decisions.back().names.push_back(name);
   }
-  std::erase_if(blocked_, [&](const auto& blocked) { return !has_joined(blocked.first); });
   return decisions;
+}
+
+/// Fails lists of one name whose lengths differ.
+void NameCoordinator::fail_lists(const std::vector<uint64_t>& lists) {
+  if (lists.empty()) return;
+  std::set<uint64_t> names;
+  std::map<int, Descriptor> firsts;  // by rank: that of its first part
+  for (const auto& [name, pending] : pending_) {
+    if (std::ranges::find(lists, pending.part_of.list) == lists.end()) continue;
+    names.insert(name);
+    for (int rank = 0; rank < static_cast<int>(pending.arrived.size()); ++rank) {
+      if (!pending.arrived[static_cast<size_t>(rank)]) continue;
+      const auto differing = pending.differing.find(rank);
+      const Descriptor& own =
+          differing == pending.differing.end() ? pending.first : differing->second;
+      const auto first = firsts.try_emplace(rank, own).first;
+      if (own.name < first->second.name) first->second = own;
+    }
+  }
+  std::vector<Descriptor> calls;
+  std::vector<int> ranks;
+  for (auto& [rank, first] : firsts) {
+    calls.push_back(std::move(first));
+    ranks.push_back(rank);
+  }
+  const std::optional<Mismatch> found = compare(calls, job_ranks_of(ranks), 0);
+  if (!found) return;
+  for (const uint64_t name : names)
+    forget_blocked(name);
+  for (NameDecision& decision : fail_together(names, *found))
+    failed_.push_back(std::move(decision));
 }
 
 void NameCoordinator::complete(uint64_t name, Pending& pending) {
@@ -262,6 +304,7 @@ void NameCoordinator::finish(const ListPart& part_of, Complete complete) {
     if (held.size() < part_of.parts) return;
     together = std::move(held);
     lists_.erase(part_of.list);
+    lengths_.forget(part_of);
   } else {
     together.push_back(std::move(complete));
   }
@@ -402,7 +445,8 @@ size_t NameCoordinator::entries() const {
   for (const auto& [list, parts] : lists_)
     held += parts.size();
   return pending_.size() + limits_.size() + blocked + complete_.size() + failed_.size() +
-         joined_.size() + held + quorums_.entries() + expected_.size() + (all_joined_ ? 1 : 0);
+         joined_.size() + held + lengths_.entries() + quorums_.entries() + expected_.size() +
+         (all_joined_ ? 1 : 0);
 }
 
 std::optional<NameCoordinator::Overdue> NameCoordinator::overdue(Time now) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "comm/named/list_lengths.h"
 #include "comm/named/name_messages.h"
 #include "comm/named/quorum_steps.h"
 
@@ -19,7 +20,8 @@ inline constexpr size_t bucket_bytes_max = size_t{1} << 20;
 
 /// Rank 0's side of the matching of named collectives in a group. It collects which ranks have made
 /// which call, in any order. A call that all have made is run, with others that it can be fused
-/// with. A call that a rank has not made holds up no other, except the parts of its own list.
+/// with. A call that a rank has not made holds up no other, except the parts of its own list. Lists
+/// of one name and of different lengths fail as a mismatch when every rank has made one.
 ///
 /// A rank that joins makes no new calls until all have joined. Reductions need no call of it.
 ///
@@ -36,7 +38,9 @@ class NameCoordinator {
     size_t fused_bytes_max = size_t{64} << 10;  ///< larger calls are run alone
   };
   explicit NameCoordinator(Options options)
-      : options_(std::move(options)), quorums_(options_.job_ranks.size()) {}
+      : options_(std::move(options)),
+        lengths_(options_.job_ranks.size()),
+        quorums_(options_.job_ranks.size()) {}
 
   /// Takes the announcement of a rank. Fails with Errc::protocol when the rank has announced that
   /// name already, and rank 0 has not decided about it since.
@@ -119,6 +123,9 @@ class NameCoordinator {
   std::optional<OperationFailure> mismatch(const Pending& pending) const;
   void close_step(const QuorumSteps::Step& step);
   void forget_blocked(uint64_t name);
+  void fail_lists(const std::vector<uint64_t>& lists);
+  std::vector<NameDecision> fail_together(const std::set<uint64_t>& names,
+                                          const Mismatch& mismatch);
   bool can_be_fused(const Descriptor& descriptor) const;
   std::vector<int> job_ranks_of(std::vector<int> ranks) const;
 
@@ -129,6 +136,7 @@ class NameCoordinator {
   Time deadlock_at_ = Time::max();                 ///< when all ranks have blocked for long enough
   std::vector<Complete> complete_;  ///< by priority, then in the order of the last rank
   std::map<uint64_t, std::vector<Complete>> lists_;  ///< whose other parts are pending
+  ListLengths lengths_;
   QuorumSteps quorums_;
   std::vector<NameDecision> failed_;
   std::vector<int> joined_;  ///< in the order in which they joined

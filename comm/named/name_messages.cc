@@ -19,14 +19,21 @@ std::optional<DeviceRoute> read_route(Reader& reader) {
   return route;
 }
 
+/// Numbers that are far apart, so that no other list gets the sum of a name's hash and a length.
+uint64_t hash_of_length(uint32_t parts) {
+  return parts * uint64_t{0x9e3779b97f4a7c15};
+}
+
 }  // namespace
 
 ListPart ListPart::of(const Operation& part) {
   if (!part.list || !part.list->request.tensors.front().name.empty()) return {};
-  Writer writer;
   const auto parts = static_cast<uint32_t>(part.list->request.tensors.size());
-  writer.number(parts).text(part.list->request.name);
-  return {hash_of_name(as_text(writer.view())), parts};
+  return {hash_of_name(part.list->request.name) + hash_of_length(parts), parts};
+}
+
+uint64_t ListPart::name() const {
+  return list - hash_of_length(parts);
 }
 
 std::vector<int> NameDecision::included(int size) const {

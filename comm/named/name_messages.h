@@ -16,6 +16,8 @@ struct ListPart {
   uint32_t parts = 0;  ///< of the list
 
   static ListPart of(const Operation& part);
+  /// Returns a hash of the list's name, which lists of other lengths have, too.
+  uint64_t name() const;
 };
 
 /// A rank's announcement that it has made a named call.
