@@ -147,12 +147,13 @@ Result<std::optional<RankText>> find_rank(const OptionSources& sources,
   const auto given = find_option(sources, "node-rank");
   if (given && !is_variable(given) && given->value().starts_with(of_variable)) {
     const std::string name = given->value().substr(of_variable.size());
+    if (name.empty()) return given->expected("env:NAME with the name of a variable");
     const std::string value = value_in(environment, name);
     if (value.empty()) {
       return given->refuse(
-          format("there is no variable {} in the environment; set it to the rank "
-                 "of this node, or give the number",
-                 shell_quote(printable(name))));
+          format("the variable {} is {}; set it to the rank of this node, or give the number",
+                 shell_quote(printable(name)),
+                 environment.contains(name) ? "empty" : "not in the environment"));
     }
     return RankText{.text = value, .origin = name};
   }
@@ -231,8 +232,12 @@ Result<> check_node_words(const OptionSources& sources) {
     if (const auto given = find_option(sources, name)) TRY(given->text("a text"));
   }
   if (const auto given = find_option(sources, "no-token")) TRY(given->flag());
-  if (const auto given = find_option(sources, "master-port"))
-    TRY(given->integer(0, std::numeric_limits<uint16_t>::max()));
+  const auto port = find_option(sources, "master-port");
+  if (!port) return {};
+  // Where no nodes await each other nothing uses the port, and torchrun's 0 is one, too.
+  const std::optional<NodeRange> nodes = TRY(started_nodes(sources));
+  const int64_t least = nodes && port->value() != "0" ? 1 : 0;
+  TRY(port->integer(least, std::numeric_limits<uint16_t>::max()));
   return {};
 }
 

@@ -290,7 +290,8 @@ Result<std::optional<NodeRange>> read_node_range(const OptionSources& sources) {
   const bool valid =
       parts.size() <= 2 && least && most && 1 <= *least && *least <= *most && *most <= hosts_limit;
   if (!valid)
-    return given->expected("a number of hosts from 1, or MIN:MAX with MIN up to MAX, such as 2:4");
+    return given->expected(
+        format("1..{} hosts, or MIN:MAX with MIN up to MAX, such as 2:4", hosts_limit));
   return NodeRange{.least = static_cast<int>(*least), .most = static_cast<int>(*most)};
 }
 

@@ -59,7 +59,7 @@ test_sizes_that_contradict_each_other_are_refused() {
   refused -np 2 --max-restarts 2 --reset-limit 2 -- '--reset-limit: conflicts with --max-restarts'
   refused -H localhost:2 --host-discovery-script ./find -- '-H: conflicts with --host-discovery-script'
   refused -np 2 --slots-per-host 2 -- '--slots-per-host: only for hosts of --host-discovery-script'
-  refused --nproc-per-node 2 --nnodes 4:2 -- '--nnodes: expected a number of hosts from 1, or MIN:MAX'
+  refused --nproc-per-node 2 --nnodes 4:2 -- '--nnodes: expected 1..65536 hosts, or MIN:MAX'
   refused --nproc-per-node 2 --nnodes 2:4 -- '--nnodes: 2:4 nodes, but neither their hosts'
   refused --nproc-per-node 2 --nnodes 1:2:3 -- 'such as 2:4, got "1:2:3"'
   refused --role chief=1,worker=2 --min-np 2 -- 'the number of tasks of only one role can follow'

@@ -209,7 +209,14 @@ TEST_CASE("a job of nodes: wrong ranks and addresses are named") {
       {{{"nnodes", {"2"}}, {"node-rank", {"-1"}}, {"master-addr", {"n0"}}},
        "--node-rank: expected the rank"},
       {{{"nnodes", {"2"}}, {"node-rank", {"env:INDEX"}}, {"master-addr", {"n0"}}},
-       "--node-rank: there is no variable INDEX in the environment"},
+       "--node-rank: the variable INDEX is not in the environment; set it to the rank of this "
+       "node, "
+       "or give the number"},
+      {{{"nnodes", {"2"}}, {"node-rank", {"env:INDEX"}}, {"master-addr", {"n0"}}},
+       "--node-rank: the variable INDEX is empty; set it",
+       {{"INDEX", ""}}},
+      {{{"nnodes", {"2"}}, {"node-rank", {"env:"}}, {"master-addr", {"n0"}}},
+       "--node-rank: expected env:NAME with the name of a variable, got \"env:\""},
       {{{"nnodes", {"2"}}, {"node-rank", {"env:INDEX"}}, {"master-addr", {"n0"}}},
        "INDEX: expected the rank of this node, 0..1 of 2 nodes, got \"two\"",
        {{"INDEX", "two"}}},
@@ -219,6 +226,9 @@ TEST_CASE("a job of nodes: wrong ranks and addresses are named") {
        "--master-addr: expected a host name or an address, got \"n0:29500\""},
       {{{"nnodes", {"2"}}, {"node-rank", {"0"}}, {"master-addr", {"n0"}}, {"master-port", {"0"}}},
        "--master-port: expected 1..65535, got 0"},
+      {{{"nnodes", {"2"}}, {"node-rank", {"0"}}, {"master-addr", {"n0"}}, {"master-port", {"abc"}}},
+       "--master-port: expected 1..65535, got \"abc\""},
+      {{{"np", {"2"}}, {"master-port", {"abc"}}}, "--master-port: expected 0..65535, got \"abc\""},
       {{{"nnodes", {"2"}}, {"master-addr", {"n0"}}, {"rdzv-endpoint", {"n1:5"}}},
        "--rdzv-endpoint: n1:5, but --master-addr is n0; give the same, or leave one of them out"},
       {{{"nnodes", {"2"}}, {"master-port", {"6"}}, {"rdzv-endpoint", {"n1:5"}}},
@@ -231,7 +241,7 @@ TEST_CASE("a job of nodes: wrong ranks and addresses are named") {
        "--node-rank: the hosts are named, so dtrain is started once"}};
   expect_nodes_refused(cases);
   CHECK(node_text(decide_node({pet_source({{"nnodes", {"two"}}})}))
-            .starts_with("PET_NNODES: expected a number of hosts from 1"));
+            .starts_with("PET_NNODES: expected 1..65536 hosts"));
   CHECK(node_text(decide_node({flags({{"master-addr", {"n0"}}}),
                                pet_source({{"nnodes", {"2"}}, {"node-rank", {"2"}}})}))
             .starts_with("PET_NODE_RANK: expected the rank of this node, 0..1"));

@@ -257,7 +257,7 @@ TEST_CASE("--nnodes: a number or a range of hosts") {
     const auto range = read(text);
     REQUIRE_FALSE(range.has_value());
     CHECK(range.error().message.starts_with(
-        "--nnodes: expected a number of hosts from 1, or MIN:MAX with MIN up to MAX, such as 2:4, "
+        "--nnodes: expected 1..65536 hosts, or MIN:MAX with MIN up to MAX, such as 2:4, "
         "got "));
   }
 }

@@ -62,7 +62,7 @@ TEST_CASE("an option of torchrun or mpirun that cannot be honoured is refused in
       {{{"hostfile", {"hosts"}}, {"nnodes", {"4"}}},
        "--nnodes: 4, but the job has 2 hosts; name all of them: -H HOST,HOST,…"},
       {{{"np", {"2"}}, {"nnodes", {"x"}}},
-       "--nnodes: expected a number of hosts from 1, or MIN:MAX with MIN up to MAX, such as 2:4, "
+       "--nnodes: expected 1..65536 hosts, or MIN:MAX with MIN up to MAX, such as 2:4, "
        "got \"x\""},
       {{{"np", {"2"}}, {"node-rank", {"1"}}},
        "--node-rank: a job on one node has the rank 0 alone, not 1; where each node starts dtrain "
