@@ -144,7 +144,12 @@ Result<> DialedHosts::listen() {
   auto acceptor = listen_at("::");
   // A kernel without IPv6.
   if (!acceptor) acceptor = listen_at("0.0.0.0");
-  if (!acceptor) return fail(Errc::refused, "port of the agents: " + acceptor.error().message);
+  if (!acceptor) {
+    const std::string& why = acceptor.error().message;
+    const bool is_taken = places_ && why.ends_with(errno_text(EADDRINUSE));
+    return fail(Errc::refused, format("port of the agents: {}{}{}", why, is_taken ? "; " : "",
+                                      is_taken ? options_.nodes->advice.port_taken : ""));
+  }
   acceptor_ = *std::move(acceptor);
   where_.port = acceptor_->address().port;
   return {};
@@ -354,10 +359,9 @@ void DialedHosts::give_up(bool lacking, const std::string& why) {
 /// Names the addresses, and the last lines of the program.
 void DialedHosts::time_over() {
   if (places_) {
-    return give_up(false, format("it has not connected to port {} of this machine "
-                                 "(--start-timeout); does dtrain run start there, with its "
-                                 "--node-rank?",
-                                 where_.port));
+    return give_up(false,
+                   format("it has not connected to port {} of this machine (--start-timeout); {}",
+                          where_.port, options_.nodes->advice.absent));
   }
   for (const Run* const run : {&copying_, &first_}) {
     const std::string said =

@@ -48,6 +48,11 @@ class DialedHosts {
     std::vector<std::string> ips;  ///< of this machine, as the hosts may reach it; empty: any
     uint16_t port = 0;             ///< to listen at; 0: any
   };
+  /// The remedies for faults of a start.
+  struct NodeAdvice {
+    std::string absent;      ///< if a node does not connect in time
+    std::string port_taken;  ///< if another process listens at the port
+  };
   /// The facts that nodes know of each other before they connect.
   struct Nodes {
     Token token;
@@ -58,6 +63,7 @@ class DialedHosts {
     /// later.
     bool anonymous = false;
     int least = 0;  ///< with so many, node 0 included, the others are awaited for 30 s more
+    NodeAdvice advice = {};
   };
   struct Options {
     std::string program;  ///< its name, for messages

@@ -51,6 +51,31 @@ bool owns(const std::string& master) {
   });
 }
 
+/// A second node of rank 0 only shows by its effects: here the port is taken, or nodes are missing.
+DialedHosts::NodeAdvice advice_for(const NodeOptions& nodes) {
+  if (!nodes.rank) {
+    const std::string endpoint = host_port(nodes.master, nodes.port);
+    return {.absent = format(
+                "does dtrain run start there, with --rdzv-endpoint {} and --nnodes {}?", endpoint,
+                nodes.least == nodes.count ? format("{}", nodes.count)
+                                           : format("{}:{}", nodes.least, nodes.count)),
+            .port_taken =
+                format("give all nodes another port than that of --rdzv-endpoint {}", endpoint)};
+  }
+  // A look-up of a name could block; addresses and this machine's own name need none.
+  const bool is_numeric = IpNetwork::parse(nodes.master + "/0").has_value();
+  const std::string foreign =
+      is_numeric && !owns(nodes.master)
+          ? format("; this machine has no address {}, which is that of node 0", nodes.master)
+          : "";
+  return {.absent = format("does dtrain run start there, with its own {0}? A second node of rank 0 "
+                           "would wait, too: check {0} on each node{1}",
+                           nodes.rank_origin, foreign),
+          .port_taken = format("if that is another node of rank 0, check {} on each node, else "
+                               "give all nodes another port",
+                               nodes.rank_origin)};
+}
+
 Result<int> serve(const RunConfig& config, const Environment& environment, Runtime& runtime) {
   Dialed dialed = TRY(dial_node_0(runtime, *config.nodes,
                                   {.patience = config.start_timeout,
@@ -94,7 +119,8 @@ std::optional<DialedHosts::Options> dialed_by_nodes(const RunConfig& config) {
                                      .own = own_intro(config),
                                      .may_return = config.restarts.max > 0,
                                      .anonymous = config.restarts.size.has_value(),
-                                     .least = nodes.least};
+                                     .least = nodes.least,
+                                     .advice = advice_for(nodes)};
   return options;
 }
 

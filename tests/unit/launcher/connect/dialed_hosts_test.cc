@@ -255,6 +255,46 @@ TEST_CASE("DialedHosts: nodes without rank follow each other as their steps numb
   CHECK(hosts->names(true) == std::vector<std::string>{"a", "b", "c"});
 }
 
+DialedHosts::Options awaits_nodes(uint16_t port) {
+  DialedHosts::Options options = {.program = "dtrain run"};
+  options.where = [port] { return DialedHosts::Where{.ips = {}, .port = port}; };
+  options.nodes = DialedHosts::Nodes{.token = Token(),
+                                     .job = "nodes/",
+                                     .own = {.hostname = "first", .count = 2},
+                                     .least = 2,
+                                     .advice = {.absent = "start it", .port_taken = "free it"}};
+  return options;
+}
+
+TEST_CASE("DialedHosts: a node that does not come is named with the advice for it") {
+  const std::unique_ptr<Loop> loop = Loop::create().value();
+  Log log(Log::Level::normal, [](std::string_view) {});
+  DialedHosts::Options options = awaits_nodes(0);
+  options.patience = milliseconds(50);
+  const auto hosts = DialedHosts::create(*loop, log, std::move(options)).value();
+  std::string why;
+  const auto link = hosts->expect(
+      {.name = "node 1"},
+      {.on_end = [&why](const AgentConnection::CloseReason& reason) { why = reason.why; }});
+  REQUIRE(hosts->start());
+  run_until(*loop, [&why] { return !why.empty(); });
+  CHECK(why == format("it has not connected to port {} of this machine (--start-timeout); start it",
+                      hosts->port()));
+}
+
+TEST_CASE("DialedHosts: a port that another process has is named with the advice for it") {
+  const std::unique_ptr<Loop> loop = Loop::create().value();
+  Log log(Log::Level::normal, [](std::string_view) {});
+  const auto first = DialedHosts::create(*loop, log, awaits_nodes(0)).value();
+  const auto link = first->expect({.name = "node 1"}, {});
+  REQUIRE(first->start());
+  const auto second = DialedHosts::create(*loop, log, awaits_nodes(first->port())).value();
+  const auto other = second->expect({.name = "node 1"}, {});
+  const std::string why = second->start().error().message;
+  CHECK(why.starts_with("port of the agents: cannot listen on "));
+  CHECK(why.ends_with("Address already in use; free it"));
+}
+
 TEST_CASE("DialedHosts that cannot start the program has the reason") {
   const auto loop = Loop::create().value();
   Log quiet(Log::Level::quiet, [](std::string_view) {});

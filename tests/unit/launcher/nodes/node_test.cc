@@ -53,6 +53,34 @@ TEST_CASE("node 0 awaits the others with their secret, and those that may return
   CHECK_FALSE(dialed_by_nodes(config));
 }
 
+TEST_CASE("node 0 advises what to check when a node is absent, or another process has the port") {
+  RunConfig config = config_of_nodes();
+  const auto advice = [&config] { return dialed_by_nodes(config)->nodes->advice; };
+  const std::string ranked =
+      "does dtrain run start there, with its own PET_NODE_RANK? A second node of rank 0 would "
+      "wait, too: check PET_NODE_RANK on each node";
+  CHECK(advice().absent == ranked);
+  CHECK(advice().port_taken ==
+        "if that is another node of rank 0, check PET_NODE_RANK on each node, else give all nodes "
+        "another port");
+  config.nodes->master = "n0.example";
+  CHECK(advice().absent == ranked);
+  for (const char* const foreign : {"192.0.2.77", "2001:db8::77"}) {
+    config.nodes->master = foreign;
+    CHECK(advice().absent ==
+          ranked + "; this machine has no address " + foreign + ", which is that of node 0");
+  }
+  // With c10d, there is no rank of a node to check.
+  config.nodes->rank.reset();
+  config.nodes->rank_origin.clear();
+  CHECK(advice().absent ==
+        "does dtrain run start there, with --rdzv-endpoint [2001:db8::77]:1 and --nnodes 3?");
+  CHECK(advice().port_taken ==
+        "give all nodes another port than that of --rdzv-endpoint [2001:db8::77]:1");
+  config.nodes->least = 2;
+  CHECK(advice().absent.ends_with("and --nnodes 2:3?"));
+}
+
 TEST_CASE("a rank decides which node is node 0, else the address of the endpoint") {
   std::string logged;
   Log log(Log::Level::normal, [&logged](std::string_view line) { logged += line; });
