@@ -66,10 +66,21 @@ bool counts_in_pods(const Option& option) {
 }
 
 /// Returns the request for the job of a file, or of the options alone.
-Result<RunRequest> export_request(const JobWords& words, std::vector<std::string> environment) {
-  if (!words.file.empty()) return job_request(words, std::move(environment));
-  return RunRequest{
-      .flags = words.flags, .command = words.command, .environment = std::move(environment)};
+Result<RunRequest> export_request(const ExportWords& words, std::vector<std::string> environment) {
+  const JobWords& job = words.job;
+  if (job.file.empty()) {
+    return RunRequest{
+        .flags = job.flags, .command = job.command, .environment = std::move(environment)};
+  }
+  auto request = job_request(job, std::move(environment));
+  const bool may_be_command =
+      words.target == Target::kubernetes && job.command.empty() && !job.file.ends_with(".toml");
+  if (request || !may_be_command) return request;
+  return fail(request.error().code,
+              format("{}; if {} is the command of the job, write it behind --: dtrain export "
+                     "kubernetes OPTIONS -- {}",
+                     request.error().message, shell_quote(printable(job.file)),
+                     shell_quote(printable(job.file))));
 }
 
 constexpr std::array<std::string_view, 2> kubernetes_flags = {"--with-secret", "--without-dtrain"};
@@ -189,7 +200,7 @@ Result<ExportJob> export_job(const ExportWords& words, const std::vector<std::st
                              const FileNoticeSink& notice) {
   const Environment variables = parse_environment(environment);
   const std::string folder = current_folder(variables);
-  RunRequest request = TRY(export_request(words.job, deciding_variables(environment)));
+  RunRequest request = TRY(export_request(words, deciding_variables(environment)));
   const OptionSources sources =
       TRY(load_sources(request.flags, request.environment, {}, request.job));
   ExportJob job = {.options = decided_options(sources, false),

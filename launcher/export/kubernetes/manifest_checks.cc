@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "launcher/config/role.h"
 #include "launcher/export/containers.h"
+#include "launcher/export/kubernetes/image_name.h"
 #include "launcher/export/kubernetes/kubernetes_job.h"
 #include "launcher/export/kubernetes/object_names.h"
 
@@ -54,12 +55,20 @@ Result<> check_names_of_objects(const ExportJob& job, const KubernetesOptions& o
 
 Result<> check_manifest_images(const ExportJob& job) {
   for (const Role& role : job.config.roles) {
-    if (!image_of(job.config, role).empty()) continue;
-    return fail(
-        Errc::input,
-        format("role {0}: a pod needs an image; add image = \"NAME:TAG\" to the file, there "
-               "or in [roles.{0}], or give --image NAME:TAG",
-               role.name));
+    const std::string& image = image_of(job.config, role);
+    if (is_image_name(image)) continue;
+    if (image.empty()) {
+      return fail(
+          Errc::input,
+          format("role {0}: a pod needs an image; add image = \"NAME:TAG\" to the file, there "
+                 "or in [roles.{0}], or give --image NAME:TAG",
+                 role.name));
+    }
+    return fail(Errc::input,
+                format("role {}: no cluster can pull the image \"{}\": Kubernetes takes "
+                       "[HOST[:PORT]/]NAME[:TAG][@DIGEST] without blanks, and a NAME of lower-case "
+                       "letters, digits, ., _, - and /; correct the name",
+                       role.name, printable(image)));
   }
   return {};
 }

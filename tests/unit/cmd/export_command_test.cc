@@ -104,6 +104,28 @@ TEST_CASE("wrong words of export kubernetes are refused with the next step") {
   }
 }
 
+TEST_CASE("a command without -- is no file of a job for Kubernetes") {
+  const TemporaryFolder folder;
+  const auto error_for = [&folder](const std::string& name, const Line& more = {}) {
+    Line words = {"kubernetes", "--kind", "jobset", folder.path() + "/" + name};
+    words.insert(words.end(), more.begin(), more.end());
+    return export_job(read_export_words(words).value(), {"HOME=/none", "PATH=/bin"})
+        .error()
+        .message;
+  };
+  folder.write("train.py", "import os\n");
+  for (const std::string name : {"true", "train.py"}) {
+    CAPTURE(name);
+    CHECK(error_for(name).ends_with("; if " + folder.path() + "/" + name +
+                                    " is the command of the job, write it behind --: dtrain export "
+                                    "kubernetes OPTIONS -- " +
+                                    folder.path() + "/" + name));
+  }
+  CHECK(error_for("job.toml").ends_with("No such file or directory"));
+  // Here the command is given already.
+  CHECK(error_for("true", {"--", "x"}).ends_with("No such file or directory"));
+}
+
 TEST_CASE("a job in pods may have nodes without hosts") {
   const auto job_of = [](const Line& more) {
     Line words = {"kubernetes", "--kind", "jobset", "--image", "i"};

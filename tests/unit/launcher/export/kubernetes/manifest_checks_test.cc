@@ -55,5 +55,18 @@ TEST_CASE("a role without an image is refused") {
   CHECK(refused.error().message.starts_with("role worker: a pod needs an image; add image = "));
 }
 
+TEST_CASE("an image that no cluster can pull is refused") {
+  ExportJob job = pods_job("", "np = 2\n");
+  job.config.image = "i i";
+  const auto refused = check_manifest_job(job, {});
+  REQUIRE(!refused);
+  CHECK(refused.error().message.starts_with(
+      "role worker: no cluster can pull the image \"i i\": Kubernetes takes "));
+  job.config.roles.front().image = "reg.example.org/train:v1";
+  CHECK(check_manifest_job(job, {}));
+  job.config.roles.front().image = "Train";
+  CHECK(!check_manifest_job(job, {}));
+}
+
 }  // namespace
 }  // namespace dt

@@ -41,7 +41,18 @@ TEST_CASE("without dtrain it is mpirun, and a queue suspends the job in its poli
   options.queue = "team";
   const Exported exported =
       manifest_of("nnodes = '3'\nnproc-per-node = '2'\n", "timeout = '90s'\n", options).value();
-  CHECK(has_text(exported, "command: [mpirun, \"-n\", \"6\"]"));
+  // Without -- and options of dtrain, and with the operator's own sshd in the workers.
+  CHECK(has_text(exported,
+                 "            - name: launcher\n              image: i\n"
+                 "              command: [mpirun, \"-n\", \"6\"]\n"
+                 "              args: [python, a.py]\n"));
+  CHECK(has_text(exported,
+                 "    Worker:\n      replicas: 3\n      restartPolicy: Never\n      template:\n"));
+  CHECK(has_text(exported, "            - name: worker\n              image: i\n"));
+  for (const char* const absent : {"dtrain, run", "DTRAIN_", "PET_", "secretKeyRef"}) {
+    CAPTURE(absent);
+    CHECK(!has_text(exported, absent));
+  }
   CHECK(has_text(exported, "    suspend: true\n    activeDeadlineSeconds: 90\n"));
 }
 
