@@ -103,7 +103,7 @@ test_the_files_are_in_their_places() {
     share/fish/vendor_completions.d/dtrain.fish share/doc/dtrain/examples/hello/main.c share/doc/dtrain/examples/gpu_allreduce/main.cu \
     share/doc/dtrain/examples/linear_regression/README.md share/doc/dtrain/examples/ci-smoke.sh \
     share/doc/dtrain/examples/pytorch_ddp/train.py share/doc/dtrain/examples/data/digits.csv \
-    share/doc/dtrain/examples/CMakeLists.txt share/doc/dtrain/README.md share/doc/dtrain/docs/libdtrain.md; do
+    share/doc/dtrain/examples/CMakeLists.txt share/doc/dtrain/README.md share/doc/dtrain/docs/{jobs,libdtrain}.md; do
     expect test -s "prefix/$file"
   done
   expect test "$(readlink prefix/lib/libdtrain.so)" = libdtrain.so.0

@@ -7,7 +7,7 @@
 
 digits=$(dirname "$DTRAIN")/examples/digits
 images=$(realpath "$(dirname "$0")/../../examples/data/digits.csv")
-readme=$(realpath "$(dirname "$0")/../../README.md")
+jobs=$(realpath "$(dirname "$0")/../../docs/jobs.md")
 server_source=$(realpath "$(dirname "$0")/../unit/launcher/sync/source/git_server.h")
 
 # Serves the repository "private/app" to node1 alone, for the user "me" with the token "s3cret".
@@ -44,8 +44,8 @@ test_a_job_in_a_file_survives_its_session_and_returns_its_model() {
     mkdir "$(home_of $k)/imagenet"
     cp "$images" "$(home_of $k)/imagenet"
   done
-  # README's file, with this repository and one process a host.
-  sed -n '/^    schema = 1/,/^$/s/^    //p' "$readme" |
+  # The file of docs/jobs.md, with this repository and one process a host.
+  sed -n '/^    schema = 1/,/^$/s/^    //p' "$jobs" |
     sed "s|https://[^\"]*|http://127.0.0.1:$port/private/app|; s|/srv/|/root/|; s/:4\"/:1\"/g" >"$home/mnist.toml"
   on_node1 "$DTRAIN job run --detach mnist.toml"
   expect_status 0
