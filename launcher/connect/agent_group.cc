@@ -4,11 +4,11 @@
 #include "base/io/open_files.h"
 #include "base/text.h"
 #include "launcher/config/hosts/host_range.h"
+#include "launcher/connect/agent_start.h"
 #include "launcher/connect/host_failures.h"
 #include "launcher/process/open_files.h"
 #include "launcher/sync/host_connection.h"
 
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,12 +25,6 @@ constexpr Duration first_beats = seconds(10);
 constexpr Duration spare_patience = seconds(5);
 /// After this time without a hello, a user would like to know from which hosts.
 constexpr Duration missing_patience = seconds(5);
-
-std::string own_architecture() {
-  utsname about = {};
-  uname(&about);
-  return about.machine;
-}
 
 /// How long an agent that is added later may look for the resources of its host.
 constexpr Duration late_survey_patience = seconds(10);
@@ -210,7 +204,13 @@ void AgentGroup::report_missing() {
 
 void AgentGroup::report_lost(Agent& agent) {
   agent.sync.reset();
-  if (!handlers_.on_lost) return;
+  if (!handlers_.on_lost) {
+    if (!dialed_ || !dialed_->awaits_nodes()) return;
+    // Its cluster may start it anew while other nodes are missing. On failure it stays lost.
+    log_.warn("{}: {}; the job awaits it again", agent.link->host().name, agent.link->why());
+    static_cast<void>(reconnect(agent.number));
+    return;
+  }
   const Lease& lease = agent.link->lease();
   const auto away = lease.suspended(loop_.now());
   handlers_.on_lost(agent.number,

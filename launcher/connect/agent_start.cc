@@ -4,6 +4,8 @@
 #include "base/text.h"
 #include "launcher/protocol/message.h"
 
+#include <sys/utsname.h>
+
 #include <optional>
 
 namespace dt {
@@ -93,6 +95,12 @@ std::string with_values(const AgentBinary& binary, CachedExecutable cached) {
 }
 
 }  // namespace
+
+std::string own_architecture() {
+  utsname about = {};
+  ::uname(&about);
+  return about.machine;
+}
 
 std::string agent_command(const AgentBinary& binary, CachedExecutable cached) {
   return format("exec /bin/sh -c '{}'", with_values(binary, cached));

@@ -17,6 +17,9 @@ namespace dt {
 /// With `unused`, the host touches no copy, asks for the executable, and keeps none.
 enum class CachedExecutable : uint8_t { trusted, untrusted, unused };
 
+/// Returns the processor of this machine, as uname -m prints it.
+std::string own_architecture();
+
 /// Returns the command that starts an agent, for a login shell of any kind: /bin/sh with a script.
 /// The script runs ~/.cache/dtrain/SHA256/dtrain, and asks for the executable first if it is not
 /// there. The script also tries $XDG_RUNTIME_DIR/dtrain, then /tmp/dtrain-UID, if a folder cannot

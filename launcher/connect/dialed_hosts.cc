@@ -85,6 +85,11 @@ std::unique_ptr<AgentConnection> DialedHosts::expect(const Host& host,
   }
   expected_[index].connection = connection.get();
   expected_[index].pid = 0;
+  if (awaits_nodes_) {
+    // A lost node may have been one of the least number, for which the whole time is left.
+    give_up_timer_ = loop_.at(give_up_at_, [this] { time_over(); });
+    await_rest();
+  }
   return connection;
 }
 
@@ -95,6 +100,7 @@ Result<> DialedHosts::start() {
     order_.addresses.push_back({ip, where_.port});
   give_up_at_ = loop_.now() + options_.patience * 9 / 10;
   give_up_timer_ = loop_.at(give_up_at_, [this] { time_over(); });
+  awaits_nodes_ = places_.has_value();
   if (places_) return {};
   const std::string order = order_.text();
   if (order.size() > DialOrder::bytes_max) {
@@ -284,6 +290,7 @@ void DialedHosts::settle() {
     return expected.connection == nullptr || expected.connection->settled();
   });
   if (!settled) return;
+  awaits_nodes_ = false;
   give_up_timer_ = Timer();
   // A node too many learns why it has no place.
   if (!places_) acceptor_.reset();
@@ -358,6 +365,7 @@ void DialedHosts::give_up(bool lacking, const std::string& why) {
 
 /// Names the addresses, and the last lines of the program.
 void DialedHosts::time_over() {
+  awaits_nodes_ = false;
   if (places_) {
     return give_up(false,
                    format("it has not connected to port {} of this machine (--start-timeout); {}",

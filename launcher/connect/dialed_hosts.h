@@ -101,6 +101,8 @@ class DialedHosts {
   bool listening() const { return acceptor_ != nullptr; }
   /// True for a host whose agent may connect again after its loss.
   bool returns(const Host& host) const { return starts(host) && listening() && may_return(); }
+  /// True from start() until each node has come, or is awaited no longer.
+  bool awaits_nodes() const { return awaits_nodes_; }
   /// True where the agents are those of nodes.
   bool has_nodes() const { return places_.has_value(); }
   /// Notes what the node of this host is. Returns the host's name from now on. A node that does not
@@ -181,6 +183,7 @@ class DialedHosts {
   std::set<Refused> refused_;  ///< each is reported once
   Run first_;
   Run copying_ = {.copies = true};
+  bool awaits_nodes_ = false;
   Time give_up_at_;
   Timer give_up_timer_;
 };

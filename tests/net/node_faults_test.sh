@@ -7,6 +7,9 @@
 # shellcheck source=pods.sh
 . "$(dirname "$0")/pods.sh"
 
+# pod_count POD TEXT N: N lines of its stderr have this text.
+pod_count() { [[ $(grep -cF -- "$2" "$(pod_folder "$1")/stderr") -eq $3 ]]; }
+
 test_a_name_that_is_never_published_ends_the_nodes() {
   pods_up 2
   new_token
@@ -54,6 +57,24 @@ test_twins_are_named_on_both_sides_and_the_missing_rank_too() {
   grep -qF 'each node needs a rank of its own' "$(pod_folder 1)/stderr" "$(pod_folder 2)/stderr" ||
     pod_fail 'neither of the twins names the other'
   expect_not test -e "$(pod_folder 0)/home/started"
+  expect_no_processes
+}
+
+# Nobody is the node 1 for which both wait.
+test_two_nodes_of_rank_0_name_each_other() {
+  pods_up 2
+  new_token
+  local k
+  for k in 0 1; do
+    start_pod "$k" "$DTRAIN" run --nnodes 2 --node-rank 0 --master-addr "$(pod_address 0)" --start-timeout 12s touch started
+  done
+  finish_pods
+  expect_pods 3 3
+  for k in 0 1; do
+    expect_pod "$k" stderr 'A second node of rank 0 would wait, too: check --node-rank on each node'
+  done
+  expect_pod 1 stderr "this machine has no address $(pod_address 0), which is that of node 0"
+  expect_pod_lacks 0 stderr 'this machine has no address'
   expect_no_processes
 }
 
@@ -124,7 +145,7 @@ test_a_port_that_another_program_has_is_named() {
     --master-addr "$(pod_address 1)" touch started
   expect test "$status" -ne 0
   expect_stderr_contains '29500'
-  expect_stderr_contains 'Address already in use'
+  expect_stderr_contains 'Address already in use; if that is another node of rank 0, check --node-rank on each node'
   signal_pod 1 TERM
   finish_pods
   expect_no_processes
@@ -218,6 +239,30 @@ test_a_node_that_leaves_before_the_start_is_named() {
   expect_no_processes
 }
 
+test_a_node_that_is_lost_before_the_start_may_come_again() {
+  pods_up 3
+  new_token
+  start_node 0 --verbose --no-tag "${show_rank[@]}"
+  local signal count=0
+  for signal in KILL TERM; do
+    start_node 1 --no-tag "${show_rank[@]}"
+    wait_for pod_count 0 'node 1 is train-1' $((++count))
+    signal_pod 1 $signal
+    wait_for pod_count 0 'the job awaits it again' $count
+    wait "${pod_pid[1]}" || true
+  done
+  start_node 1 --no-tag "${show_rank[@]}"
+  wait_for pod_count 0 'node 1 is train-1' 3
+  start_node 2 --no-tag "${show_rank[@]}"
+  finish_pods
+  expect_pods 0 0 0
+  expect_all_ranks 3 1
+  expect_pod 0 stderr 'warning: train-1: its connection ended; the job awaits it again'
+  expect_pod 0 stderr 'warning: train-1: it got SIGTERM; the job awaits it again'
+  expect_pod_lacks 0 stderr 'is there already'
+  expect_no_processes
+}
+
 test_an_evicted_pod_that_does_not_come_back_ends_the_job() {
   pods_up 2
   new_token
@@ -242,6 +287,17 @@ test_c10d_without_an_owner_of_the_address_names_the_ranks() {
     expect_pod "$k" stderr 'dtrain: waiting for node 0 at 10.77.0.99:29400: '
     expect_pod "$k" stderr 'if no node has the address 10.77.0.99, give each its rank: --node-rank'
   done
+  expect_no_processes
+}
+
+test_c10d_without_the_other_nodes_names_the_endpoint() {
+  pods_up 1
+  new_token
+  start_pods "$DTRAIN" run --nnodes 2 --rdzv-backend c10d --rdzv-endpoint "$(pod_address 0)" --start-timeout 12s touch started
+  finish_pods
+  expect_pods 3
+  expect_pod 0 stderr "does dtrain run start there, with --rdzv-endpoint $(pod_address 0):29400 and --nnodes 2?"
+  expect_pod_lacks 0 stderr 'does dtrain run start there, with its'
   expect_no_processes
 }
 

@@ -9,7 +9,6 @@
 
 #include <doctest/doctest.h>
 
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,12 +20,6 @@ namespace dt {
 namespace {
 
 using Step = AgentStart::Step;
-
-std::string own_architecture() {
-  utsname about = {};
-  uname(&about);
-  return about.machine;
-}
 
 TEST_CASE("the output of a host before its agent runs is not taken for the agent's") {
   struct Case {

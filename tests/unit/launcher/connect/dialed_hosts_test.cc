@@ -276,8 +276,11 @@ TEST_CASE("DialedHosts: a node that does not come is named with the advice for i
   const auto link = hosts->expect(
       {.name = "node 1"},
       {.on_end = [&why](const AgentConnection::CloseReason& reason) { why = reason.why; }});
+  CHECK_FALSE(hosts->awaits_nodes());
   REQUIRE(hosts->start());
+  CHECK(hosts->awaits_nodes());
   run_until(*loop, [&why] { return !why.empty(); });
+  CHECK_FALSE(hosts->awaits_nodes());
   CHECK(why == format("it has not connected to port {} of this machine (--start-timeout); start it",
                       hosts->port()));
 }
