@@ -69,6 +69,10 @@ def disagreeing(first, others):
             lambda: hvd.allgather(tf.ones([2, 2]), name="f"),
             lambda: hvd.allgather(tf.ones([2, 3]), name="f"),
         ),
+        (
+            lambda: hvd.grouped_allreduce([tf.ones([2])] * 2, name="g")[0],
+            lambda: hvd.grouped_allreduce([tf.ones([2])] * 3, name="g")[0],
+        ),
     ],
 )
 def test_ranks_that_disagree(run, first, others):

@@ -29,6 +29,7 @@ WRONG = {
     "layout": lambda odd: sparse(torch.ones(5, 3)) if odd else hvd.allreduce(torch.ones(5, 3), name="layout"),
     "type of a sparse one": lambda odd: sparse(torch.ones(5, 3, dtype=torch.int32 if odd else torch.float32)),
     "shape of a sparse one": lambda odd: sparse(torch.ones(5 if odd else 6, 3)),
+    "length of a group": lambda odd: hvd.grouped_allreduce([torch.ones(2)] * (2 if odd else 3)),
     "in a group": lambda odd: hvd.grouped_allreduce([torch.ones(2), torch.ones(3 if odd else 4)]),
 }
 
