@@ -51,8 +51,12 @@ class _Distributed:
         return tf.cond(is_step, lambda: _constant_after(step), lambda: _constant_after(self._count_pass))
 
     def _count_pass(self) -> Any:
-        """Count a pass that is no step, as Horovod does: schedules of the learning rate count passes."""
-        return self.iterations.assign_add(1)  # type: ignore[attr-defined]
+        """Count a pass that is no step, as Horovod does: schedules of the learning rate count passes.
+
+        Keras 3 computes the number itself where it adds up gradients of several steps.
+        """
+        number = self.iterations  # type: ignore[attr-defined]
+        return number.assign_add(1) if hasattr(number, "assign_add") else tf.no_op()
 
 
 def _constant_after(step: Any) -> Any:

@@ -162,6 +162,24 @@ def test_several_passes_a_step(in_function, average):
     assert int(tf.convert_to_tensor(wrapped.iterations)) == 4
 
 
+@pytest.mark.skipif(not KERAS_3, reason="Keras 2 adds up no gradients itself")
+@pytest.mark.parametrize("in_function", [False, True])
+def test_several_passes_within_those_of_keras(in_function):
+    own = keras.optimizers.SGD(1.0, gradient_accumulation_steps=2)
+    wrapped = hvd.DistributedOptimizer(own, backward_passes_per_step=2, average_aggregated_gradients=True)
+    variable = keras.Variable([8.0])
+
+    def train():
+        wrapped.apply([tf.constant([hvd.rank() + 1.0])], [variable])
+
+    call = tf.function(train) if in_function else train
+    for _ in range(3):
+        call()
+    assert variable.numpy().tolist() == [8.0]
+    call()
+    assert variable.numpy().tolist() == [8.0 - (hvd.size() + 1) / 2]
+
+
 @pytest.mark.skipif(KERAS_3, reason="optimizers of Keras 3 compute no gradients")
 @pytest.mark.parametrize("in_function", [False, True])
 @pytest.mark.parametrize("legacy", [False, True])
