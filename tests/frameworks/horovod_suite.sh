@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Horovod's own tests of its APIs for PyTorch, TensorFlow and Keras, unmodified, on the package dtrain. Each test passes,
-# or fails for the cause in horovod_expected.txt. horovod_suite_test.sh runs those for TensorFlow.
+# or fails for the cause in horovod_expected.txt. horovod_suite_test.sh runs this.
 #
 #   HOROVOD_SOURCE=~/horovod tests/frameworks/horovod_suite.sh [VENV…]
 #

@@ -40,5 +40,9 @@ test_all_on_the_oldest_tensorflow() { run_long tensorflow-old; }
 
 test_all_on_todays_tensorflow() { run_long tensorflow; }
 
-install_wheel tensorflow tensorflow-old
+test_all_on_todays_pytorch() { run_long torch; }
+
+test_all_on_debians_pytorch() { run_long python-torch; }
+
+install_wheel tensorflow tensorflow-old torch python-torch
 run_tests "$@"
