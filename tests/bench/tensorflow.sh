@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Measures dtrain.tensorflow beside Horovod and MultiWorkerMirroredStrategy on TensorFlow 2.13, in alternation, and beside
-# processes that train alone. Prints Markdown tables of the figures of tensorflow_speed.py and tensorflow_lists.py.
+# Measures dtrain.tensorflow beside Horovod, MultiWorkerMirroredStrategy and processes that train alone, in alternation,
+# on TensorFlow 2.13. Prints Markdown tables of the figures of tensorflow_speed.py and tensorflow_lists.py.
 #
 #   tensorflow.sh [-k] [-r ROUNDS] [-n STEPS] [-t TABLES] [-f FIGURES]
 #
@@ -51,7 +51,8 @@ speeds() {
 }
 
 lists() {
-  local figures='dense_plain dense_grouped dense_tape small_plain small_grouped small_tape'
+  local figures='dense_plain dense_grouped dense_tape dense_identity'
+  figures+=' small_plain small_grouped small_tape small_identity'
   python3 "$here/python_table.py" "$rounds" "$1 ranks, lists" \
     "dtrain=$(command_of tensorflow-old "$1" tensorflow_lists.py "$steps" "$figures")"
 }

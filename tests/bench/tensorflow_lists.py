@@ -4,10 +4,12 @@ its name, a tab, and the value of the slowest rank.
 
     tensorflow_lists.py STEPS FIGURE…
 
-    dense_plain, small_plain      dtrain_all_reduce_list of arrays with the shapes of `dense` and `small` in
-                                  tensorflow_speed.py: median, us
-    dense_grouped, small_grouped  the same by grouped_allreduce in a tf.function, in % above the plain one
-    dense_tape, small_tape        the same by DistributedGradientTape, of a loss whose gradients are constants, in %
+    dense_plain, small_plain        dtrain_all_reduce_list of arrays with the shapes of `dense` and `small` in
+                                    tensorflow_speed.py: median, us
+    dense_grouped, small_grouped    the same by grouped_allreduce in a tf.function, in % above the plain one
+    dense_tape, small_tape          the same by DistributedGradientTape, of a loss whose gradients are constants, in %
+    dense_identity, small_identity  a tf.function that returns the same tensors unchanged, in % of the plain one; the
+                                    figures above include this cost of TensorFlow
 """
 import statistics
 import sys
@@ -56,21 +58,29 @@ def tape(tensors):
     return hvd.DistributedGradientTape(recorded, op=hvd.Sum).gradient(value, tensors)
 
 
-def times_of(steps, shapes, reduce):
+def identity(tensors):
+    return [tf.identity(one) for one in tensors]
+
+
+WAYS = {"plain": grouped, "grouped": grouped, "tape": tape, "identity": identity}
+
+
+def times_of(steps, shapes, way):
     """Returns the times of the plain way and of a function of TensorFlow, which take turns."""
     arrays = [numpy.full(shape, 1.0 + hvd.rank(), numpy.float32) for shape in shapes]
     tensors = [tf.constant(one) for one in arrays]
-    function = tf.function(reduce)
-    ways = [plain_of(arrays, [numpy.empty_like(one) for one in arrays]), lambda: function(tensors)]
+    function = tf.function(WAYS[way])
+    calls = [plain_of(arrays, [numpy.empty_like(one) for one in arrays]), lambda: function(tensors)]
     times = [[], []]
     total = hvd.size() * (hvd.size() + 1) / 2
+    expected = [total, 1.0 + hvd.rank() if way == "identity" else total]
     for _ in range(WARMUP_STEPS + steps):
-        for way, took in zip(ways, times):
+        for call, took, right in zip(calls, times, expected):
             hvd.barrier()
             begin = time.perf_counter()
-            results = way()
+            results = call()
             took.append(time.perf_counter() - begin)
-            assert all(numpy.all(numpy.asarray(one) == total) for one in results)
+            assert all(numpy.all(numpy.asarray(one) == right) for one in results)
             del results
     return [one[WARMUP_STEPS:] for one in times]
 
@@ -78,10 +88,10 @@ def times_of(steps, shapes, reduce):
 def figure_of(name, steps):
     kind, way = name.split("_")
     count = steps if kind == "dense" else 10 * steps
-    alone, whole = times_of(count, SHAPES[kind], tape if way == "tape" else grouped)
+    alone, whole = (statistics.median(times) for times in times_of(count, SHAPES[kind], way))
     if way == "plain":
-        return 1e6 * statistics.median(alone)
-    return 100 * (statistics.median(whole) / statistics.median(alone) - 1)
+        return 1e6 * alone
+    return 100 * whole / alone - (0 if way == "identity" else 100)
 
 
 def main():
