@@ -88,8 +88,13 @@ test_an_inserted_typo_is_caught_by_the_schemas_of_kubernetes() {
 # Runs the pods of pods.yaml to their ends. Stdout is that of the first.
 run_pods() {
   run_manifest pods.yaml "${python%/*}:/usr/bin:/bin"
-  local k
-  for k in "${!pod_status[@]}"; do expect test "${pod_status[k]}" = 0; done
+  # torchrun has hung once in many runs, with nothing of dtrain in its pods.
+  if [[ ${1-} == hang_once && " ${pod_status[*]} " == *' 124 '* ]]; then
+    echo "torchrun hangs; once more. Pods ended with ${pod_status[*]}:"
+    tail -n 20 pod? errors?
+    run_manifest_again
+  fi
+  [[ ${pod_status[*]} =~ ^[0\ ]+$ ]] || fail "pods ended with ${pod_status[*]}:" "$(tail -n 20 pod? errors?)"
   # shellcheck disable=SC2031 # the library sets it
   cp pod1 "$out/stdout"
 }
@@ -107,7 +112,7 @@ export_training() {
 test_torchrun_trains_in_the_pods_of_an_indexed_job() {
   uses torch
   export_training --kind indexed-job --nnodes 2 --nproc-per-node 2
-  run_pods
+  run_timeout_s=120 run_pods hang_once
   expect_training_result 4
 }
 

@@ -3,32 +3,40 @@
 #
 #   run_manifest FILE PATH   runs each pod of a manifest on a node of its own, to its end; PATH is that of the pods.
 #                            ${pod_status[K]} has the status of pod K, from 1, and podK and errorsK its output
+#   run_manifest_again       runs them once more
 #   expect_pod_statuses S…   those of pods 1, 2, …
 #
 # A pod has its host name, which all others know, and only its own variables. tests/cli/kubernetes/ reads the manifest.
 # Pod 1 of an MPIJob is its launcher. The others are deleted when it has ended, as the MPI Operator does it.
 net_tests=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 pod_status=()
+pod_count=0
+is_mpi=false
 
 # shellcheck disable=SC2031 # the library sets `out`
 run_manifest() {
-  local count k token is_mpi=false
-  local -a pids=()
+  local token
   token=$(od -An -v -tx1 -N32 /dev/urandom | tr -d ' \n')
   POD_PATH=$2 PYTHONDONTWRITEBYTECODE=1 python3 "$net_tests/../cli/kubernetes/pod_scripts.py" "$1" "$token" "$PWD" \
     >names || fail 'no scripts of pods'
-  count=$(wc -l <names)
-  hosts_up "$count"
+  pod_count=$(wc -l <names)
+  hosts_up "$pod_count"
   cat names >>"$out/net/hosts"
-  if grep -qx 'kind: MPIJob' "$1"; then is_mpi=true && mpi_image "$count"; fi
-  for ((k = 1; k <= count; ++k)); do
+  if grep -qx 'kind: MPIJob' "$1"; then is_mpi=true && mpi_image "$pod_count"; fi
+  run_manifest_again
+}
+
+run_manifest_again() {
+  local k
+  local -a pids=()
+  for ((k = 1; k <= pod_count; ++k)); do
     on_host "$k" timeout "$run_timeout_s" sh "$PWD/pod$k.sh" >"pod$k" 2>"errors$k" &
     pids[k]=$!
   done
   for k in "${!pids[@]}"; do
     pod_status[k]=0
     wait "${pids[k]}" || pod_status[k]=$?
-    if ((k == 1)) && $is_mpi; then delete_workers "$count"; fi
+    if ((k == 1)) && $is_mpi; then delete_workers "$pod_count"; fi
   done
 }
 
