@@ -17,7 +17,7 @@ scripts=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 # shellcheck disable=SC2034  # for the tests
 examples=$(realpath "$scripts/../../examples")
 # shellcheck disable=SC2034  # for the library of tests/cli
-run_timeout_s=240 # importing a framework alone takes long on a machine that is busy with other tests
+run_timeout_s=600 # one command may start thirty jobs, each of which imports a framework, on a busy machine
 
 uses() {
   local folder

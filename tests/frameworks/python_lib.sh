@@ -70,7 +70,7 @@ run_on_each_number() {
 
 run_on_hosts() {
   hosts_up 2
-  run_on_launcher "$DTRAIN" run -H node1:2,node2:2 -x HOSTS=2 -x PYTHONDONTWRITEBYTECODE=1 --timeout 220 \
+  run_on_launcher "$DTRAIN" run -H node1:2,node2:2 -x HOSTS=2 -x PYTHONDONTWRITEBYTECODE=1 --timeout $((run_timeout_s - 20)) \
     "$python" -m pytest -q -x -p no:cacheprovider "$@"
   expect_all_passed 4
 }

@@ -140,7 +140,7 @@ test_operations_with_several_numbers_of_ranks() {
 
 test_random_sequences_of_operations() {
   uses_wheel python
-  run_timeout_s=$(long_or 240 3600)
+  run_timeout_s=$(long_or 600 3600)
   export SEQUENCES
   SEQUENCES=$(long_or 200 20000)
   run_on 3 "$repository/python/tests/ranks/test_sequences.py"
@@ -179,7 +179,7 @@ sanitized() {
   mv package/_core.abi3.so package/_version.py package/dtrain/
   runtime=$(c++ -print-file-name="$2"):$(c++ -print-file-name=libstdc++.so)
   # Python is not built with the sanitizer, and frees little at its end.
-  run_dtrain run -np 2 --timeout 220 env LD_PRELOAD="$runtime" "$3" PYTHONPATH="$PWD/package" OPENBLAS_NUM_THREADS=1 \
+  run_dtrain run -np 2 --timeout $((run_timeout_s - 20)) env LD_PRELOAD="$runtime" "$3" PYTHONPATH="$PWD/package" OPENBLAS_NUM_THREADS=1 \
     "${fixed_addresses[@]}" "$python" -m pytest -q -x -p no:cacheprovider \
     "$repository"/python/tests/ranks/test_{arrays,contexts,errors,operations,sequences}.py
   expect_all_passed 2

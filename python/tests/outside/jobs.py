@@ -11,7 +11,7 @@ BUSY = os.environ.get("DTRAIN_TEST_LONG") != "1"
 DTRAIN = os.path.join(sys.prefix, "bin", "dtrain")
 PROLOGUE = """
 import dtrain, os, signal, sys, threading, time
-world = dtrain.init(timeout=60)
+world = dtrain.init(timeout=180)
 rank = world.rank
 """
 
@@ -40,7 +40,7 @@ def start(words: list[str], **changes: str) -> subprocess.Popen[str]:
 
 
 def finish(process: subprocess.Popen[str], begin: float) -> Ended:
-    stdout, stderr = process.communicate(timeout=60)
+    stdout, stderr = process.communicate(timeout=180)
     return Ended(process.returncode, stdout, stderr, time.monotonic() - begin)
 
 
