@@ -59,8 +59,8 @@ install_venv torch '' 'torch==2.15.0 numpy==2.4.6 pytest==9.2.0'
 install_venv mpi '' 'mpi4py==4.1.2 mpich==5.0.2'
 
 # pip builds Horovod from source against the installed framework, which an isolated build would not find. A cached
-# wheel could be for another framework. Optimised, it takes most of a processor for a quarter of an hour. Only the one
-# for TensorFlow is, because tests/bench/tensorflow.sh measures it, and Gloo without optimisation is a slower peer.
+# wheel could be for another framework. Only those for benchmarks are optimised, which takes twice as long: Gloo without
+# optimisation is a slower peer.
 MAKEFLAGS=-j$(nproc)
 export MAKEFLAGS
 horovod='--no-build-isolation --no-cache-dir horovod==0.28.1'
@@ -68,6 +68,8 @@ export HOROVOD_WITH_GLOO=1 HOROVOD_WITHOUT_MPI=1 HOROVOD_WITHOUT_MXNET=1
 HOROVOD_DEBUG=1 HOROVOD_WITH_PYTORCH=1 HOROVOD_WITHOUT_TENSORFLOW=1 \
   install_venv horovod-torch --system-site-packages 'setuptools<70 wheel' "$horovod"
 if [[ ${1-} == --long ]]; then
+  HOROVOD_WITH_PYTORCH=1 HOROVOD_WITHOUT_TENSORFLOW=1 \
+    install_venv horovod-torch-optimised --system-site-packages 'setuptools<70 wheel' "$horovod"
   HOROVOD_WITH_TENSORFLOW=1 HOROVOD_WITHOUT_PYTORCH=1 \
     install_venv horovod-tensorflow '' 'setuptools<70 wheel' tensorflow-cpu==2.13.1 "$horovod"
 fi

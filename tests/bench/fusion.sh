@@ -25,8 +25,8 @@ while getopts r:p:t:n: option; do
 done
 
 build=$(realpath "$here/../../build")
-"$here/../../tools/setup.sh" frameworks
-python=$build/venv-horovod-torch/bin/python
+"$here/../../tools/setup.sh" frameworks --long
+python=$build/venv-horovod-torch-optimised/bin/python
 install "$DTRAIN" "$out/dtrain"
 export OMP_NUM_THREADS=1
 

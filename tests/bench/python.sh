@@ -26,7 +26,7 @@ done
 
 build=$(realpath "$here/../../build")
 if ((keeps == 0)); then
-  "$here/../../tools/setup.sh" frameworks
+  "$here/../../tools/setup.sh" frameworks --long
   "$here/../../tools/wheel.sh" >/dev/null
   for name in python-torch torch; do
     "$build/venv-$name/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps \
@@ -45,7 +45,7 @@ command_of() {
 # beside_horovod LABEL RANKS FIGURES, beside_gloo LABEL RANKS FIGURES
 beside_horovod() {
   python3 "$here/python_table.py" "$rounds" "$1" "dtrain.torch=$(command_of python-torch dtrain "$2" "$3")" \
-    "Horovod=$(command_of horovod-torch horovod "$2" "$3")"
+    "Horovod=$(command_of horovod-torch-optimised horovod "$2" "$3")"
 }
 beside_gloo() {
   python3 "$here/python_table.py" "$rounds" "$1" "dtrain.torch=$(command_of torch dtrain "$2" "$3")" \

@@ -29,7 +29,8 @@ typedef struct dtrain_tensor_list {
  * The calls begin together: each tensor can be sent with others, and their order does not matter.
  * With options->name "grad", the tensors are named "grad[1/3]" to "grad[3/3]". Lists without a name
  * match by their order on each rank. Lists of one name whose lengths differ between the ranks fail
- * with _MISMATCH, once every rank has given one.
+ * with _MISMATCH, once every rank has given one. So two lists of one name and of different lengths
+ * must not be pending in another order on another rank.
  *
  * Either all tensors are sent or none is. They are sent when every rank has called each of them.
  * None is sent if one is wrong here (_INPUT) or differs between the ranks (_MISMATCH). The call
