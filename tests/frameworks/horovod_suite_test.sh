@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Horovod's own tests and examples on the package dtrain, where HOROVOD_SOURCE names a checkout of Horovod 0.28.1. The source
 # distribution on PyPI has neither.
-# shellcheck disable=SC2154  # set by the libraries
+# shellcheck disable=SC2154,SC2031  # set by the libraries
 # shellcheck source=../cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
 # shellcheck source=../net/lib.sh

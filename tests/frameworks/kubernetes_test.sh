@@ -154,6 +154,19 @@ test_pytorch_trains_in_the_pods_of_a_job_set() { pytorch_trains_in_pods_of jobse
 test_pytorch_trains_in_the_pods_of_a_train_job() { pytorch_trains_in_pods_of trainjob; }
 test_pytorch_trains_in_the_pods_of_an_mpi_job() { pytorch_trains_in_pods_of mpijob; }
 
+test_mpirun_starts_the_ranks_in_the_pods_of_an_mpi_job_without_dtrain() {
+  uses mpi
+  echo 'from mpi4py.MPI import COMM_WORLD as world; print(f"{world.allreduce(world.rank)} of {world.size}")' >code.py
+  run_dtrain export kubernetes --kind mpijob --without-dtrain --image i --nnodes 3 --nproc-per-node 1 -o pods.yaml \
+    -- "$python" "$PWD/code.py"
+  expect_status 0
+  sed -i 's/^  slotsPerWorker:/  mpiImplementation: MPICH\n&/' pods.yaml # by default it is Open MPI
+  run_manifest pods.yaml "${python%/*}:/usr/bin:/bin"
+  expect_pod_statuses 0
+  expect_file pod1 "$(printf '%s\n' '3 of 3' '3 of 3' '3 of 3')"
+  expect_no_processes
+}
+
 horovod_trains_in_pods_of() {
   uses horovod-torch
   run_in_pods_of "$1" "$examples/horovod_torch/train.py"

@@ -29,7 +29,10 @@ run_manifest() {
 run_manifest_again() {
   local k
   local -a pids=()
-  for ((k = 1; k <= pod_count; ++k)); do
+  rm -f sshd*.pid
+  for ((k = pod_count; k >= 1; --k)); do
+    # launcherCreationPolicy: WaitForWorkersReady.
+    if ((k == 1)) && $is_mpi; then wait_for workers_listen; fi
     on_host "$k" timeout "$run_timeout_s" sh "$PWD/pod$k.sh" >"pod$k" 2>"errors$k" &
     pids[k]=$!
   done
@@ -38,6 +41,11 @@ run_manifest_again() {
     wait "${pids[k]}" || pod_status[k]=$?
     if ((k == 1)) && $is_mpi; then delete_workers "$pod_count"; fi
   done
+}
+
+workers_listen() {
+  local k
+  for ((k = 2; k <= pod_count; ++k)); do [[ -s sshd$k.pid ]] || return 1; done
 }
 
 # mpi_image N: what N pods of an MPIJob have from their image and from the operator: an SSH server and client at port

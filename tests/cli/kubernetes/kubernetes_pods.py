@@ -170,10 +170,14 @@ def pods_of_mpi_job(job, config_maps, token):
             if role == "Launcher":
                 workers = range(spec["mpiReplicaSpecs"]["Worker"]["replicas"])
                 slots = spec["slotsPerWorker"]
-                lines = "".join(f"{name}-worker-{at}.{name}.default.svc slots={slots}\n" for at in workers)
+                is_mpich = spec.get("mpiImplementation") == "MPICH"  # the default is OpenMPI
+                between = ":" if is_mpich else " slots="
+                lines = "".join(f"{name}-worker-{at}.{name}.default.svc{between}{slots}\n" for at in workers)
                 pod["files"]["/etc/mpi/hostfile"] = [base64.b64encode(lines.encode()).decode(), 0o444]
-                pod["environment"]["OMPI_MCA_orte_keep_fqdn_hostnames"] = "true"
-                pod["environment"]["OMPI_MCA_orte_default_hostfile"] = "/etc/mpi/hostfile"
+                variable = "HYDRA_HOST_FILE" if is_mpich else "OMPI_MCA_orte_default_hostfile"
+                pod["environment"][variable] = "/etc/mpi/hostfile"
+                if not is_mpich:
+                    pod["environment"]["OMPI_MCA_orte_keep_fqdn_hostnames"] = "true"
                 pod["environment"]["K_MPI_JOB_ROLE"] = "launcher"
             else:
                 pod["command"] = pod["command"] or ["/usr/sbin/sshd", "-De"]
