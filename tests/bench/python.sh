@@ -10,29 +10,14 @@ set -euo pipefail
 
 # shellcheck source=places.sh
 . "$(dirname "$0")/places.sh"
+# shellcheck source=python_lib.sh
+. "$here/python_lib.sh"
 
-keeps=0 rounds=5 steps=10 tables='horovod torch init reinit hosts'
+rounds=5 steps=10 tables='horovod torch init reinit hosts'
 figures='import submit blocking resnet50 many training small wakeups counting'
-while getopts kr:n:t:f: option; do
-  case $option in
-    k) keeps=1 ;;
-    r) rounds=$OPTARG ;;
-    n) steps=$OPTARG ;;
-    t) tables=$OPTARG ;;
-    f) figures=$OPTARG ;;
-    *) exit 2 ;;
-  esac
-done
+read_options "$@"
 
-build=$(realpath "$here/../../build")
-if ((keeps == 0)); then
-  "$here/../../tools/setup.sh" frameworks --long
-  "$here/../../tools/wheel.sh" >/dev/null
-  for name in python-torch torch; do
-    "$build/venv-$name/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps \
-      --force-reinstall "$build"/dist/dtrain-*.whl
-  done
-fi
+install_wheel python-torch torch
 install "$build/venv-torch/bin/dtrain" "$out/dtrain"
 export OMP_NUM_THREADS=1
 

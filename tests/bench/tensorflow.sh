@@ -10,25 +10,12 @@
 set -euo pipefail
 
 here=$(realpath "$(dirname "$0")")
-keeps=0 rounds=5 steps=10 tables='2 4 memory2 memory4 lists2 lists4' figures='dense small fit'
-while getopts kr:n:t:f: option; do
-  case $option in
-    k) keeps=1 ;;
-    r) rounds=$OPTARG ;;
-    n) steps=$OPTARG ;;
-    t) tables=$OPTARG ;;
-    f) figures=$OPTARG ;;
-    *) exit 2 ;;
-  esac
-done
+# shellcheck source=python_lib.sh
+. "$here/python_lib.sh"
+rounds=5 steps=10 tables='2 4 memory2 memory4 lists2 lists4' figures='dense small fit'
+read_options "$@"
 
-build=$(realpath "$here/../../build")
-if ((keeps == 0)); then
-  "$here/../../tools/setup.sh" frameworks --long
-  "$here/../../tools/wheel.sh" >/dev/null
-  "$build/venv-tensorflow-old/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps \
-    --force-reinstall "$build"/dist/dtrain-*.whl
-fi
+install_wheel tensorflow-old
 export DTRAIN=$build/venv-tensorflow-old/bin/dtrain
 # shellcheck source=lib.sh
 . "$here/lib.sh"
