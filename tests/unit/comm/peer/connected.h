@@ -27,7 +27,7 @@ inline ConnectedTasks connect_tasks(bool encrypt = false) {
   const Fd listener = listen_on({"127.0.0.1", 0}).value();
   Fd dialed = start_connect(local_address(listener.get()).value()).value();
   pollfd waiting = {.fd = listener.get(), .events = POLLIN, .revents = 0};
-  REQUIRE(poll(&waiting, 1, 5000) == 1);
+  REQUIRE(poll(&waiting, 1, 60'000) == 1);
   const auto dialer =
       PeerHandshake::dial(std::move(dialed), ps,
                           {.claim = {token, "job", 1, worker, encrypt}, .deadline = deadline})

@@ -3,6 +3,7 @@
 #include "base/io/socket.h"
 #include "comm/transport/peer_endpoint.h"
 #include "comm/transport/peer_listener.h"
+#include "tests/unit/connected_to.h"
 #include "tests/unit/rendezvous/fixture.h"
 
 #include <doctest/doctest.h>
@@ -156,10 +157,7 @@ TEST_CASE("strangers cost a rank no time once its last link is connected") {
   const uint16_t port = local_address(held.get()).value().port;
   std::vector<Member> members = join_unconnected(server, Transport::automatic, port);
   const auto stranger = [&] {
-    Fd made = start_connect({"127.0.0.1", port}).value();
-    pollfd polled = {.fd = made.get(), .events = POLLOUT, .revents = 0};
-    REQUIRE(poll(&polled, 1, 10'000) == 1);
-    REQUIRE(connect_result(made.get(), {"127.0.0.1", port}));
+    Fd made = connected_to(Address{"127.0.0.1", port});
     REQUIRE(::send(made.get(), "GET / HTTP/1.1", 14, MSG_NOSIGNAL) == 14);
     return made;
   };
@@ -431,9 +429,7 @@ TEST_CASE("foreign connections do not disturb the joining") {
   const PeerEndpoint endpoint = PeerEndpoint::decode(*client->get(key, soon()).value()).value();
   std::vector<Fd> foreigners;
   for (int i = 0; i < 20; ++i) {
-    foreigners.push_back(start_connect(endpoint.tcp.at(0)).value());
-    pollfd fd = {.fd = foreigners.back().get(), .events = POLLOUT, .revents = 0};
-    REQUIRE(poll(&fd, 1, 5000) == 1);
+    foreigners.push_back(connected_to(endpoint.tcp.at(0)));
     const std::string noise = i % 2 == 0 ? "GET / HTTP/1.1\r\n\r\n" : "dtrain\n";
     CHECK(send(foreigners.back().get(), noise.data(), noise.size(), MSG_NOSIGNAL) > 0);
   }

@@ -4,6 +4,7 @@
 #include "base/io/open_files.h"
 #include "base/io/socket.h"
 #include "comm/transport/peer_listener.h"
+#include "tests/unit/connected_to.h"
 
 #include <doctest/doctest.h>
 
@@ -47,7 +48,7 @@ struct Dial {
   /// Waits until the kernel has an answer for the attempt.
   void answered() const {
     pollfd fd = {.fd = dial.fd(), .events = dial.events(), .revents = 0};
-    REQUIRE(poll(&fd, 1, 5000) == 1);
+    REQUIRE(poll(&fd, 1, 60'000) == 1);
   }
 
   Time now = Time(seconds(100));
@@ -60,11 +61,7 @@ struct FullQueue {
     // A second call of listen(2) changes the length of the queue.
     REQUIRE(listen(listener.get(), 1) == 0);
     for (int i = 0; i < 2; ++i)
-      waiting.push_back(start_connect(address).value());
-    for (const Fd& one_waiting : waiting) {
-      pollfd fd = {.fd = one_waiting.get(), .events = POLLOUT, .revents = 0};
-      REQUIRE(poll(&fd, 1, 5000) == 1);
-    }
+      waiting.push_back(connected_to(address));
   }
 
   Fd listener = listen_on({"127.0.0.1", 0}).value();

@@ -48,7 +48,7 @@ Sockets tcp_sockets() {
   const Fd listener = listen_on({"127.0.0.1", 0}).value();
   Fd dialer = start_connect(local_address(listener.get()).value()).value();
   pollfd fd = {.fd = listener.get(), .events = POLLIN, .revents = 0};
-  REQUIRE(poll(&fd, 1, 5000) == 1);
+  REQUIRE(poll(&fd, 1, 60'000) == 1);
   return {std::move(dialer), accept_one(listener.get()).value()};
 }
 
@@ -97,7 +97,7 @@ TEST_CASE("two tasks with one token complete a handshake over TCP and share a se
   REQUIRE(both.dialer.peer_handshake->done());
   AuthenticatedConnection dialer = both.dialer.peer_handshake->take();
   pollfd fd = {.fd = dialer.socket.get(), .events = POLLIN, .revents = 0};
-  REQUIRE(poll(&fd, 1, 5000) == 1);
+  REQUIRE(poll(&fd, 1, 60'000) == 1);
   char got[8] = {};
   CHECK(recv(dialer.socket.get(), got, sizeof got, 0) == 5);
   CHECK(std::string(got) == "early");
@@ -159,7 +159,7 @@ TEST_CASE("a peer that nobody listens for cannot be reached") {
           {.claim = {Token::random().value(), "job", 1, one}, .deadline = Time::max()})
           .value();
   pollfd fd = {.fd = peer_handshake->fd(), .events = peer_handshake->events(), .revents = 0};
-  REQUIRE(poll(&fd, 1, 5000) == 1);
+  REQUIRE(poll(&fd, 1, 60'000) == 1);
   CHECK(peer_handshake->advance().error().code == Errc::unreachable);
 }
 

@@ -3,6 +3,7 @@
 #include "base/crypto.h"
 #include "base/io/socket.h"
 #include "comm/transport/local_socket.h"
+#include "tests/unit/connected_to.h"
 
 #include <doctest/doctest.h>
 
@@ -27,10 +28,7 @@ Result<> take_all(PeerHandshake& peer_handshake) {
 }
 
 Fd connected_to(const PeerListener& listener) {
-  Fd socket = start_connect(listener.endpoint().tcp.at(0)).value();
-  pollfd fd = {.fd = socket.get(), .events = POLLOUT, .revents = 0};
-  REQUIRE(poll(&fd, 1, 5000) == 1);
-  return socket;
+  return connected_to(listener.endpoint().tcp.at(0));
 }
 
 /// True once the other side has closed this connection; advances the listener meanwhile.
@@ -89,7 +87,7 @@ TEST_CASE("a listener with several addresses accepts at each") {
   CHECK(watched(listener) == 2);
   std::vector<Fd> connections;
   for (const Address& address : listener.endpoint().tcp)
-    connections.push_back(start_connect(address).value());
+    connections.push_back(connected_to(address));
   for (int i = 0; i < 1000 && watched(listener) < 4; ++i) {
     REQUIRE(listener.advance(Clock::now(), [](PeerHandshake&) { return Result<>(); }).has_value());
     pollfd none = {};
@@ -311,7 +309,7 @@ TEST_CASE("the limit of a round holds for all addresses of a listener together")
   std::vector<Fd> foreigners;
   for (int i = 0; i < 40; ++i) {
     for (const Address& address : listener.endpoint().tcp)
-      foreigners.push_back(start_connect(address).value());
+      foreigners.push_back(connected_to(address));
   }
   REQUIRE(listener.advance(Clock::now(), take_all).has_value());
   CHECK(watched(listener) == 2 + 64);

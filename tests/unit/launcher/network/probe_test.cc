@@ -1,5 +1,6 @@
 #include "launcher/network/probe.h"
 
+#include "tests/unit/connected_to.h"
 #include "tests/unit/run_until.h"
 
 #include <doctest/doctest.h>
@@ -116,7 +117,7 @@ TEST_CASE("after a refused, wrong or silent first address the others are dialed"
 TEST_CASE("a nonce may arrive in pieces, and its connection ends with the proof") {
   Fixture f;
   const auto listener = f.listener(1, {"127.0.0.1"});
-  const Fd caller = start_connect(listener->endpoints().at(0).address).value();
+  const Fd caller = connected_to(listener->endpoints().at(0).address);
   const std::array<std::byte, probe_nonce_bytes> nonce = {};
   CHECK(::send(caller.get(), nonce.data(), 5, MSG_NOSIGNAL) == 5);
   run_until(*f.loop, [&listener] { return listener->callers() == 1; });
@@ -129,7 +130,7 @@ TEST_CASE("a nonce may arrive in pieces, and its connection ends with the proof"
 
 /// A connection that sends nothing.
 Fd stranger_at(const ProbeListener& listener) {
-  return start_connect(listener.endpoints().at(0).address).value();
+  return connected_to(listener.endpoints().at(0).address);
 }
 
 bool has_ended(const Fd& socket) {

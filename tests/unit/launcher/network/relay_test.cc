@@ -3,6 +3,7 @@
 #include "base/io/socket.h"
 #include "launcher/network/relay_listener.h"
 #include "rendezvous/secure/handshake.h"
+#include "tests/unit/connected_to.h"
 
 #include <doctest/doctest.h>
 
@@ -80,7 +81,7 @@ struct Fixture {
   }
   /// Connects a task; returns its socket and stream.
   std::pair<Fd, uint32_t> task() {
-    Fd socket = start_connect(listener->address()).value();
+    Fd socket = connected_to(listener->address());
     const size_t before = opened.size();
     const Time end = Clock::now() + std::chrono::minutes(2);
     while (opened.size() == before && Clock::now() < end)
@@ -228,7 +229,7 @@ TEST_CASE("Relay: beyond the limit the oldest connections without proof are clos
   exchange(f, tasks.back(), handshake_begin, challenge_bytes);
   while (tasks.size() < f.connections_max)
     tasks.push_back(f.task());
-  const Fd beyond = start_connect(f.listener->address()).value();
+  const Fd beyond = connected_to(f.listener->address());
   carry_until(f, [&] { return f.peers.size() == f.connections_max + 1; });
   CHECK(!has_ended(tasks[0].first));
   CHECK(has_ended(tasks[1].first));
@@ -243,13 +244,13 @@ TEST_CASE(
   Fixture f;
   const auto task = proved_task(f);
   for (int i = 0; i < 1000; ++i) {
-    const Fd stranger = start_connect(f.listener->address()).value();
+    const Fd stranger = connected_to(f.listener->address());
     REQUIRE(f.loop->run_once(Clock::now()));
   }
   CHECK(f.to_launcher.size() <= 2 * f.connections_max);
   CHECK(!has_ended(task.first));
   // When the launcher reads again, all waiting connections are relayed in turn.
-  const Fd last = start_connect(f.listener->address()).value();
+  const Fd last = connected_to(f.listener->address());
   carry_until(f, [&] { return f.peers.size() == 1002; });
   CHECK(!has_ended(last));
   CHECK(!has_ended(task.first));
@@ -260,7 +261,7 @@ TEST_CASE("Relay: a connection that has proved the token is not closed for anoth
   std::vector<std::pair<Fd, uint32_t>> tasks;
   while (tasks.size() < f.connections_max)
     tasks.push_back(proved_task(f));
-  const Fd waiting = start_connect(f.listener->address()).value();
+  const Fd waiting = connected_to(f.listener->address());
   f.carry();
   CHECK(f.peers.size() == f.connections_max);
   for (const auto& [task, stream] : tasks)
@@ -275,7 +276,7 @@ TEST_CASE("Relay: one round accepts a bounded number of connections") {
   auto listener = RelayListener::open(*f.loop, Fixture::queue_into(f.to_launcher), 1000).value();
   std::vector<Fd> strangers;
   for (int i = 0; i < 70; ++i)
-    strangers.push_back(start_connect(listener->address()).value());
+    strangers.push_back(connected_to(listener->address()));
   REQUIRE(f.loop->run_once(Clock::now()));
   CHECK(f.to_launcher.size() == 64);
   REQUIRE(f.loop->run_once(Clock::now()));

@@ -1,6 +1,7 @@
 #include "rendezvous/horovod/horovod_server.h"
 
 #include "rendezvous/secure/dial.h"
+#include "tests/unit/connected_to.h"
 #include "tests/unit/rendezvous/fixture.h"
 
 #include <doctest/doctest.h>
@@ -26,10 +27,7 @@ RendezvousServer::Options answering(const std::vector<std::string>& sources) {
 /// A connection of one of Horovod's workers, or of a process that could be one.
 class Worker {
  public:
-  explicit Worker(const RendezvousFixture& server) : fd_(start_connect(server.address()).value()) {
-    REQUIRE(await_readiness(fd_.get(), POLLOUT, soon()).value());
-    REQUIRE(connect_result(fd_.get(), server.address()));
-  }
+  explicit Worker(const RendezvousFixture& server) : fd_(connected_to(server.address())) {}
 
   void send(std::string_view text) const {
     REQUIRE(::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL) ==

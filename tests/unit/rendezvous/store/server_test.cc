@@ -2,6 +2,7 @@
 
 #include "rendezvous/secure/channel.h"
 #include "rendezvous/secure/dial.h"
+#include "tests/unit/connected_to.h"
 #include "tests/unit/rendezvous/fixture.h"
 
 #include <doctest/doctest.h>
@@ -23,13 +24,6 @@ namespace dt {
 namespace {
 
 using Counters = RendezvousServer::Counters;
-
-Fd plain_connection(const Address& to) {
-  Fd fd = start_connect(to).value();
-  REQUIRE(await_readiness(fd.get(), POLLOUT, soon()).value());
-  REQUIRE(connect_result(fd.get(), to));
-  return fd;
-}
 
 void send_bytes(int fd, ByteSpan bytes) {
   REQUIRE(::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
@@ -94,12 +88,12 @@ TEST_CASE(
   std::vector<Fd> connections;
   connections.reserve(all.size() + 2);
   for (const FakePeer& stranger : all) {
-    connections.push_back(plain_connection(server.address()));
+    connections.push_back(connected_to(server.address()));
     send_bytes(connections.back().get(), as_bytes(stranger.bytes));
   }
   // Silent ones, and one that stops in the middle.
-  connections.push_back(plain_connection(server.address()));
-  connections.push_back(plain_connection(server.address()));
+  connections.push_back(connected_to(server.address()));
+  connections.push_back(connected_to(server.address()));
   send_bytes(connections.back().get(), as_bytes("dtrain\n\x02"));
   for (size_t i = 0; i < connections.size(); ++i) {
     CAPTURE(i);
@@ -115,7 +109,7 @@ TEST_CASE(
 
 TEST_CASE("a check whether the port is open is counted and not logged") {
   RendezvousFixture server(table_of_workers(1));
-  plain_connection(server.address());
+  connected_to(server.address());
   server.until([](const Counters& counters) { return counters.rejected == 1; });
   CHECK(server.log_text().empty());
 }
@@ -126,7 +120,7 @@ TEST_CASE("a task that ends during its handshake is counted and not logged") {
       Handshake::dial(server.claim({"worker", 0}), {std::string(launcher_role), 0}).value();
   const Bytes hello = handshake.take_output();
   for (const size_t sent : {size_t{1}, hello.size() - 1, hello.size()}) {
-    const Fd task = plain_connection(server.address());
+    const Fd task = connected_to(server.address());
     send_bytes(task.get(), ByteSpan(hello).first(sent));
   }
   server.until([](const Counters& counters) { return counters.rejected == 3; });
@@ -169,13 +163,13 @@ TEST_CASE("a recorded handshake is rejected when it is replayed") {
     }
     return challenge;
   };
-  const Fd first = plain_connection(server.address());
+  const Fd first = connected_to(server.address());
   REQUIRE(handshake.receive(challenge_after(first.get())));
   const Bytes proof = handshake.take_output();
   send_bytes(first.get(), proof);
   server.until([](const Counters& counters) { return counters.joined == 1; });
 
-  const Fd again = plain_connection(server.address());
+  const Fd again = connected_to(server.address());
   challenge_after(again.get());
   send_bytes(again.get(), proof);
   CHECK(ends_within(again.get(), seconds(5)));
@@ -191,9 +185,9 @@ TEST_CASE("handshakes under way are bounded: the oldest is closed, and a task ge
   std::vector<Fd> slow;
   slow.reserve(4);
   for (int i = 0; i < 4; ++i)
-    slow.push_back(plain_connection(server.address()));
+    slow.push_back(connected_to(server.address()));
   server.until([](const Counters& counters) { return counters.pending == 4; });
-  const Fd newest = plain_connection(server.address());
+  const Fd newest = connected_to(server.address());
   CHECK(ends_within(slow.front().get(), seconds(5)));
   CHECK(server.counters().pending == 4);
   CHECK(server.counters().rejected == 1);
@@ -404,7 +398,7 @@ TEST_CASE("a client that does not read is dropped, and the others continue") {
 
 TEST_CASE("out of descriptors, the loop neither dies nor spins, and accepts again later") {
   RendezvousFixture server(table_of_workers(1));
-  const int highest = plain_connection(server.address()).get();
+  const int highest = connected_to(server.address()).get();
   server.until([](const Counters& counters) { return counters.rejected == 1; });
   rlimit before = {};
   REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
@@ -412,7 +406,7 @@ TEST_CASE("out of descriptors, the loop neither dies nor spins, and accepts agai
   rlimit low = before;
   low.rlim_cur = static_cast<rlim_t>(highest) + 1;
   REQUIRE(setrlimit(RLIMIT_NOFILE, &low) == 0);
-  const Fd waiting = plain_connection(server.address());
+  const Fd waiting = connected_to(server.address());
   server.until([&](const Counters& counters) {
     return counters.accepted > 1 || !server.log_text().empty();
   });
