@@ -145,8 +145,8 @@ std::string key_text(const std::string& key, const std::string& margin) {
 /// True for a text of several lines that a literal block can hold: each line stands there as it is.
 bool fits_literal_block(std::string_view text) {
   const bool has_lines = text.find('\n') < text.size() - 1;
-  if (!has_lines || text.front() == ' ' || text.front() == '\n' || text.ends_with("\n\n"))
-    return false;
+  // White space at the beginning would count as indentation.
+  if (!has_lines || text.find_first_of(" \t\n") == 0 || text.ends_with("\n\n")) return false;
   while (!text.empty()) {
     const Character next = first_character(text).value_or(Character());
     if (next.code != '\n' && next.code != '\t' && !is_shown(next.code)) return false;

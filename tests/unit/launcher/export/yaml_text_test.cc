@@ -98,6 +98,18 @@ long:
   CHECK(yaml_text(YamlValue::text("no")).value() == "\"no\"\n");
 }
 
+TEST_CASE("lines stand in a block, except behind white space, which would be indentation") {
+  const auto text_of = [](std::string_view text) {
+    YamlValue document = YamlValue::map();
+    document.set("a", YamlValue::text(std::string(text)));
+    return yaml_text(document).value();
+  };
+  CHECK(text_of("x\n\ty\n") == "a: |\n  x\n  \ty\n");
+  CHECK(text_of("\tx\ny") == "a: \"\\tx\\ny\"\n");
+  CHECK(text_of(" x\ny") == "a: \" x\\ny\"\n");
+  CHECK(text_of("\nx\ny") == "a: \"\\nx\\ny\"\n");
+}
+
 TEST_CASE("bytes that are no UTF-8 are an error, in keys, too") {
   for (const std::string_view text :
        {"\xff", "a\xc3", "\xc0\x80", "\xed\xa0\x80", "\xe0\x80\x80", "\xf4\x90\x80\x80", "\x80",
