@@ -16,7 +16,8 @@ namespace dt {
 class GroupGuard {
  public:
   /// Requires that the group's leader is this process, or a child whose status is collected after
-  /// the destruction: until then no other group can get its number.
+  /// the destruction: until then no other group can get its number. A caller that is killed before
+  /// the return leaves the group running.
   static Result<GroupGuard> start(pid_t group);
   GroupGuard(GroupGuard&& other) noexcept
       : fork_(std::move(other.fork_)), is_over_(std::exchange(other.is_over_, true)) {}

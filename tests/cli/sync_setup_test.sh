@@ -17,12 +17,21 @@ processes_of_a() {
   return 0
 }
 
+guard_of_a_has_started() {
+  local process
+  for process in $(marked_pids); do
+    [[ $(cat "/proc/$process/comm") != dtrain-guard ]] || return 0
+  done
+  return 1
+}
+
 test_a_setup_ends_when_keeper_agent_and_sync_process_are_killed_at_once() {
   hosts_with_homes
   echo one >tree/one
   # shellcheck disable=SC2016
   start_sync --sync --setup 'sleep 1000 & touch "$DTRAIN_SETUP_DIR/started"; sleep 1000; true' -H a:1 true
   wait_for setup_of_a_has_started
+  wait_for guard_of_a_has_started # after the command, perhaps later than its lines
   mapfile -t three < <(processes_of_a)
   [[ ${#three[@]} -eq 3 ]] || fail "not three processes: ${three[*]}"
   # Stopped, none of them can notice the end of another.

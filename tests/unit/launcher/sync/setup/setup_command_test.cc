@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -101,6 +102,12 @@ TEST_CASE("a command's group ends with its caller, also if that is killed") {
     }
   };
   await([&] { return ::access((folder.path() + "/pid").c_str(), F_OK) == 0; });
+  // The guard of the group starts after the command, perhaps later than all of its lines.
+  await([&] {
+    return std::ranges::any_of(find_descendants(), [owner](const Stray& one) {
+      return one.parent == owner && one.name == "dtrain-guard";
+    });
+  });
   const pid_t second = std::stoi(folder.read("pid"));
   CHECK(::kill(second, 0) == 0);
   ::kill(owner, SIGKILL);
